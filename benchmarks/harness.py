@@ -1,0 +1,160 @@
+"""How times are taken and compared.
+
+Machines are noisy and drift, so an absolute time means little, and a ratio of two times taken minutes apart no more.
+Here the contestants take turns, round by round, in alternating order; each round gives one ratio of times taken within
+moments of each other, and what is reported is the median of those ratios with their quartiles.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+
+def _nothing() -> tuple[()]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """One way to do the work.
+
+    Attributes:
+        name: what the table calls it.
+        run: the work: what is timed.
+        prepare: makes the positional arguments of ``run`` before the clock starts, anew for each sample.
+        keywords: keyword arguments of ``run``.
+        finish: waits for the last result; timed, once a sample. JAX, for one, may return before it has computed.
+        clock: for work that times itself, as a new process does: ``run`` returns seconds.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    prepare: Callable[[], Sequence[Any]] = _nothing
+    keywords: dict[str, Any] = field(default_factory=dict)
+    finish: Callable[[Any], Any] = lambda result: None
+    clock: bool = False
+
+    def sample(self, repeats: int) -> float:
+        """Seconds that one run takes, averaged over ``repeats`` runs back to back."""
+        arguments, keywords, run, finish = self.prepare(), self.keywords, self.run, self.finish
+        if self.clock:
+            return run(*arguments, **keywords)
+        result = None
+        start = time.perf_counter()
+        for _ in repeat(None, repeats):
+            result = run(*arguments, **keywords)
+        finish(result)
+        return (time.perf_counter() - start) / repeats
+
+
+@dataclass(frozen=True)
+class Case:
+    """One thing to compare: ours first, then those it is compared with.
+
+    Attributes:
+        name: what the table calls it.
+        ours, others: the contestants.
+        rounds: how often each takes a turn.
+        sample_seconds: how long one sample should last; 0 means one run a sample, for work that cannot be repeated on
+            the same arguments.
+        target: the ratio that is not to be exceeded, if one is set.
+    """
+
+    name: str
+    ours: Contestant
+    others: Sequence[Contestant]
+    rounds: int = 31
+    sample_seconds: float = 0.01
+    target: float | None = None
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median and the quartiles of what was measured."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        if len(values) == 1:
+            return cls(values[0], values[0], values[0])
+        low, middle, high = statistics.quantiles(values, n=4, method="inclusive")
+        return cls(middle, low, high)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What came out: seconds of both, and ours as a multiple of the other's."""
+
+    case: str
+    ours: str
+    other: str
+    seconds: Spread
+    other_seconds: Spread
+    ratio: Spread
+    rounds: int
+    target: float | None = None
+
+
+def compare(case: Case) -> list[Comparison]:
+    """Lets the contestants take turns; one comparison for each of the others."""
+    contestants = [case.ours, *case.others]
+    repeats = _repeats(case, contestants)
+    times: list[list[float]] = [[] for _ in contestants]
+    with collector_off():
+        for turn in range(case.rounds):
+            order = range(len(contestants)) if turn % 2 == 0 else reversed(range(len(contestants)))
+            for i in order:
+                times[i].append(contestants[i].sample(repeats))
+            # Between rounds, so that the garbage of one is not swept on another's time.
+            gc.collect()
+    ours = times[0]
+    return [
+        Comparison(
+            case.name, case.ours.name, other.name, Spread.of(ours), Spread.of(theirs),
+            Spread.of([a / b for a, b in zip(ours, theirs, strict=True)]), case.rounds, case.target,
+        )
+        for other, theirs in zip(case.others, times[1:], strict=True)
+    ]  # fmt: skip
+
+
+def _repeats(case: Case, contestants: Sequence[Contestant]) -> int:
+    """Warms everybody up, and finds how many runs, the same for all, make a sample long enough."""
+    if not case.sample_seconds:
+        for c in contestants:
+            if not c.clock:
+                c.sample(1)
+                c.sample(1)
+        return 1
+    for c in contestants:
+        c.sample(2)
+    fastest = min(c.sample(10) for c in contestants)
+    repeats = max(1, math.ceil(case.sample_seconds / fastest))
+    for c in contestants:
+        c.sample(repeats)
+    return repeats
+
+
+@contextmanager
+def collector_off() -> Iterator[None]:
+    """No garbage collection while the clock runs, as ``timeit`` has it; sweeps leave out what was there before."""
+    was_enabled = gc.isenabled()
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        if was_enabled:
+            gc.enable()

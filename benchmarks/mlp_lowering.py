@@ -1,0 +1,85 @@
+"""Tracing, differentiating and lowering a 100-layer network's gradient to StableHLO, beside JAX. XLA is not run.
+
+Each sample is of a loss function made for it, which neither side has seen before. What both keep between samples is
+what they keep in any long-lived process: JAX its traces of ``jax.numpy``'s own functions, funcgrad the types that it
+inferred. "In a new process" is the very first time, with nothing kept; imports and the backend's start do not count.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.harness import Case, Contestant, collector_off
+from benchmarks.models import mlp_arrays, mlp_loss, on_device
+
+LAYERS, WIDTH, BATCH, TARGET = 100, 64, 32, 0.6
+SAME = [WIDTH] * (LAYERS + 1)
+DIFFERENT = list(range(WIDTH, WIDTH + LAYERS + 1))
+
+
+def _lower_with_funcgrad(loss: Callable[..., Any], arguments: Any) -> Any:
+    import funcgrad
+
+    return funcgrad.jit(funcgrad.grad(loss)).lower(*arguments)
+
+
+def _lower_with_jax(loss: Callable[..., Any], arguments: Any) -> Any:
+    import jax
+
+    return jax.jit(jax.grad(loss)).lower(*arguments)
+
+
+def _numpy_of(who: str) -> Any:
+    if who == "funcgrad":
+        import funcgrad.numpy as numpy
+    else:
+        import jax.numpy as numpy
+    return numpy
+
+
+_LOWER = {"funcgrad": _lower_with_funcgrad, "jax": _lower_with_jax}
+
+
+def _case(name: str, sizes: list[int], rounds: int) -> Case:
+    arguments = on_device(mlp_arrays(sizes, BATCH))
+
+    def contestant(who: str) -> Contestant:
+        numpy = _numpy_of(who)
+        return Contestant(who, _LOWER[who], lambda: (mlp_loss(numpy), arguments))
+
+    return Case(name, contestant("funcgrad"), [contestant("jax")], rounds, sample_seconds=0, target=TARGET)
+
+
+def _in_new_process(who: str) -> float:
+    command = [sys.executable, "-m", "benchmarks.mlp_lowering", who]
+    root = Path(__file__).resolve().parent.parent
+    return float(subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout)
+
+
+def cases() -> list[Case]:
+    first = {who: Contestant(who, partial(_in_new_process, who), clock=True) for who in _LOWER}
+    return [
+        _case("100 layers, a new function", SAME, rounds=31),
+        _case("100 layers of different widths, a new function", DIFFERENT, rounds=15),
+        Case("100 layers, in a new process", first["funcgrad"], [first["jax"]], 7, sample_seconds=0, target=TARGET),
+    ]
+
+
+def main(who: str) -> None:
+    """The first time in this process, in seconds."""
+    numpy = _numpy_of(who)
+    arguments = on_device(mlp_arrays(SAME, BATCH))
+    with collector_off():
+        start = time.perf_counter()
+        _LOWER[who](mlp_loss(numpy), arguments)
+        print(time.perf_counter() - start)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

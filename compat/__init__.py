@@ -1,0 +1,58 @@
+"""A PyTorch on top of funcgrad: ``import compat as torch``.
+
+Tensors, views and in-place operations, the backward graph with PyTorch's own nodes, ``nn``, ``optim``; computed by XLA.
+"""
+
+from compat import (
+    autograd,
+    dtypes as _dtypes,
+    func,
+    nn,
+    ops,
+    optim,
+    random,
+    sampling as _sampling,
+    special,
+    utils,
+    values as _values,
+)
+from compat.autograd.anomaly_mode import is_anomaly_enabled
+from compat.device import device
+from compat.dtypes import (
+    can_cast,
+    dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    promote_types,
+    set_default_dtype,
+)
+from compat.func import vmap
+from compat.formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
+from compat.grad_mode import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from compat.install import install, uninstall
+from compat.printing import get_printoptions as _get_printoptions, set_printoptions
+from compat.registry import names_of as _names_of
+from compat.size import Size
+from compat.storage import UntypedStorage
+from compat.tensor import Tensor
+
+# What the operations declare for this address, and the dtypes under all their names.
+globals().update(_dtypes.NAMES)
+globals().update(_names_of("torch"))
+__version__ = "2.13.0"

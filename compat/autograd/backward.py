@@ -1,0 +1,297 @@
+"""What users call: ``backward``, ``grad``, and the tensor's own hooks."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.autograd.engine import run_backward
+from compat.autograd.node import NO_EDGE, Edge, accumulator, edge_of
+from compat.grad_mode import mode
+from compat.hooks import HookDict, RemovableHandle
+from compat.registry import function
+from compat.tensor import Tensor, autograd_of
+
+Tensors = Tensor | Sequence[Tensor]
+
+
+_CYCLE = (
+    "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
+    "gradient which can cause a "
+    "memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you have to use "
+    "this function, make sure to "
+    "reset the .grad fields of your parameters to None after use to break the cycle and avoid the leak."
+)
+
+
+def _several(x: Any) -> tuple:
+    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+
+
+def _root_gradients(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | None]:
+    """The gradients to begin with: those given, ones for scalars."""
+    result: list[Tensor | None] = []
+    for i, (root, grad) in enumerate(zip(roots, given)):
+        if isinstance(grad, Tensor):
+            if grad.shape != root.shape:
+                raise RuntimeError(
+                    f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a "
+                    f"shape of {root.shape}."
+                )
+            if grad.dtype.is_complex != root.dtype.is_complex:
+                raise RuntimeError(
+                    "For complex Tensors, both grad_output and output are required to have the same dtype. "
+                    "Mismatch in dtype: "
+                    f"grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {root.dtype}."
+                )
+            result.append(grad if grad.dtype is root.dtype else grad.to(root.dtype))
+        elif grad is not None:
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
+        elif not root.requires_grad:
+            result.append(None)
+        elif root.numel() != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        elif root.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype}")
+        else:
+            result.append(root.detach().new_ones(root.shape))
+    return result
+
+
+def _root_edges(roots: Sequence[Tensor]) -> list[Edge]:
+    edges = []
+    for i, root in enumerate(roots):
+        edge = edge_of(root)
+        if edge[0] is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
+        edges.append(edge)
+    return edges
+
+
+def backward(
+    tensors: Tensors,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Adds the gradients of ``tensors`` to the ``grad`` of the leaves that they were computed from.
+
+    Args:
+        tensors: what to differentiate.
+        grad_tensors: for each, the gradient of something with respect to it; may be left out for scalars.
+        retain_graph: keep what nodes saved, for another backward; by default as ``create_graph``.
+        create_graph: record the backward pass, so that it can be differentiated.
+        inputs: accumulate only into these tensors.
+
+    Raises:
+        RuntimeError: if a tensor does not require grad, or a gradient is missing or does not fit.
+    """
+    if grad_variables is not None:
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please "
+                "only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, Tensor) and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    roots = _several(tensors)
+    given = [None] * len(roots) if grad_tensors is None else _several(grad_tensors)
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    grads = _root_gradients(roots, given)
+    edges = _root_edges(roots)
+    if create_graph:
+        warnings.warn(_CYCLE, stacklevel=2)
+    targets = None
+    if inputs is not None:
+        targets = [_input_edge(t) for t in _several(inputs)]
+        for t in _several(inputs):
+            if not t.is_leaf:
+                t.retain_grad()
+    keep = create_graph if retain_graph is None else retain_graph
+    run_backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
+
+
+def _input_edge(t: Tensor) -> Edge:
+    if not t.requires_grad:
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    # A leaf's node may be gone: then nothing recorded leads to it.
+    if t.grad_fn is None and (t._meta is None or t._meta.accumulator is None or t._meta.accumulator() is None):
+        return (accumulator(t), 0)
+    return edge_of(t)
+
+
+def grad(
+    outputs: Tensors,
+    inputs: Tensors,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple:
+    """The gradients of ``outputs`` with respect to ``inputs``; no ``grad`` attribute changes.
+
+    Args:
+        outputs, inputs: tensors.
+        grad_outputs: for each output, the gradient of something with respect to it; may be left out for scalars.
+        retain_graph, create_graph: as for ``backward``.
+        allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
+        is_grads_batched: ``grad_outputs`` have a leading dimension; one backward pass for each along it.
+        materialize_grads: zeros instead of None; implies ``allow_unused``.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor(3.0, requires_grad=True)
+        >>> torch.autograd.grad(x**2, x)
+        (tensor(6.),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
+        )
+    roots, targets = _several(outputs), _several(inputs)
+    if not targets:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
+    if is_grads_batched:
+        return _batched(roots, targets, given, retain_graph, create_graph, allow_unused, materialize_grads)
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    grads = _root_gradients(roots, given)
+    edges = _root_edges(roots)
+    keep = create_graph if retain_graph is None else retain_graph
+    found = run_backward(
+        edges,
+        grads,
+        keep_graph=keep,
+        create_graph=create_graph,
+        inputs=[_input_edge(t) for t in targets],
+        accumulate=False,
+    )
+    for i, (t, g) in enumerate(zip(targets, found)):
+        if g is None and materialize_grads:
+            found[i] = t.detach().new_zeros(t.shape)
+        elif g is None and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+                "Set allow_unused=True if this is the desired behavior."
+            )
+    return tuple(found)
+
+
+def _batched(
+    roots: tuple,
+    targets: tuple,
+    given: list,
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple:
+    count = next(len(g) for g in given if g is not None)
+    rows = []
+    for i in range(count):
+        last = i == count - 1
+        keep = (create_graph if retain_graph is None else retain_graph) or not last
+        one = [None if g is None else g[i] for g in given]
+        rows.append(grad(roots, targets, one, keep, create_graph, allow_unused, materialize_grads=materialize_grads))
+    return tuple(None if column[0] is None else _stack(column) for column in zip(*rows))
+
+
+def _stack(column: Sequence[Any]) -> Any:
+    from compat.registry import names_of
+
+    return names_of("torch")["stack"](list(column))
+
+
+# ---------------------------------------------------------------- the tensor's own
+
+
+@function("Tensor.backward")
+def tensor_backward(
+    self: Tensor, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False, inputs: Any = None
+) -> None:
+    """Adds the gradients of this tensor to the ``grad`` of the leaves that it was computed from.
+
+    Args:
+        gradient: the gradient of something with respect to this tensor; may be left out for a scalar.
+        retain_graph: keep what nodes saved, for another backward; by default as ``create_graph``.
+        create_graph: record the backward pass, so that it can be differentiated.
+        inputs: accumulate only into these tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x**2).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
+    backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+
+def _hooks_of(t: Tensor) -> HookDict:
+    """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
+    node = t.grad_fn
+    if node is None:
+        meta = autograd_of(t)
+        if meta.hooks is None:
+            meta.hooks = HookDict()
+        return meta.hooks
+    return node.hooks().tensor.setdefault(t._nr, HookDict())
+
+
+@function("Tensor.register_hook")
+def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+    """Calls ``hook(grad)`` whenever the gradient of this tensor is computed; what it returns, if not None, replaces it.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    return _hooks_of(self).register(hook)
+
+
+@function("Tensor.register_post_accumulate_grad_hook")
+def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], None]) -> RemovableHandle:
+    """Calls ``hook(tensor)`` after the gradient of this leaf was updated.
+
+    Raises:
+        RuntimeError: if the tensor is not a leaf, or does not require grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if self.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    meta = autograd_of(self)
+    if meta.post_accumulate is None:
+        meta.post_accumulate = HookDict()
+    return meta.post_accumulate.register(hook)
+
+
+@function("Tensor.retain_grad")
+def retain_grad(self: Tensor) -> None:
+    """Keeps the gradient of a non-leaf in ``grad``; does nothing for a leaf.
+
+    Raises:
+        RuntimeError: if the tensor does not require grad.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if self._node is None:
+        return
+    meta = autograd_of(self)
+    if not meta.retains:
+        meta.retains = True
+        self._node.hooks().retains[self._nr] = weakref.ref(self)
+
+
+__all__ = ["NO_EDGE", "backward", "grad", "mode"]

@@ -1,0 +1,263 @@
+"""The backward pass: a loop over nodes, the latest made first.
+
+Nodes carry the number at which they were made, and an operand's node is always older than its user's; still, the order
+alone does not suffice (leaves come first as soon as they are ready), so each node waits until all its users have run.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from compat.autograd.anomaly_mode import check
+from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, fit
+from compat.grad_mode import mode
+from compat.tensor import Tensor, autograd_of
+
+Grads = list[Tensor | None]
+
+
+class _Task:
+    """One backward pass.
+
+    Attributes:
+        waiting: per node, how many of its users have not run yet.
+        arrived: per node, the gradients of its outputs gathered so far.
+        wanted: the nodes to run or to pass through; None for all that can be reached.
+        captures: per node, pairs of an output number and where its gradient goes in ``captured``.
+        runs: whether a captured node itself is to run (it is if others lie behind it).
+    """
+
+    def __init__(self, keep_graph: bool):
+        self.keep_graph = keep_graph
+        self.waiting: dict[Node, int] = {}
+        self.arrived: dict[Node, Grads] = {}
+        self.ready: list[tuple[int, int, Node]] = []
+        self.wanted: set[Node] | None = None
+        self.captures: dict[Node, list[tuple[int, int]]] = {}
+        self.captured: Grads = []
+        self._ticket = 0
+
+    # ---------------------------------------------------------------- before
+
+    def explore(self, roots: Sequence[Node]) -> list[Node]:
+        """Counts each node's users among what can be reached; returns the nodes, users first."""
+        waiting = self.waiting
+        seen = set(roots)
+        stack = list(dict.fromkeys(roots))
+        found = []
+        while stack:
+            node = stack.pop()
+            found.append(node)
+            for following, _ in node.next_functions:
+                if following is not None:
+                    waiting[following] = waiting.get(following, 0) + 1
+                    if following not in seen:
+                        seen.add(following)
+                        stack.append(following)
+        return found
+
+    def restrict(self, nodes: Sequence[Node], inputs: Sequence[Edge], accumulate: bool) -> None:
+        """Wants only nodes on the way to ``inputs``; captures the gradients there, or accumulates them."""
+        self.captured = [None] * len(inputs)
+        targets: set[Node] = set()
+        for place, (node, nr) in enumerate(inputs):
+            if node is None:
+                continue
+            targets.add(node)
+            if not accumulate:
+                self.captures.setdefault(node, []).append((nr, place))
+        users: dict[Node, list[Node]] = {}
+        for node in nodes:
+            for following, _ in node.next_functions:
+                if following is not None:
+                    users.setdefault(following, []).append(node)
+        wanted: set[Node] = set()
+        stack = [u for t in targets for u in users.get(t, ())]
+        while stack:
+            node = stack.pop()
+            if node not in wanted:
+                wanted.add(node)
+                stack.extend(users.get(node, ()))
+        self.wanted = wanted | targets if accumulate else wanted
+
+    # ---------------------------------------------------------------- during
+
+    def put(self, node: Node, nr: int, grad: Tensor | None) -> None:
+        """A gradient arrives at one output of a node."""
+        grads = self.arrived.get(node)
+        if grads is None:
+            grads = self.arrived[node] = []
+        while len(grads) <= nr:
+            grads.append(None)
+        if grad is not None:
+            have = grads[nr]
+            grads[nr] = grad if have is None else have + grad
+
+    def push(self, node: Node) -> None:
+        # Equal numbers (leaves) go in the order in which they became ready.
+        self._ticket += 1
+        heapq.heappush(self.ready, (-node._sequence, self._ticket, node))
+
+    def run(self) -> None:
+        waiting, wanted = self.waiting, self.wanted
+        while self.ready:
+            node = heapq.heappop(self.ready)[2]
+            grads = self.arrived.pop(node)
+            for (following, nr), grad in zip(node.next_functions, self.step(node, grads)):
+                if following is None or not (wanted is None or following in wanted or following in self.captures):
+                    continue
+                self.put(following, nr, grad)
+                waiting[following] -= 1
+                if waiting[following] == 0:
+                    self.push(following)
+
+    def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
+        """Runs one node with its hooks."""
+        hooks = node._hooks if type(node) is not AccumulateGrad else _leaf_hooks(node)
+        runs = self.wanted is None or node in self.wanted
+        captures = self.captures.get(node)
+        if captures is not None:
+            seen = list(grads)
+            if hooks is not None and not runs:
+                _call_tensor_hooks(node, hooks, seen)
+            for nr, place in captures:
+                self.captured[place] = seen[nr] if nr < len(seen) else None
+        if not runs:
+            return ()
+        if hooks is None:
+            results = node.apply(grads)
+        else:
+            _call_tensor_hooks(node, hooks, grads)
+            grads = _call_pre_hooks(hooks, grads)
+            results = node.apply(grads)
+            if hooks.post:
+                results = _call_post_hooks(hooks, results, grads)
+        if mode.check_nan:
+            check(node, results)
+        if not self.keep_graph:
+            node.release()
+        return results
+
+
+def run_backward(
+    roots: Sequence[Edge],
+    grads: Sequence[Tensor | None],
+    *,
+    keep_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[Edge] | None = None,
+    accumulate: bool = True,
+) -> Grads:
+    """Runs backward from ``roots`` with their gradients.
+
+    Args:
+        keep_graph: whether nodes keep what they saved.
+        create_graph: whether the backward pass is itself recorded.
+        inputs: where the gradients are wanted; None for all leaves.
+        accumulate: whether those are added to ``grad`` rather than returned.
+
+    Returns:
+        The gradients at ``inputs``, None where none arrived.
+    """
+    task = _Task(keep_graph)
+    nodes = [node for node, _ in roots if node is not None]
+    found = task.explore(nodes)
+    if inputs is not None:
+        task.restrict(found, inputs, accumulate)
+    for (node, nr), grad in zip(roots, grads):
+        if node is not None:
+            task.put(node, nr, grad)
+    for node in dict.fromkeys(nodes):
+        if not task.waiting.get(node):
+            task.push(node)
+    before = mode.grad
+    mode.grad = create_graph
+    try:
+        task.run()
+    finally:
+        mode.grad = before
+    return task.captured
+
+
+# ---------------------------------------------------------------- hooks
+
+
+def _leaf_hooks(node: Any) -> Hooks | None:
+    """A leaf keeps its tensor hooks itself, since its node may come and go."""
+    meta = node.variable._meta
+    if meta is None or not meta.hooks:
+        return node._hooks
+    hooks = node.hooks()
+    hooks.tensor[0] = meta.hooks
+    return hooks
+
+
+def _name(hook: Any) -> str:
+    return getattr(hook, "__name__", None) or type(hook).__name__
+
+
+def _call_tensor_hooks(node: Node, hooks: Hooks, grads: Grads) -> None:
+    for nr, registered in hooks.tensor.items():
+        if nr >= len(grads):
+            continue
+        for hook in list(registered.values()):
+            grad = grads[nr]
+            new = hook(grad)
+            if new is not None:
+                grads[nr] = _checked(hook, new, grad)
+    for nr, ref in hooks.retains.items():
+        tensor = ref()
+        if tensor is not None and nr < len(grads) and grads[nr] is not None:
+            _retain(tensor, grads[nr])
+
+
+def _checked(hook: Any, new: Any, old: Tensor | None) -> Tensor:
+    if not isinstance(new, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
+    if old is not None and new.shape != old.shape:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the size of value")
+    if old is not None and new.dtype is not old.dtype:
+        raise RuntimeError(f"hook '{_name(hook)}' has changed the type of value (was {old.type()} got {new.type()})")
+    return new
+
+
+def _retain(tensor: Tensor, grad: Any) -> None:
+    meta = autograd_of(tensor)
+    if meta.grad is None:
+        meta.grad = grad if mode.grad else grad.clone()
+    else:
+        meta.grad = meta.grad + grad
+
+
+def _call_pre_hooks(hooks: Hooks, grads: Grads) -> Grads:
+    for hook in list(hooks.pre.values()):
+        new = hook(tuple(grads))
+        if new is not None:
+            new = new if isinstance(new, tuple) else (new,)
+            grads = _all_checked(hook, new, grads)
+    return grads
+
+
+def _call_post_hooks(hooks: Hooks, results: Sequence[Tensor | None], grads: Grads) -> Sequence[Tensor | None]:
+    for hook in list(hooks.post.values()):
+        new = hook(tuple(results), tuple(grads))
+        if new is not None:
+            if isinstance(new, Tensor):
+                new = (new,)
+            if not isinstance(new, tuple):
+                raise TypeError(f"expected tuple, but hook returned '{type(new).__name__}'")
+            results = _all_checked(hook, new, results)
+    return results
+
+
+def _all_checked(hook: Any, new: tuple, old: Sequence[Tensor | None]) -> Grads:
+    if len(new) != len(old):
+        raise RuntimeError(
+            f"hook '{_name(hook)}' has returned an incorrect number of values (got {len(new)}, but expected {len(old)})"
+        )
+    return [None if n is None else _checked(hook, n, o) for n, o in zip(new, old)]
+
+
+__all__ = ["fit", "run_backward"]

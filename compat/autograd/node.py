@@ -1,0 +1,244 @@
+"""Nodes of the backward graph."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.dtypes import dtype as Dtype
+from compat.errors import size_text
+from compat.grad_mode import mode
+from compat.hooks import HookDict, RemovableHandle
+from compat.size import Size
+from compat.tensor import Autograd, Tensor, autograd_of, from_buffer
+
+#: A node and which of its outputs.
+Edge = tuple["Node | None", int]
+NO_EDGE: Edge = (None, 0)
+
+_sequence = itertools.count()
+next_sequence: Callable[[], int] = _sequence.__next__
+
+
+class Hooks:
+    """The hooks of one node.
+
+    Attributes:
+        tensor: per output, the hooks of the tensor that is this output.
+        retains: per output, a weak reference to the tensor that keeps its gradient.
+        pre: hooks on all incoming gradients.
+        post: hooks on the gradients it gives, and those that came in.
+    """
+
+    __slots__ = ("tensor", "retains", "pre", "post")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, HookDict] = {}
+        self.retains: dict[int, weakref.ref] = {}
+        self.pre = HookDict()
+        self.post = HookDict()
+
+
+class Node:
+    """A step of the backward pass: gradients of an operation's results in, gradients of its operands out.
+
+    Attributes:
+        next_functions: per operand, the node that made it and as which output; ``(None, 0)`` where no gradient goes.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> node = (x * 3).grad_fn
+        >>> node.name(), [f.name() for f, _ in node.next_functions if f is not None]
+        ('MulBackward0', ['torch::autograd::AccumulateGrad'])
+    """
+
+    __slots__ = ("next_functions", "_sequence", "_hooks", "_metadata", "__weakref__")
+    next_functions: tuple[Edge, ...]
+    _sequence: int
+    _hooks: Hooks | None
+    requires_grad = True
+
+    def name(self) -> str:
+        """The name that PyTorch gives it."""
+        return type(self).__name__
+
+    @property
+    def metadata(self) -> dict:
+        """A dictionary for whatever the user wants to note."""
+        try:
+            return self._metadata
+        except AttributeError:
+            self._metadata: dict = {}
+            return self._metadata
+
+    def _sequence_nr(self) -> int:
+        """A number that grows with every node made."""
+        return self._sequence
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """The gradients of the operands, from those of the results."""
+        raise NotImplementedError
+
+    def __call__(self, *grads: Tensor | None) -> Any:
+        """The gradients of the operands, from those of the results: one if there is one operand, else a tuple."""
+        result = tuple(self.apply(grads))
+        return result[0] if len(result) == 1 else result
+
+    def release(self) -> None:
+        """Lets go of saved tensors; another backward through this node is then an error."""
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        """The size and dtype of a result's gradient, if known."""
+        return None
+
+    # ---------------------------------------------------------------- hooks
+
+    def hooks(self) -> Hooks:
+        """Its hooks, with room made for them."""
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; what it returns, if not None, replaces "
+        "``grad_inputs``."""
+        return self.hooks().post.register(fn)
+
+    def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        """Calls ``fn(grad_outputs)`` before this node runs; what it returns, if not None, replaces them."""
+        return self.hooks().pre.register(fn)
+
+    def _register_hook_dict(self, hooks: dict) -> None:
+        self.hooks().post.update(hooks)
+
+    def __dir__(self) -> list[str]:
+        """The names that PyTorch's nodes have."""
+        return [n for n in object.__dir__(self) if n not in _HIDDEN]
+
+    @property
+    def _input_metadata(self) -> tuple:
+        count = itertools.takewhile(lambda m: m is not None, (self.expects(i) for i in itertools.count()))
+        return tuple(count)
+
+
+#: What nodes have for themselves.
+_HIDDEN = frozenset(
+    [
+        "apply",
+        "expects",
+        "hooks",
+        "numbers",
+        "plan",
+        "release",
+        "saved",
+        "saved_tensor",
+        "_hooks",
+        "_metadata",
+        "_sequence",
+    ]
+)
+
+
+class AccumulateGrad(Node):
+    """Adds what arrives to the ``grad`` of a leaf.
+
+    Attributes:
+        variable: the leaf.
+    """
+
+    __slots__ = ("variable",)
+    variable: Tensor
+
+    next_functions = ()
+    #: It is always the latest, so a leaf's gradient is complete as soon as it can be.
+    _sequence = sys.maxsize
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        self._hooks = None
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        return (self.variable._layout.size, self.variable._layout.dtype) if nr == 0 else None
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        grad = grads[0]
+        variable = self.variable
+        if grad is None:
+            return ()
+        meta = autograd_of(variable)
+        if meta.grad is None:
+            meta.grad = _owned(variable, grad)
+        elif mode.grad:
+            meta.grad = meta.grad + grad
+        else:
+            meta.grad.add_(grad)
+        if meta.post_accumulate:
+            for hook in list(meta.post_accumulate.values()):
+                hook(variable)
+        return ()
+
+
+def _owned(variable: Tensor, grad: Tensor) -> Tensor:
+    """A gradient with memory of its own, laid out as its variable if that is gapless, else row-major.
+
+    Buffers are never changed, so one that holds just this gradient need not be copied.
+    """
+    from compat.layout import contiguous_strides
+
+    layout = variable._layout
+    stride = layout.stride if layout.dense else contiguous_strides(layout.size)
+    found = grad._layout
+    if not mode.grad and found.stride == stride and found.whole and not found.conj and not found.neg:
+        return from_buffer(grad._storage.buffer, found)
+    return variable.detach().new_empty_strided(layout.size, stride).copy_(grad)
+
+
+AccumulateGrad.__module__ = "builtins"
+
+
+def accumulator(leaf: Tensor) -> AccumulateGrad:
+    """The node that accumulates a leaf's gradient; the same one as long as somebody holds it."""
+    meta = leaf._meta
+    if meta is None:
+        meta = leaf._meta = Autograd()
+    elif meta.accumulator is not None:
+        found = meta.accumulator()
+        if found is not None:
+            return found
+    node = AccumulateGrad(leaf)
+    meta.accumulator = weakref.ref(node)
+    return node
+
+
+def edge_of(t: Tensor) -> Edge:
+    """Where a gradient of the tensor goes."""
+    if not t.requires_grad:
+        return NO_EDGE
+    node = t._node
+    return (accumulator(t), 0) if node is None else (node, t._nr)
+
+
+def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, complain: Callable[[str], Exception]) -> Tensor:
+    """A gradient in the size and dtype of what it is of: summed where that was broadcast, cast where it differs.
+
+    Args:
+        complain: makes the exception, given what is wrong.
+    """
+    if expected is None:
+        return grad
+    size, dtype = expected
+    if grad.shape != size:
+        shift = len(grad.shape) - len(size)
+        if shift < 0 or any(n not in (1, m) for n, m in zip(size, grad.shape[shift:])):
+            raise complain(f"got {size_text(grad.shape)} but expected shape compatible with {size_text(size)}")
+        grad = grad.sum_to_size(size)
+    if grad.dtype is not dtype:
+        grad = (grad.real if grad.dtype.is_complex and not dtype.is_complex else grad).to(dtype)
+    return grad

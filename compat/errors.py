@@ -1,0 +1,94 @@
+"""What compat raises when PyTorch would, in PyTorch's words, and the checks that several places share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from compat.dtypes import dtype as Dtype
+
+#: How messages from PyTorch's C++ side call dtypes.
+CPP_NAMES = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int", "int32": "int",
+    "int64": "long int",
+    "float16": "c10::Half", "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+    "complex64": "c10::complex<float>", "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+FREED = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
+    "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
+    "tensors after "
+    "calling backward."
+)
+
+OVERLAPS_ITSELF = (
+    "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
+    "Please clone() the tensor before performing the operation."
+)
+
+OVERLAPS_INPUT = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
+    "location. "
+    "Please clone() the tensor before performing the operation."
+)
+
+
+def cpp_name(d: Dtype) -> str:
+    """What PyTorch's C++ side calls a dtype: ``long int`` for ``torch.int64``."""
+    name = repr(d).removeprefix("torch.")
+    return CPP_NAMES.get(name, name)
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the left.
+
+    Raises:
+        IndexError: if there is no such dimension; a tensor without dimensions accepts 0 and -1.
+    """
+    limit = max(ndim, 1)
+    if -limit <= dim < limit:
+        return dim + limit if dim < 0 else dim
+    raise IndexError(f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], but got {dim})")
+
+
+def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from the left.
+
+    Raises:
+        IndexError: if one does not exist.
+        RuntimeError: if one is named twice.
+    """
+    result: list[int] = []
+    for dim in dims:
+        wrapped = wrap_dim(dim, ndim)
+        if wrapped in result:
+            raise RuntimeError(f"dim {wrapped} appears multiple times in the list of dims")
+        result.append(wrapped)
+    return tuple(result)
+
+
+def type_name(x: object) -> str:
+    """What PyTorch calls the type of an argument."""
+    name = type(x).__name__
+    if isinstance(x, list | tuple) and type(x) in (list, tuple):
+        return f"{name} of ({', '.join(type_name(e) for e in x)}{',' if len(x) == 1 else ''})" if x else name
+    return f"{type(x).__module__}.{name}" if type(x).__module__ == "numpy" else name
+
+
+def wrong_argument(function: str, name: str, position: int | None, wanted: str, got: object) -> TypeError:
+    """``add(): argument 'other' (position 2) must be Tensor, not str``."""
+    where = f" (position {position})" if position is not None else ""
+    return TypeError(f"{function}(): argument '{name}'{where} must be {wanted}, not {type_name(got)}")
+
+
+def wrong_combination(function: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> TypeError:
+    """``linspace() received an invalid combination of arguments - got (int, int, float)``."""
+    got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in (kwargs or {}).items()]
+    return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(got)})")
+
+
+def size_text(size: Sequence[Any]) -> str:
+    """A size as messages write it: ``[2, 3]``."""
+    return f"[{', '.join(map(str, size))}]"

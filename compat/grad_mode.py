@@ -1,0 +1,184 @@
+"""Whether operations are recorded for backward: ``no_grad``, ``enable_grad``, ``set_grad_enabled``,
+``inference_mode``."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Mode(threading.local):
+    #: None in inference mode, where nothing is recorded either: what is compiled for the one is not for the other.
+    grad: bool | None = True
+    inference = False
+    #: Whether backward looks for gradients that are not numbers.
+    check_nan = False
+
+
+mode = _Mode()
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded for backward in this thread."""
+    return bool(mode.grad)
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether this thread is inside ``inference_mode``."""
+    return mode.inference
+
+
+class _Guard:
+    """A context manager that is a decorator too, of functions and of generator functions."""
+
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exc: object) -> None:
+        raise NotImplementedError
+
+    def again(self) -> _Guard:
+        """A fresh guard of the same meaning, for one call of a decorated function."""
+        return type(self)()
+
+    def __call__(self, function: F) -> F:
+        if inspect.isgeneratorfunction(function):
+            return self._generator(function)
+
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            with self.again():
+                return function(*args, **kwargs)
+
+        return guarded  # type: ignore[return-value]
+
+    def _generator(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def guarded(*args: Any, **kwargs: Any) -> Generator:
+            # The mode holds while the generator runs, not while its consumer does.
+            generator = function(*args, **kwargs)
+            step, sent = generator.send, None
+            while True:
+                try:
+                    with self.again():
+                        produced = step(sent)
+                except StopIteration as stop:
+                    return stop.value
+                try:
+                    step, sent = generator.send, (yield produced)
+                except GeneratorExit:
+                    generator.close()
+                    raise
+                except BaseException as error:
+                    step, sent = generator.throw, error
+
+        return guarded
+
+
+class no_grad(_Guard):
+    """Within it operations are not recorded, and their results do not require grad. A decorator, too.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.no_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self) -> None:
+        self.before = mode.grad
+        mode.grad = False
+
+    def __exit__(self, *exc: object) -> None:
+        mode.grad = self.before
+
+
+class enable_grad(_Guard):
+    """Within it operations are recorded, whatever surrounds it. A decorator, too."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = super().__new__(cls)
+        return self if function is None else self(function)
+
+    def __enter__(self) -> None:
+        self.before = mode.grad
+        mode.grad = True
+
+    def __exit__(self, *exc: object) -> None:
+        mode.grad = self.before
+
+
+class set_grad_enabled(_Guard):
+    """Records operations or not from here on; as a context manager or decorator, within it only.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.set_grad_enabled(False):
+        ...     y = x * 2
+        >>> y.requires_grad
+        False
+    """
+
+    def __init__(self, mode: bool):
+        self.before = _set(mode)
+        self.mode = mode
+
+    def __call__(self, function: F) -> F:
+        _set(self.before)
+        return super().__call__(function)
+
+    def again(self) -> _Guard:
+        return set_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        mode.grad = self.mode
+
+    def __exit__(self, *exc: object) -> None:
+        mode.grad = self.before
+
+
+def _set(enabled: bool | None) -> bool | None:
+    before = mode.grad
+    mode.grad = bool(enabled)
+    return before
+
+
+class inference_mode(_Guard):
+    """As ``no_grad``, and what is made within it can never take part in a recorded computation. A decorator, too.
+
+    Args:
+        mode: False turns it off within an outer one.
+    """
+
+    mode: bool
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = super().__new__(cls)
+        if isinstance(mode, bool):
+            self.mode = mode
+            return self
+        self.mode = True
+        return self(mode)
+
+    def again(self) -> _Guard:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self.before = mode.grad, mode.inference
+        mode.inference = self.mode
+        mode.grad = None if self.mode else True
+
+    def __exit__(self, *exc: object) -> None:
+        mode.grad, mode.inference = self.before

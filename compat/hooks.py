@@ -1,0 +1,50 @@
+"""Handles that take a hook away again."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+
+class RemovableHandle:
+    """What registering a hook returns; ``remove()``, or the end of a ``with`` block, takes the hook away.
+
+    Args:
+        hooks_dict: the dictionary that the hook was put into under this handle's ``id``.
+        extra_dict: more dictionaries that hold something under the same ``id``.
+    """
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
+        self.id = next(RemovableHandle._ids)
+        extra: Iterable[Any] = (
+            () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
+        )
+        self._dicts = tuple(weakref.ref(d) for d in (hooks_dict, *extra))
+
+    def remove(self) -> None:
+        """Takes the hook away; doing so twice does no harm."""
+        for ref in self._dicts:
+            found = ref()
+            if found is not None:
+                found.pop(self.id, None)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.remove()
+
+
+class HookDict(dict):
+    """A dictionary of hooks in the order in which they were registered; a handle can refer to it weakly."""
+
+    __slots__ = ("__weakref__",)
+
+    def register(self, hook: Any) -> RemovableHandle:
+        handle = RemovableHandle(self)
+        self[handle.id] = hook
+        return handle

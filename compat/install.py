@@ -1,0 +1,84 @@
+"""``torch`` and its submodules, resolved to compat: what ``python -m compat`` and ``compat.install()`` do."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+_OURS, _THEIRS = "compat", "torch"
+
+
+class _Alias(Loader):
+    """Loads a module by giving out another one, unchanged."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self.spec: Any = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.name)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has just written the alias's spec into the module: it keeps its own.
+        module.__spec__ = self.spec
+
+
+class _Finder(MetaPathFinder):
+    """Finds ``torch.x.y`` where there is ``compat.x.y``."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        head, dot, rest = fullname.partition(".")
+        if head != _THEIRS:
+            return None
+        name = _OURS + dot + rest
+        found = find_spec(name) if name not in sys.modules else sys.modules[name].__spec__
+        if found is None:
+            return None
+        return ModuleSpec(
+            fullname, _Alias(name), origin=found.origin, is_package=found.submodule_search_locations is not None
+        )
+
+
+_finder = _Finder()
+
+
+def install() -> None:
+    """Makes ``import torch``, and imports of its submodules, give compat's modules from here on.
+
+    Raises:
+        RuntimeError: if another ``torch`` has been imported already.
+
+    Example:
+        >>> import compat
+        >>> compat.install()
+        >>> import torch
+        >>> torch is compat
+        True
+        >>> compat.uninstall()
+    """
+    present = sys.modules.get(_THEIRS)
+    if present is not None and present is not sys.modules[_OURS]:
+        raise RuntimeError(
+            f"compat.install(): {getattr(present, '__file__', None) or present!r} has been imported as torch already; "
+            "install before the first `import torch`"
+        )
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+
+
+def uninstall() -> None:
+    """Undoes ``install``: later imports of ``torch`` find what is installed under that name, if anything."""
+    if _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+        for name in [n for n in sys.modules if n == _THEIRS or n.startswith(f"{_THEIRS}.")]:
+            del sys.modules[name]

@@ -1,0 +1,447 @@
+"""Layouts: how a tensor's elements lie in a storage's buffer.
+
+A storage's buffer is an array kept in the shape it was made in; seen flat, in row-major order, it is the memory that
+strides and offsets speak of. A ``Layout`` says which of its elements a tensor has, and in which order. Layouts are
+interned, so that they serve as dictionary keys by identity, and they leave the offset out: ``x[0]`` and ``x[1]`` have
+the same layout, and a program compiled for one takes the other's offset as an argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from compat.dtypes import dtype as Dtype
+from compat.size import Size
+
+Ints = tuple[int, ...]
+
+
+class Base:
+    """What a storage's buffer is: its shape and dtype, and whether it is an array or something being traced."""
+
+    __slots__ = ("shape", "dtype", "traced", "numel")
+    shape: Ints
+    dtype: Dtype
+    traced: bool
+    numel: int
+
+    def __new__(cls, shape: Ints, dtype: Dtype, traced: bool = False) -> Base:
+        key = (shape, dtype, traced)
+        self = _bases.get(key)
+        if self is None:
+            self = super().__new__(cls)
+            self.shape, self.dtype, self.traced = tuple(shape), dtype, traced
+            self.numel = prod(shape)
+            self = _bases.setdefault((self.shape, dtype, traced), self)
+        return self
+
+    def __repr__(self) -> str:
+        return f"Base({self.shape}, {self.dtype}{', traced' if self.traced else ''})"
+
+
+_bases: dict[tuple, Base] = {}
+
+
+class Layout:
+    """Which elements of a buffer a tensor has.
+
+    Attributes:
+        base: the buffer that it was made for.
+        size, stride, dtype: the tensor's, strides counted in its own elements.
+        conj, neg: whether the elements are read conjugated, or negated (the views that ``Tensor.conj`` and the
+            imaginary part of one make).
+        access: how a lens reaches the elements (see ``access_of``).
+        whole: whether they are all of the buffer, each once, so that no offset is needed to find them.
+        contiguous: whether they lie in row-major order without gaps.
+        dense: whether they lie without gaps and overlaps, in whatever order.
+        lens: a place for the lens that reads and writes them; ``lens.py`` fills it.
+    """
+
+    __slots__ = (
+        "base", "size", "stride", "dtype", "conj", "neg", "access",
+        "ndim", "numel", "whole", "contiguous", "dense", "lens",
+    )  # fmt: skip
+    base: Base
+    size: Size
+    stride: Ints
+    dtype: Dtype
+    conj: bool
+    neg: bool
+    access: tuple
+    ndim: int
+    numel: int
+    whole: bool
+    contiguous: bool
+    dense: bool
+    lens: Any
+
+    def __repr__(self) -> str:
+        return f"Layout({tuple(self.size)}, stride={self.stride}, {self.dtype}, {self.access[0]} of {self.base})"
+
+
+_layouts: dict[tuple, Layout] = {}
+
+
+def layout_of(
+    base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype | None = None, conj: bool = False, neg: bool = False
+) -> Layout:
+    """The layout of a tensor of ``size`` and ``stride`` that starts at element ``offset`` of a buffer.
+
+    The offset decides only how the elements can be reached; it is not part of the result.
+    """
+    place = (base, size, stride, offset, dtype, conj, neg)
+    found = _places.get(place)
+    if found is None:
+        if len(_places) >= _PLACES:
+            _places.clear()
+        found = _places[place] = _intern(base, tuple(size), tuple(stride), offset, dtype or base.dtype, conj, neg)
+    return found
+
+
+# What was asked, offsets included, is remembered for a while: finding how to reach elements takes longer than looking.
+_PLACES = 16384
+_places: dict[tuple, Layout] = {}
+
+
+def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, conj: bool, neg: bool) -> Layout:
+    access = access_of(cells(base, dtype), size, stride, offset)
+    key = (base, size, stride, dtype, conj, neg, access)
+    found = _layouts.get(key)
+    if found is None:
+        layout = Layout()
+        layout.base, layout.size, layout.stride, layout.dtype = base, Size(size), tuple(stride), dtype
+        layout.conj, layout.neg, layout.access = conj, neg, access
+        layout.ndim, layout.numel = len(layout.size), prod(size)
+        layout.whole = access[0] in ("whole", "empty")
+        layout.contiguous = is_contiguous(size, stride)
+        layout.dense = is_dense(size, stride)
+        layout.lens = None
+        found = _layouts.setdefault((base, layout.size, layout.stride, dtype, conj, neg, access), layout)
+    return found
+
+
+def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False) -> Layout:
+    """The layout of a new row-major tensor over a buffer of its own."""
+    size = tuple(size)
+    key = (size, dtype, traced)
+    found = _contiguous.get(key)
+    if found is None:
+        found = layout_of(Base(size, dtype, traced), size, contiguous_strides(size), 0)
+        _contiguous[key] = found
+    return found
+
+
+_contiguous: dict[tuple, Layout] = {}
+
+
+def dense_layout(size: Ints, stride: Ints, dtype: Dtype, traced: bool = False) -> Layout:
+    """The layout of a new tensor with gapless strides; its buffer has the dimensions in memory order."""
+    key = (size, stride, dtype, traced)
+    found = _dense.get(key)
+    if found is None:
+        order = [d for d in range(len(size)) if size[d] != 1]
+        if prod(size):
+            order.sort(key=lambda d: -stride[d])
+        shape = tuple(size) if order == sorted(order) else tuple(size[d] for d in order)
+        found = _dense[key] = layout_of(Base(shape, dtype, traced), tuple(size), tuple(stride), 0)
+    return found
+
+
+_dense: dict[tuple, Layout] = {}
+
+
+def cells(base: Base, dtype: Dtype) -> Ints:
+    """The shape of a buffer when its bytes are read as elements of ``dtype``: only the last dimension changes."""
+    have, want = base.dtype.itemsize, dtype.itemsize
+    if have == want:
+        return base.shape
+    if have > want:
+        return (*base.shape, have // want)
+    flat = base.numel * have // want
+    last = base.shape[-1] * have if base.shape else have
+    return (*base.shape[:-1], last // want) if base.shape and last % want == 0 else (flat,)
+
+
+# ---------------------------------------------------------------- how elements are reached
+
+
+def access_of(base: Ints, size: Ints, stride: Ints, offset: int) -> tuple:
+    """How to reach a layout's elements, the first of these that can:
+
+    ``("empty",)``
+        there are none;
+    ``("whole",)``
+        all of the buffer, each once, dimensions permuted: reshape and transpose;
+    ``("grid", shape, axes)``
+        the buffer reshaped to ``shape``, then sliced; ``axes`` says, per axis of it, which dimension of the tensor runs
+        along it and with what step (``None``: the axis is cut down to one place). Where the slices start depends on
+        the offset;
+    ``("shifted", extents)``
+        the flat buffer from the offset on, padded and reshaped to ``extents``, then sliced from zero;
+    ``("gather",)``
+        anything, element by element.
+    """
+    if 0 in size:
+        return ("empty",)
+    dims = sorted(((s, n, d) for d, (n, s) in enumerate(zip(size, stride)) if n > 1 and s > 0), reverse=True)
+    used = prod(n for _, n, _ in dims)
+    total = prod(base)
+    if used == total and offset == 0 and _packed(dims):
+        return ("whole",)
+    for shape in _radices(base, dims, total):
+        axes = _assign(shape, dims, offset)
+        if axes is not None:
+            return ("grid", shape, axes)
+    if all(a % b == 0 and b * n <= a for (a, _, _), (b, n, _) in pairwise(dims)):
+        return ("shifted", tuple(s for s, _, _ in dims))
+    return ("gather",)
+
+
+def _packed(dims: Sequence[tuple[int, int, int]]) -> bool:
+    expected = 1
+    for s, n, _ in reversed(dims):
+        if s != expected:
+            return False
+        expected *= n
+    return True
+
+
+def _radices(base: Ints, dims: Sequence[tuple[int, int, int]], total: int) -> list[Ints]:
+    """Shapes of the buffer whose axes may hold the dimensions: its own, and its own split where a stride falls
+    inside."""
+    shape = tuple(n for n in base if n != 1)
+    places = {*contiguous_strides(shape), 1}
+    split = sorted(places | {s for s, _, _ in dims}, reverse=True)
+    result = [shape]
+    if len(split) > len(places) and all(a % b == 0 for a, b in zip([total, *split], split)):
+        result.append(tuple(a // b for a, b in zip([total, *split], split)))
+    return result
+
+
+def _assign(shape: Ints, dims: Sequence[tuple[int, int, int]], offset: int) -> tuple | None:
+    """Each dimension's axis and step, or None where two meet on one axis or one runs past its end."""
+    axes: list[tuple[int, int] | None] = [None] * len(shape)
+    strides = contiguous_strides(shape)
+    for s, n, d in dims:
+        for axis, unit in enumerate(strides):
+            if unit <= s and s % unit == 0 and axes[axis] is None:
+                step = s // unit
+                start = offset // unit % shape[axis]
+                if start + (n - 1) * step < shape[axis]:
+                    axes[axis] = (d, step)
+                    break
+        else:
+            return None
+    return tuple(axes)
+
+
+# ---------------------------------------------------------------- strides
+
+
+def contiguous_strides(size: Ints) -> Ints:
+    """Row-major strides; a dimension of size zero counts as one."""
+    result = [1] * len(size)
+    for d in range(len(size) - 2, -1, -1):
+        result[d] = result[d + 1] * max(size[d + 1], 1)
+    return tuple(result)
+
+
+def channels_last_strides(size: Ints) -> Ints:
+    """Strides of (N, C, *spatial) with the channels next to each other in memory."""
+    order = (0, *range(2, len(size)), 1)
+    result = [0] * len(size)
+    step = 1
+    for d in reversed(order):
+        result[d] = step
+        step *= max(size[d], 1)
+    return tuple(result)
+
+
+def is_contiguous(size: Ints, stride: Ints) -> bool:
+    expected = 1
+    for n, s in zip(reversed(size), reversed(stride)):
+        if n == 0:
+            return True
+        if n != 1 and s != expected:
+            # a size of zero further to the left makes any strides contiguous
+            return 0 in size
+        expected *= n
+    return True
+
+
+def is_channels_last(size: Ints, stride: Ints, ndim: int = 4) -> bool:
+    """Whether the strides are those of ``channels_last`` (``channels_last_3d`` for ``ndim=5``)."""
+    if len(size) != ndim:
+        return False
+    expected = 1
+    for d in (1, *range(ndim - 1, 1, -1), 0):
+        if size[d] != 1 and stride[d] != expected:
+            return False
+        expected *= size[d]
+    return True
+
+
+def is_dense(size: Ints, stride: Ints) -> bool:
+    """Whether the elements lie without gaps and overlaps, in whatever order of dimensions."""
+    if 0 in size:
+        return True
+    expected = 1
+    for s, n in sorted((s, n) for n, s in zip(size, stride) if n != 1):
+        if s != expected:
+            return False
+        expected *= n
+    return True
+
+
+def view_strides(size: Ints, stride: Ints, new: Ints) -> Ints | None:
+    """The strides with which a tensor can be seen in another shape, or None where it must be copied.
+
+    The old dimensions fall into runs, each evenly spaced in memory; every run must be a run of new dimensions.
+    """
+    if prod(size) == 0:
+        return tuple(stride) if tuple(size) == tuple(new) else contiguous_strides(new)
+    if not size:
+        return (1,) * len(new)
+    result = [0] * len(new)
+    at = len(new) - 1
+    for length, step in reversed(_runs(size, stride)):
+        covered = 1
+        while at >= 0 and (covered < length or new[at] == 1):
+            result[at] = covered * step
+            covered *= new[at]
+            at -= 1
+        if covered != length:
+            return None
+    return tuple(result) if at < 0 else None
+
+
+def _runs(size: Ints, stride: Ints) -> list[tuple[int, int]]:
+    """Neighbouring dimensions that one step walks through: (number of elements, step), from left to right."""
+    runs: list[tuple[int, int]] = []
+    length, step = 1, stride[-1]
+    for d in range(len(size) - 1, -1, -1):
+        length *= size[d]
+        if d == 0 or (size[d - 1] != 1 and stride[d - 1] != length * step):
+            runs.append((length, step))
+            length, step = 1, stride[d - 1]
+    return runs[::-1]
+
+
+def broadcast_size(*sizes: Ints) -> Ints:
+    """The size that all broadcast to.
+
+    Raises:
+        RuntimeError: where two sizes do not fit.
+    """
+    result: list[int] = list(sizes[0])
+    for size in sizes[1:]:
+        if len(size) > len(result):
+            result = [1] * (len(size) - len(result)) + result
+        shift = len(result) - len(size)
+        for d in range(len(size) - 1, -1, -1):
+            have = result[d + shift]
+            if have == 1:
+                result[d + shift] = size[d]
+            elif size[d] not in (1, have):
+                raise RuntimeError(
+                    f"The size of tensor a ({have}) must match the size of tensor b ({size[d]}) at non-singleton "
+                    f"dimension {d + shift}"
+                )
+    return tuple(result)
+
+
+# ---------------------------------------------------------------- strides of new tensors
+
+
+def elementwise_strides(operands: Sequence[tuple[Ints, Ints]], size: Ints) -> Ints:
+    """The strides that PyTorch gives to the result of an elementwise operation.
+
+    Args:
+        operands: size and stride of each tensor operand, zero-dimensional ones and numbers included.
+        size: the size of the result.
+
+    The result follows the operands' memory order: theirs if they all have the same gapless one, otherwise the order in
+    which the first operand that can tell them apart has its dimensions.
+    """
+    if all(s == size for s, _ in operands):
+        if all(is_contiguous(*o) for o in operands):
+            return contiguous_strides(size)
+        if all(is_channels_last(*o) for o in operands):
+            return channels_last_strides(size)
+        first = operands[0][1]
+        if all(st == first and is_dense(s, st) for s, st in operands):
+            return first
+    ndim = len(size)
+    strides = [_broadcast_strides(s, st, size) for s, st in operands]
+    order = _memory_order(strides, size)
+    if order == list(range(ndim - 1, -1, -1)):
+        return contiguous_strides(size)
+    result = [0] * ndim
+    step = 1
+    for d in order:
+        result[d] = step
+        step *= size[d]
+    return tuple(result)
+
+
+def _broadcast_strides(size: Ints, stride: Ints, to: Ints) -> Ints:
+    shift = len(to) - len(size)
+    return (0,) * shift + tuple(0 if n == 1 and to[d + shift] != 1 else s for d, (n, s) in enumerate(zip(size, stride)))
+
+
+def _memory_order(strides: Sequence[Ints], size: Ints) -> list[int]:
+    """Dimensions from the fastest to the slowest. Not every pair can be told apart (strides of zero), hence a sort by
+    insertion."""
+
+    def after(a: int, b: int) -> int:
+        """Positive if dimension ``a`` belongs outside ``b``, negative if inside, 0 if no operand can say."""
+        for stride in strides:
+            if stride[a] == 0 or stride[b] == 0:
+                continue
+            if stride[a] != stride[b]:
+                return 1 if stride[a] > stride[b] else -1
+            if size[a] > size[b]:
+                return 1
+        return 0
+
+    order = list(range(len(size) - 1, -1, -1))
+    for i in range(1, len(order)):
+        here = i
+        for j in range(i - 1, -1, -1):
+            verdict = after(order[j], order[here])
+            if verdict > 0:
+                order[j], order[here] = order[here], order[j]
+                here = j
+            elif verdict < 0:
+                break
+    return order
+
+
+def preserved_strides(size: Ints, stride: Ints) -> Ints:
+    """The strides of a copy that keeps the memory order (``torch.preserve_format``)."""
+    return tuple(stride) if is_dense(size, stride) else elementwise_strides([(size, stride), ((), ())], size)
+
+
+# ---------------------------------------------------------------- overlap
+
+
+def overlaps_itself(size: Ints, stride: Ints) -> bool:
+    """Whether two elements surely share a place: a dimension of stride zero."""
+    return any(s == 0 and n > 1 for n, s in zip(size, stride))
+
+
+def overlap(a: Layout, a_offset: int, b: Layout, b_offset: int) -> str:
+    """How two tensors of one storage share elements: ``"none"``, ``"full"``, ``"partial"`` or ``"unknown"``, as
+    PyTorch tells."""
+    if a_offset == b_offset and a.size == b.size and a.stride == b.stride:
+        return "full"
+    if not (a.dense and b.dense):
+        return "unknown"
+    a_start, a_end = a_offset * a.dtype.itemsize, (a_offset + a.numel) * a.dtype.itemsize
+    b_start, b_end = b_offset * b.dtype.itemsize, (b_offset + b.numel) * b.dtype.itemsize
+    if a_start == b_start and a_end == b_end:
+        return "full" if a.stride == b.stride else "partial"
+    return "partial" if a_start < b_end and b_start < a_end else "none"

@@ -1,0 +1,24 @@
+"""The reductions of losses, and their older spelling."""
+
+from __future__ import annotations
+
+import warnings
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
+    """``"mean"``, ``"sum"`` or ``"none"`` as the older arguments say it; both are true if left out.
+
+    Example:
+        >>> legacy_reduction(False, None, emit_warning=False)
+        'sum'
+    """
+    if reduce is False:
+        reduction = "none"
+    else:
+        reduction = "sum" if size_average is False else "mean"
+    if emit_warning:
+        warnings.warn(
+            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
+            stacklevel=4,
+        )
+    return reduction

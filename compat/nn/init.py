@@ -1,0 +1,307 @@
+"""Filling tensors with their first values: ``torch.nn.init``.
+
+Every function fills its tensor in place, outside the graph, and returns it. With the same seed the numbers are
+PyTorch's.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compat.grad_mode import no_grad
+from compat.sampling.filling import truncated_normal_
+from compat.sampling.making import randperm
+from compat.tensor import Tensor, array_of, from_array
+
+__all__ = [
+    "calculate_gain", "uniform_", "normal_", "trunc_normal_", "constant_", "ones_", "zeros_", "eye_", "dirac_",
+    "xavier_uniform_", "xavier_normal_", "kaiming_uniform_", "kaiming_normal_", "orthogonal_", "sparse_", "uniform",
+    "normal", "constant", "eye", "dirac", "xavier_uniform", "xavier_normal", "kaiming_uniform", "kaiming_normal",
+    "orthogonal", "sparse",
+]  # fmt: skip
+
+_KEEPS_SCALE = {"linear", "sigmoid"} | {f"conv{t}{n}d" for t in ("", "_transpose") for n in (1, 2, 3)}
+_GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4} | dict.fromkeys(_KEEPS_SCALE, 1)
+
+
+def calculate_gain(nonlinearity: str, param: Any = None) -> float:
+    """The factor by which weights make up for what a nonlinearity does to the variance.
+
+    Args:
+        nonlinearity: ``"linear"``, ``"tanh"``, ``"relu"``, ``"leaky_relu"``, …
+        param: the negative slope of ``"leaky_relu"``, 0.01 if left out.
+
+    Raises:
+        ValueError: for an unknown nonlinearity or a slope that is no number.
+
+    Example:
+        >>> calculate_gain("leaky_relu", 1.0)
+        1.0
+    """
+    if nonlinearity != "leaky_relu":
+        if nonlinearity not in _GAINS:
+            raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
+        return _GAINS[nonlinearity]
+    if param is None:
+        param = 0.01
+    elif isinstance(param, bool) or not isinstance(param, int | float):
+        raise ValueError(f"negative_slope {param} not a valid number")
+    return math.sqrt(2.0 / (1 + param**2))
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    """How many inputs feed each output of a weight (out, in, *kernel), and how many outputs each input feeds."""
+    if tensor.dim() < 2:
+        raise ValueError("Fan in and fan out can not be computed for tensor with fewer than 2 dimensions")
+    outputs, inputs, *kernel = tensor.shape
+    field = math.prod(kernel)
+    return inputs * field, outputs * field
+
+
+def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
+    modes = ["fan_in", "fan_out"]
+    if mode.lower() not in modes:
+        raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
+    return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
+
+
+# ---------------------------------------------------------------- plain fillings
+
+
+def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers from ``[a, b)``.
+
+    Example:
+        >>> import compat as torch
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> uniform_(torch.empty(2), generator=generator)
+        tensor([0.4963, 0.7682])
+    """
+    with no_grad():
+        return tensor.uniform_(a, b, generator=generator)
+
+
+def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
+    """Normal numbers."""
+    with no_grad():
+        return tensor.normal_(mean, std, generator=generator)
+
+
+def trunc_normal_(
+    tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Any:
+    """Normal numbers, those outside ``[a, b]`` drawn again; warns where nearly all of them would be."""
+    if mean < a - 2 * std or mean > b + 2 * std:
+        warnings.warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
+            "incorrect.",
+            stacklevel=2,
+        )
+    with no_grad():
+        return truncated_normal_(tensor, mean, std, a, b, generator=generator)
+
+
+def constant_(tensor: Any, val: float) -> Any:
+    """The number ``val`` everywhere."""
+    with no_grad():
+        return tensor.fill_(val)
+
+
+def ones_(tensor: Any) -> Any:
+    """Ones."""
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Any) -> Any:
+    """Zeros."""
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Any) -> Any:
+    """The identity matrix: a linear layer then passes on what it gets, as far as there is room.
+
+    Raises:
+        ValueError: unless the tensor has two dimensions.
+    """
+    _check_matrix(tensor)
+    return _copied(tensor, np.eye(*tensor.shape))
+
+
+def dirac_(tensor: Any, groups: int = 1) -> Any:
+    """Ones at the centre of the kernel from input channel i to output channel i: a convolution then passes channels on.
+
+    Args:
+        tensor: a weight of shape (out, in, *kernel) with one to three kernel dimensions.
+        groups: each group of output channels gets its own identity.
+
+    Raises:
+        ValueError: for another number of dimensions, or outputs that ``groups`` does not divide.
+    """
+    if tensor.ndim not in (3, 4, 5):
+        raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
+    if tensor.shape[0] % groups:
+        raise ValueError("dim 0 must be divisible by groups")
+    outputs, inputs, *kernel = tensor.shape
+    values = np.zeros(tensor.shape)
+    centre = tuple(n // 2 for n in kernel)
+    for output in range(outputs):
+        channel = output % (outputs // groups)
+        if channel < inputs:
+            values[(output, channel, *centre)] = 1
+    return _copied(tensor, values)
+
+
+def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
+    """Normal numbers, a fraction ``sparsity`` of every column set to zero.
+
+    Source: J. Martens, "Deep learning via Hessian-free optimization", ICML 2010.
+
+    Raises:
+        ValueError: unless the tensor has two dimensions.
+    """
+    _check_matrix(tensor)
+    rows, columns = tensor.shape
+    zeros = math.ceil(sparsity * rows)
+    normal_(tensor, 0, std, generator=generator)
+    values = np.array(array_of(tensor))
+    for column in range(columns):
+        values[array_of(randperm(rows))[:zeros], column] = 0
+    return _copied(tensor, values)
+
+
+# ---------------------------------------------------------------- by the number of inputs and outputs
+
+
+def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Uniform numbers of variance ``gain**2 * 2 / (inputs + outputs)``.
+
+    Source: X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
+    AISTATS 2010.
+
+    Raises:
+        ValueError: for fewer than two dimensions.
+    """
+    bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
+    """Normal numbers of variance ``gain**2 * 2 / (inputs + outputs)``.
+
+    Raises:
+        ValueError: for fewer than two dimensions.
+    """
+    return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
+
+
+def _xavier_std(tensor: Tensor, gain: float) -> float:
+    return gain * math.sqrt(2.0 / float(sum(_calculate_fan_in_and_fan_out(tensor))))
+
+
+def kaiming_uniform_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """Uniform numbers of variance ``gain**2 / fan``.
+
+    Source: K. He et al., "Delving deep into rectifiers", ICCV 2015.
+
+    Args:
+        a: the negative slope, for ``"leaky_relu"``.
+        mode: ``"fan_in"`` keeps the variance in the forward pass, ``"fan_out"`` in the backward pass.
+        nonlinearity: what ``calculate_gain`` knows.
+
+    Raises:
+        ValueError: for fewer than two dimensions, or an unknown mode or nonlinearity.
+    """
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    if std is None:
+        return tensor
+    bound = math.sqrt(3.0) * std
+    return uniform_(tensor, -bound, bound, generator)
+
+
+def kaiming_normal_(
+    tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
+) -> Any:
+    """Normal numbers of variance ``gain**2 / fan``; the arguments are those of ``kaiming_uniform_``."""
+    std = _kaiming_std(tensor, a, mode, nonlinearity)
+    return tensor if std is None else normal_(tensor, 0, std, generator)
+
+
+def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
+    """The standard deviation; None, with a warning, if there is nothing to fill."""
+    if 0 in tensor.shape:
+        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        return None
+    fan = _calculate_correct_fan(tensor, mode)
+    return calculate_gain(nonlinearity, a) / math.sqrt(fan)
+
+
+def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
+    """A matrix with orthonormal rows or columns, whichever are fewer, times ``gain``.
+
+    Later dimensions count as columns.
+
+    Source: A. Saxe et al., "Exact solutions to the nonlinear dynamics of learning in deep linear neural networks",
+    ICLR 2014.
+
+    Raises:
+        ValueError: for fewer than two dimensions.
+    """
+    if tensor.ndim < 2:
+        raise ValueError("Only tensors with 2 or more dimensions are supported")
+    if tensor.numel() == 0:
+        return tensor
+    rows = tensor.shape[0]
+    shape = (rows, tensor.numel() // rows)
+    values = array_of(normal_(tensor.detach().new_empty(shape), generator=generator))
+    q, r = np.linalg.qr(values.T if shape[0] < shape[1] else values)
+    q = q * np.sign(np.diagonal(r))  # makes the distribution uniform
+    return _copied(tensor, (q.T if shape[0] < shape[1] else q).reshape(tensor.shape) * values.dtype.type(gain))
+
+
+# ---------------------------------------------------------------- shared
+
+
+def _check_matrix(tensor: Tensor) -> None:
+    if tensor.ndim != 2:
+        raise ValueError("Only tensors with 2 dimensions are supported")
+
+
+def _copied(tensor: Any, values: np.ndarray) -> Any:
+    with no_grad():
+        return tensor.copy_(from_array(np.asarray(values, order="C")))
+
+
+def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under its old name, which ended without an underscore."""
+    new = function.__name__
+    old = new[:-1]
+
+    @functools.wraps(function)
+    def deprecated(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        return function(*args, **kwargs)
+
+    deprecated.__name__ = old
+    deprecated.__doc__ = f"The old name of ``{new}``."
+    return deprecated
+
+
+uniform = _renamed(uniform_)
+normal = _renamed(normal_)
+constant = _renamed(constant_)
+eye = _renamed(eye_)
+dirac = _renamed(dirac_)
+xavier_uniform = _renamed(xavier_uniform_)
+xavier_normal = _renamed(xavier_normal_)
+kaiming_uniform = _renamed(kaiming_uniform_)
+kaiming_normal = _renamed(kaiming_normal_)
+orthogonal = _renamed(orthogonal_)
+sparse = _renamed(sparse_)

@@ -1,0 +1,42 @@
+"""The layers, and what holds them."""
+
+from compat.nn.modules import (
+    activation,
+    batchnorm,
+    conv,
+    dropout,
+    flatten,
+    linear,
+    loss,
+    normalization,
+    padding,
+    pooling,
+    sparse,
+)
+from compat.nn.modules.module import Module
+from compat.nn.modules.container import ModuleDict, ModuleList, Sequential
+from compat.nn.modules.parameters import ParameterDict, ParameterList
+from compat.nn.modules.linear import *
+from compat.nn.modules.conv import *
+from compat.nn.modules.activation import *
+from compat.nn.modules.pooling import *
+from compat.nn.modules.dropout import *
+from compat.nn.modules.batchnorm import *
+from compat.nn.modules.normalization import *
+from compat.nn.modules.sparse import *
+from compat.nn.modules.flatten import *
+from compat.nn.modules.padding import *
+from compat.nn.modules.loss import *
+
+__all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ += linear.__all__
+__all__ += conv.__all__
+__all__ += activation.__all__
+__all__ += pooling.__all__
+__all__ += dropout.__all__
+__all__ += batchnorm.__all__
+__all__ += normalization.__all__
+__all__ += sparse.__all__
+__all__ += flatten.__all__
+__all__ += padding.__all__
+__all__ += loss.__all__

@@ -1,0 +1,381 @@
+"""Elementwise nonlinearities, and softmax."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.nn import functional as F
+from compat.nn import init
+from compat.nn.modules.module import Module
+from compat.nn.modules.utils import described, empty
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+
+__all__ = [
+    "CELU", "ELU", "GELU", "GLU", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "LeakyReLU", "LogSigmoid",
+    "LogSoftmax", "Mish", "PReLU", "ReLU", "ReLU6", "SELU", "SiLU", "Sigmoid", "Softmax", "Softmax2d", "Softmin",
+    "Softplus", "Softshrink", "Softsign", "Tanh", "Tanhshrink", "Threshold",
+]  # fmt: skip
+
+
+class _Inplace(Module):
+    """A nonlinearity without settings that can overwrite its input."""
+
+    inplace: bool
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+def _with_inplace(module: Any, *names: str) -> str:
+    return described(module, *names) + (", inplace=True" if module.inplace else "")
+
+
+class ReLU(_Inplace):
+    """``max(0, x)``.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReLU()(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu(input, inplace=self.inplace)
+
+
+class SELU(_Inplace):
+    """``scale * (max(0, x) + min(0, alpha * (exp(x) - 1)))`` with the two constants that keep mean 0 and variance 1.
+
+    Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.selu(input, self.inplace)
+
+
+class SiLU(_Inplace):
+    """``x * sigmoid(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input, inplace=self.inplace)
+
+
+class Mish(_Inplace):
+    """``x * tanh(log(1 + exp(x)))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input, inplace=self.inplace)
+
+
+class Hardsigmoid(_Inplace):
+    """``clamp(x / 6 + 1 / 2, 0, 1)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardswish(_Inplace):
+    """``x * clamp(x / 6 + 1 / 2, 0, 1)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return ""
+
+
+class Hardtanh(Module):
+    """``clamp(x, min_val, max_val)``.
+
+    Raises:
+        AssertionError: unless ``max_val`` is the greater one.
+    """
+
+    def __init__(
+        self,
+        min_val: float = -1.0,
+        max_val: float = 1.0,
+        inplace: bool = False,
+        min_value: float | None = None,
+        max_value: float | None = None,
+    ):
+        super().__init__()
+        if min_value is not None:
+            _renamed("min_value", "min_val")
+            min_val = min_value
+        if max_value is not None:
+            _renamed("max_value", "max_val")
+            max_val = max_value
+        self.min_val = min_val
+        self.max_val = max_val
+        self.inplace = inplace
+        if not max_val > min_val:
+            raise AssertionError(f"max_val ({max_val}) must be greater than min_val ({min_val})")
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardtanh(input, self.min_val, self.max_val, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _with_inplace(self, "min_val", "max_val")
+
+
+def _renamed(old: str, new: str) -> None:
+    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=3)
+
+
+class ReLU6(Hardtanh):
+    """``clamp(x, 0, 6)``."""
+
+    def __init__(self, inplace: bool = False):
+        super().__init__(0.0, 6.0, inplace)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.relu6(input, self.inplace)
+
+    def extra_repr(self) -> str:
+        return "inplace=True" if self.inplace else ""
+
+
+class _Alpha(Module):
+    def __init__(self, alpha: float = 1.0, inplace: bool = False):
+        super().__init__()
+        self.alpha = alpha
+        self.inplace = inplace
+
+    def extra_repr(self) -> str:
+        return _with_inplace(self, "alpha")
+
+
+class ELU(_Alpha):
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.elu(input, self.alpha, self.inplace)
+
+
+class CELU(_Alpha):
+    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.celu(input, self.alpha, self.inplace)
+
+
+class LeakyReLU(Module):
+    """``x`` where positive, ``negative_slope * x`` elsewhere."""
+
+    def __init__(self, negative_slope: float = 1e-2, inplace: bool = False):
+        super().__init__()
+        self.negative_slope = negative_slope
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.leaky_relu(input, self.negative_slope, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _with_inplace(self, "negative_slope")
+
+
+class PReLU(Module):
+    """``x`` where positive, ``weight * x`` elsewhere, with a learned weight.
+
+    Args:
+        num_parameters: one for all, or one for each channel (dimension 1).
+        init: their first value.
+    """
+
+    weight: Any
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.num_parameters = num_parameters
+        self.init = init
+        self.weight = Parameter(empty((num_parameters,), device, dtype))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the weight to its first value again."""
+        init.constant_(self.weight, self.init)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.prelu(input, self.weight)
+
+    def extra_repr(self) -> str:
+        return described(self, "num_parameters")
+
+
+class Threshold(Module):
+    """``x`` where it exceeds ``threshold``, ``value`` elsewhere."""
+
+    def __init__(self, threshold: float, value: float, inplace: bool = False):
+        super().__init__()
+        self.threshold = threshold
+        self.value = value
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.threshold(input, self.threshold, self.value, self.inplace)
+
+    def extra_repr(self) -> str:
+        return _with_inplace(self, "threshold", "value")
+
+
+class _Lambd(Module):
+    def __init__(self, lambd: float = 0.5):
+        super().__init__()
+        self.lambd = lambd
+
+    def extra_repr(self) -> str:
+        return str(self.lambd)
+
+
+class Hardshrink(_Lambd):
+    """``x`` where it is further than ``lambd`` from 0, else 0."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(_Lambd):
+    """``x`` moved towards 0 by ``lambd``, and 0 if it is nearer."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
+
+
+class Softplus(Module):
+    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` exceeds ``threshold``."""
+
+    def __init__(self, beta: float = 1.0, threshold: float = 20.0):
+        super().__init__()
+        self.beta = beta
+        self.threshold = threshold
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softplus(input, self.beta, self.threshold)
+
+    def extra_repr(self) -> str:
+        return described(self, "beta", "threshold")
+
+
+class GLU(Module):
+    """One half of the input along ``dim`` times the sigmoid of the other."""
+
+    def __init__(self, dim: int = -1):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+    def extra_repr(self) -> str:
+        return described(self, "dim")
+
+
+class GELU(Module):
+    """``x`` times the standard normal distribution function of ``x``.
+
+    Args:
+        approximate: ``"none"``, or ``"tanh"`` for an approximation of it.
+    """
+
+    def __init__(self, approximate: str = "none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, approximate=self.approximate)
+
+    def extra_repr(self) -> str:
+        return described(self, "approximate")
+
+
+class Sigmoid(Module):
+    """``1 / (1 + exp(-x))``."""
+
+    def forward(self, input: Tensor) -> Any:
+        return input.sigmoid()
+
+
+class LogSigmoid(Module):
+    """``-log(1 + exp(-x))``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.logsigmoid(input)
+
+
+class Tanh(Module):
+    """The hyperbolic tangent."""
+
+    def forward(self, input: Tensor) -> Any:
+        return input.tanh()
+
+
+class Tanhshrink(Module):
+    """``x - tanh(x)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+class Softsign(Module):
+    """``x / (1 + |x|)``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class _AlongDim(Module):
+    """Something along one dimension; None, with a warning, stands for 0 (of 0, 1 or 3 dimensions) or 1."""
+
+    def __init__(self, dim: int | None = None):
+        super().__init__()
+        self.dim = dim
+
+    def extra_repr(self) -> str:
+        return described(self, "dim")
+
+
+class Softmax(_AlongDim):
+    """``exp(x) / exp(x).sum(dim)``.
+
+    Args:
+        dim: the dimension along which the result adds up to 1.
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmax(input, self.dim, _stacklevel=5)
+
+
+class LogSoftmax(_AlongDim):
+    """The logarithm of softmax along ``dim``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.log_softmax(input, self.dim, _stacklevel=5)
+
+
+class Softmin(_AlongDim):
+    """Softmax of ``-x`` along ``dim``."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softmin(input, self.dim, _stacklevel=5)
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of (channels, height, width), or of the same with a batch."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() not in (3, 4):
+            raise ValueError(f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead")
+        return F.softmax(input, -3, _stacklevel=5)

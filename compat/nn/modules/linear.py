@@ -1,0 +1,68 @@
+"""Affine maps."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from compat.nn import functional as F
+from compat.nn import init
+from compat.nn.modules.module import Module
+from compat.nn.modules.utils import empty
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+
+__all__ = ["Identity", "Linear"]
+
+
+class Identity(Module):
+    """Gives back what it gets; takes any arguments and ignores them."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Linear(Module):
+    """``y = x @ weight.T + bias`` over the last dimension.
+
+    Args:
+        in_features, out_features: its size before and after.
+        bias: whether to add one.
+
+    Attributes:
+        weight: of shape (out_features, in_features), at first uniform within ``1 / sqrt(in_features)``.
+        bias: of shape (out_features,), likewise.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Linear(20, 30)(torch.ones(128, 20)).shape
+        torch.Size([128, 30])
+    """
+
+    weight: Any
+    bias: Any
+
+    def __init__(self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None):
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(empty((out_features, in_features), device, dtype))
+        self.register_parameter("bias", Parameter(empty((out_features,), device, dtype)) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the parameters again."""
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan_in, _ = init._calculate_fan_in_and_fan_out(self.weight)
+            bound = 1 / math.sqrt(fan_in) if fan_in > 0 else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return f"in_features={self.in_features}, out_features={self.out_features}, bias={self.bias is not None}"

@@ -1,0 +1,174 @@
+"""Normalization of each sample by itself."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+from compat.nn import functional as F
+from compat.nn import init
+from compat.nn.modules.module import Module
+from compat.nn.modules.utils import empty
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+
+__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+
+
+def _shape(normalized_shape: Any) -> tuple[int, ...]:
+    return (int(normalized_shape),) if isinstance(normalized_shape, numbers.Integral) else tuple(normalized_shape)
+
+
+def _register(module: Module, shape: tuple[int, ...], device: Any, dtype: Any, **wanted: bool) -> None:
+    for name, want in wanted.items():
+        module.register_parameter(name, Parameter(empty(shape, device, dtype)) if want else None)
+
+
+class LayerNorm(Module):
+    """Normalizes the last dimensions to mean 0 and variance 1, then scales and shifts them.
+
+    Source: J. L. Ba et al., "Layer normalization", 2016.
+
+    Args:
+        normalized_shape: the sizes of these dimensions; one number for the last alone.
+        eps: added to the variance.
+        elementwise_affine: whether to scale and shift, by ``weight`` and ``bias`` of that shape.
+        bias: whether to shift.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LayerNorm(2)(torch.tensor([[1.0, 3.0]])).round(decimals=3)
+        tensor([[-1.,  1.]], grad_fn=<RoundBackward1>)
+    """
+
+    weight: Any
+    bias: Any
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        _register(
+            self, self.normalized_shape, device, dtype, weight=elementwise_affine, bias=elementwise_affine and bias
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets scale to 1 and shift to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return (
+            f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class RMSNorm(Module):
+    """Divides the last dimensions by the root of their mean square, then scales them.
+
+    Source: B. Zhang and R. Sennrich, "Root mean square layer normalization", NeurIPS 2019.
+
+    Args:
+        normalized_shape: the sizes of these dimensions; one number for the last alone.
+        eps: added to the mean square; the smallest positive step of the dtype if left out.
+        elementwise_affine: whether to scale, by ``weight`` of that shape.
+    """
+
+    weight: Any
+
+    def __init__(
+        self,
+        normalized_shape: Any,
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        super().__init__()
+        self.normalized_shape = _shape(normalized_shape)
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        _register(self, self.normalized_shape, device, dtype, weight=elementwise_affine)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets the scale to 1."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
+
+
+class GroupNorm(Module):
+    """Normalizes each group of channels of each sample, then scales and shifts each channel.
+
+    Source: Y. Wu and K. He, "Group normalization", ECCV 2018.
+
+    Args:
+        num_groups: into how many groups of neighbours the channels are divided.
+        num_channels: the size of dimension 1.
+        eps: added to the variance.
+        affine: whether to scale and shift, by ``weight`` and ``bias``.
+        bias: whether to shift.
+
+    Raises:
+        ValueError: unless ``num_groups`` divides ``num_channels``.
+    """
+
+    weight: Any
+    bias: Any
+
+    def __init__(
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        affine: bool = True,
+        device: Any = None,
+        dtype: Any = None,
+        *,
+        bias: bool = True,
+    ):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError(f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})")
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.affine = affine
+        _register(self, (num_channels,), device, dtype, weight=affine, bias=affine and bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Sets scale to 1 and shift to 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        channels = f"{self.num_groups}, {self.num_channels}"
+        return f"{channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"

@@ -1,0 +1,240 @@
+"""Pooling: what windows of the input have in common."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.nn import functional as F
+from compat.nn.modules.module import Module
+from compat.nn.modules.utils import _single, described
+from compat.tensor import Tensor
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+]  # fmt: skip
+
+
+class _MaxPoolNd(Module):
+    """The greatest element of every window; its arguments are described at ``MaxPool2d``."""
+
+    _pool: str
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, self._pool)(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        return described(self, "kernel_size", "stride", "padding", "dilation", "ceil_mode")
+
+
+class MaxPool1d(_MaxPoolNd):
+    """The greatest element of every window of (batch, channels, length); its arguments are those of ``MaxPool2d``."""
+
+    _pool = "max_pool1d"
+
+
+class MaxPool2d(_MaxPoolNd):
+    """The greatest element of every window of (batch, channels, height, width), or of the same without batch.
+
+    Args:
+        kernel_size: the window: one number, or one for each dimension; so are the next three.
+        stride: the step between windows; the window's size if left out.
+        padding: how much of minus infinity is added on either side.
+        dilation: the step within a window.
+        return_indices: give the places of the elements within their plane, too.
+        ceil_mode: whether the last window may reach beyond the end.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MaxPool2d(2)(torch.arange(16.0).reshape(1, 1, 4, 4))
+        tensor([[[[ 5.,  7.],
+                  [13., 15.]]]])
+    """
+
+    _pool = "max_pool2d"
+
+
+class MaxPool3d(_MaxPoolNd):
+    """The greatest element of every window of (batch, channels, depth, height, width); see ``MaxPool2d``."""
+
+    _pool = "max_pool3d"
+
+
+class AvgPool1d(Module):
+    """The mean of every window of (batch, channels, length).
+
+    Args:
+        kernel_size, stride, padding: as for ``MaxPool2d``; zeros are added.
+        ceil_mode: whether the last window may reach beyond the end.
+        count_include_pad: whether the added zeros count.
+    """
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ):
+        super().__init__()
+        self.kernel_size = _single(kernel_size)
+        self.stride = _single(stride if stride is not None else kernel_size)
+        self.padding = _single(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool1d(input, self.kernel_size, self.stride, self.padding, self.ceil_mode, self.count_include_pad)
+
+    def extra_repr(self) -> str:
+        return described(self, "kernel_size", "stride", "padding")
+
+
+class _AvgPoolNd(Module):
+    """The mean of every window; its arguments are described at ``AvgPool2d``."""
+
+    _pool: str
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ):
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = stride if stride is not None else kernel_size
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._pool)(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        return described(self, "kernel_size", "stride", "padding")
+
+
+class AvgPool2d(_AvgPoolNd):
+    """The mean of every window of (batch, channels, height, width), or of the same without batch.
+
+    Args:
+        kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``; zeros are added.
+        count_include_pad: whether the added zeros count.
+        divisor_override: what to divide by instead of the number of elements.
+    """
+
+    _pool = "avg_pool2d"
+
+
+class AvgPool3d(_AvgPoolNd):
+    """The mean of every window of (batch, channels, depth, height, width); see ``AvgPool2d``."""
+
+    _pool = "avg_pool3d"
+
+
+class _AdaptiveAvgPoolNd(Module):
+    """Means of windows as large as it takes to get an output of ``output_size``; None keeps a dimension's size."""
+
+    _pool: str
+
+    def __init__(self, output_size: Any):
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._pool)(input, self.output_size)
+
+    def extra_repr(self) -> str:
+        return described(self, "output_size")
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """Means of windows, so that the length becomes ``output_size``."""
+
+    _pool = "adaptive_avg_pool1d"
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """Means of windows, so that height and width become ``output_size``: one number, or two; None keeps a size."""
+
+    _pool = "adaptive_avg_pool2d"
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """Means of windows, so that depth, height and width become ``output_size``."""
+
+    _pool = "adaptive_avg_pool3d"
+
+
+class _AdaptiveMaxPoolNd(Module):
+    """Maxima of windows as large as it takes to get an output of ``output_size``."""
+
+    _pool: str
+
+    def __init__(self, output_size: Any, return_indices: bool = False):
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, self._pool)(input, self.output_size, self.return_indices)
+
+    def extra_repr(self) -> str:
+        return described(self, "output_size")
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """Maxima of windows, so that the length becomes ``output_size``; with ``return_indices`` their places, too."""
+
+    _pool = "adaptive_max_pool1d"
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """Maxima of windows, so that height and width become ``output_size``; with ``return_indices`` their places, too."""
+
+    _pool = "adaptive_max_pool2d"
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """Maxima of windows, so that depth, height and width become ``output_size``; see ``AdaptiveMaxPool2d``."""
+
+    _pool = "adaptive_max_pool3d"

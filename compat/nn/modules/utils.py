@@ -1,0 +1,112 @@
+"""What several modules need: arguments for each dimension, empty tensors, where and as what a module is to be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any, NamedTuple
+
+from compat import device as devices
+from compat import dtypes
+from compat.formats import memory_format as MemoryFormat
+from compat.ops import creation
+from compat.tensor import Tensor
+
+
+def ntuple(n: int, name: str) -> Callable[[Any], tuple]:
+    """A function that repeats a number ``n`` times and leaves a sequence as it is."""
+
+    def parse(x: Any) -> tuple:
+        return tuple(x) if isinstance(x, Iterable) else tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single = ntuple(1, "_single")
+_pair = ntuple(2, "_pair")
+_triple = ntuple(3, "_triple")
+_quadruple = ntuple(4, "_quadruple")
+
+
+def typename(x: Any) -> str:
+    """What error messages call the type of ``x``: ``torch.FloatTensor``, ``int``, ``collections.OrderedDict``."""
+    if isinstance(x, Tensor):
+        return tensor_type(x)
+    kind = type(x)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def tensor_type(t: Tensor) -> str:
+    """A tensor's type as a string: ``torch.FloatTensor``."""
+    return str(t.type())
+
+
+def empty(size: Iterable[int], device: Any = None, dtype: Any = None) -> Tensor:
+    """A contiguous tensor whose values are to be set."""
+    return creation.empty(tuple(size), device=device, dtype=dtype)
+
+
+_TO = (
+    "to() received an invalid combination of arguments - got ({}), but expected one of:\n"
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = "
+    "None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, torch.memory_format memory_format = None)\n"
+)
+
+
+class Destination(NamedTuple):
+    """Where and as what tensors are to be: None leaves that as it is."""
+
+    device: Any = None
+    dtype: Any = None
+    non_blocking: bool = False
+    copy: bool = False
+    memory_format: Any = None
+
+
+def parse_to(args: tuple, kwargs: dict) -> Destination:
+    """The arguments of ``to``: a device and a dtype, a dtype, or a tensor to be like, and options.
+
+    Raises:
+        TypeError: if they are none of these.
+    """
+    first = args[0] if args else kwargs.get("tensor")
+    if isinstance(first, dtypes.dtype):
+        names: tuple[str, ...] = ("dtype", "non_blocking", "copy")
+    elif isinstance(first, Tensor):
+        names = ("tensor", "non_blocking", "copy")
+    else:
+        names = ("device", "dtype", "non_blocking", "copy")
+    given = dict(zip(names, args))
+    kinds = {
+        "device": (str, int, devices.device),
+        "dtype": (dtypes.dtype,),
+        "memory_format": (MemoryFormat,),
+        "tensor": (Tensor,),
+    }
+    known = {*names, "memory_format"}
+    fits = len(args) <= len(names) and not (given.keys() & kwargs.keys()) and kwargs.keys() <= known
+    given |= kwargs
+    if not fits or not all(v is None or isinstance(v, kinds.get(k, (bool,))) for k, v in given.items()):
+        shown = [typename(a) for a in args] + [f"{k}={typename(v)}" for k, v in kwargs.items()]
+        raise TypeError(_TO.format(", ".join(shown) + (", " if kwargs and not args else "")))
+    like = given.pop("tensor", None)
+    if like is not None:
+        given |= {"device": like.device, "dtype": like.dtype}
+    if given.get("device") is not None:
+        given["device"] = devices.device(given["device"])
+    return Destination(**given)
+
+
+def described(module: Any, *names: str) -> str:
+    """Attributes of a module as its ``repr`` shows them: ``p=0.5, inplace=False``."""
+    return ", ".join(f"{name}={getattr(module, name)!r}" for name in names)
+
+
+def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = None) -> Tensor:
+    """A contiguous tensor with one value everywhere."""
+    made: Any = empty(size, device, dtype)
+    return made.fill_(value)

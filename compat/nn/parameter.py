@@ -1,0 +1,103 @@
+"""``Parameter`` and ``Buffer``: tensors that a module registers when they are assigned to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.ops.creation import empty
+from compat.registry import publish
+from compat.tensor import Tensor
+
+
+class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
+    """A tensor of another subclass that was made a parameter counts as one."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        if type.__instancecheck__(cls, instance):
+            return True
+        return cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that a module lists among its parameters.
+
+    It shares the memory of ``data`` and is a leaf, whatever ``data`` was computed from.
+
+    Args:
+        data: its values; an empty float tensor if left out.
+        requires_grad: whether gradients are to be computed for it.
+
+    Raises:
+        RuntimeError: if ``requires_grad`` is true for a dtype without derivatives.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Parameter(torch.ones(2))
+        Parameter containing:
+        tensor([1., 1.], requires_grad=True)
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = empty((0,))
+        kind = type(data)
+        if kind is not Tensor and kind is not Parameter:
+            made = data.detach().requires_grad_(requires_grad)
+            if type(made) is not kind:
+                raise RuntimeError(
+                    f"Creating a Parameter from an instance of type {kind.__name__} requires that detach() returns an "
+                    f"instance of the same type, but return type {type(made).__name__} was found instead. To use the "
+                    "type as a Parameter, please correct the detach() semantics defined by its __torch_dispatch__() "
+                    "implementation."
+                )
+            made._is_param = True
+            return made
+        if requires_grad and not (data.is_floating_point() or data.is_complex()):
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+        return Tensor._make_subclass.__func__(cls, data, requires_grad)  # type: ignore[attr-defined]
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
+        return found
+
+    def __repr__(self) -> str:
+        return "Parameter containing:\n" + super().__repr__()
+
+
+class _BufferMeta(type(Tensor)):  # type: ignore[misc]
+    """Any tensor that was marked as a buffer is an instance."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that a module registers as a buffer when it is assigned; the result is a plain ``Tensor``, marked.
+
+    Args:
+        data: its values; an empty float tensor if left out.
+        persistent: whether it is part of the module's ``state_dict``.
+
+    Example:
+        >>> import compat as torch
+        >>> module = torch.nn.Module()
+        >>> module.mean = torch.nn.Buffer(torch.zeros(2))
+        >>> dict(module.named_buffers())
+        {'mean': tensor([0., 0.])}
+    """
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = empty((0,))
+        made = data.detach().requires_grad_(data.requires_grad)
+        made.persistent = persistent
+        made._is_buffer = True
+        return made
+
+
+publish(Parameter, "nn.Parameter", "nn.parameter.Parameter")
+publish(Buffer, "nn.Buffer", "nn.parameter.Buffer")

@@ -1,0 +1,153 @@
+"""Keeping gradients small."""
+
+from __future__ import annotations
+
+import math
+import types
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.grad_mode import no_grad
+from compat.ops.from_data import tensor
+from compat.ops.kernel import Kernel
+from compat.ops.together import Job, write_together
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.tracing import type_of
+
+
+def _gradients(parameters: Any) -> list[Tensor]:
+    if isinstance(parameters, Tensor):
+        parameters = [parameters]
+    return [p.grad for p in parameters if p.grad is not None]
+
+
+def _norm(x: Any, p: float) -> Any:
+    """The ``p``-norm of all elements of an array."""
+    size = np.abs(x)
+    if p == math.inf:
+        return np.max(size)
+    if p == -math.inf:
+        return np.min(size)
+    if p == 0:
+        return np.astype(np.sum(x != 0), type_of(size).dtype)
+    if p == 1:
+        return np.sum(size)
+    return np.sqrt(np.sum(size * size)) if p == 2 else np.power(np.sum(np.power(size, p)), 1 / p)
+
+
+_norms: dict[tuple[float, int], Kernel] = {}
+
+
+def _total(norm_type: float, count: int) -> Kernel:
+    """The norm of the norms of so many tensors."""
+    kernel = _norms.get((norm_type, count))
+    if kernel is None:
+        body = lambda *arrays: [_norm(np.stack([_norm(x, norm_type) for x in arrays]), norm_type)]
+        kernel = _norms[norm_type, count] = Kernel("total_norm", body, [f"tensors[{i}]" for i in range(count)])
+    return kernel
+
+
+@no_grad()
+def get_total_norm(
+    tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all elements of some tensors, as if they were one vector.
+
+    Args:
+        tensors: one or several.
+        norm_type: which norm; ``inf`` is the greatest absolute value.
+        error_if_nonfinite: whether to raise if it is infinite or not a number.
+        foreach: accepted; it is one program anyway.
+
+    Raises:
+        RuntimeError: for a norm that is not finite, if asked to.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.utils.get_total_norm([torch.tensor([3.0]), torch.tensor([4.0])])
+        tensor(5.)
+    """
+    tensors = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not tensors:
+        return tensor(0.0)
+    dtype = tensors[0].dtype
+    for t in tensors[1:]:
+        dtype = dtypes.promote_types(dtype, t.dtype)
+    total = _total(float(norm_type), len(tensors)).call(tensors)[0]
+    if error_if_nonfinite and not math.isfinite(total.item()):
+        raise RuntimeError(
+            f"The total norm of order {float(norm_type)} for gradients from `parameters` is non-finite, so it cannot "
+            "be clipped. To disable this error and scale the gradients by the non-finite norm anyway, set "
+            "`error_if_nonfinite=False`"
+        )
+    return total
+
+
+def _scale(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+    """A gradient times ``max_norm / (total_norm + 1e-6)``, if that is less than 1."""
+    max_norm, total = numbers
+    (grad,) = row
+    factor = np.minimum(max_norm / (total + 1e-6), 1.0)
+    return [grad * np.astype(factor, type_of(grad).dtype)]
+
+
+@no_grad()
+def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
+    """Scales the gradients of some parameters, whose norm is ``total_norm``, to one of ``max_norm`` at most."""
+    grads = _gradients(parameters)
+    write_together([Job(_scale, None, (float(max_norm), total_norm), [(g,) for g in grads], 1)])
+
+
+@no_grad()
+def clip_grad_norm_(
+    parameters: Any,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scales the gradients of some parameters in place so that their common norm becomes ``max_norm`` at most.
+
+    Args:
+        parameters: one parameter, or several.
+        norm_type, error_if_nonfinite, foreach: as for ``get_total_norm``.
+
+    Returns:
+        The norm that they had.
+
+    Raises:
+        RuntimeError: for a norm that is not finite, if asked to.
+    """
+    if not isinstance(parameters, Tensor):
+        generated = isinstance(parameters, types.GeneratorType)
+        parameters = list(parameters)
+        if generated and not parameters:
+            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+    total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
+    clip_grads_with_norm_(parameters, max_norm, total, foreach)
+    return total
+
+
+def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
+    """The old name of ``clip_grad_norm_``."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return clip_grad_norm_(*args, **kwargs)
+
+
+def _clamp(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+    (limit,), (grad,) = numbers, row
+    limit = np.astype(limit, type_of(grad).dtype)
+    return [np.minimum(np.maximum(grad, -limit), limit)]
+
+
+@no_grad()
+def clip_grad_value_(parameters: Iterable[Any] | Tensor, clip_value: float, foreach: bool | None = None) -> None:
+    """Moves the elements of the gradients of some parameters into ``[-clip_value, clip_value]``, in place."""
+    write_together([Job(_clamp, None, (float(clip_value),), [(g,) for g in _gradients(parameters)], 1)])

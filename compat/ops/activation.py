@@ -1,0 +1,401 @@
+"""Smooth nonlinearities: ``elu`` and its kin, ``gelu``, ``silu``, ``softplus``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compat.errors import wrap_dim
+from compat.layout import elementwise_strides
+from compat.ops.arithmetic import absolute
+from compat.ops.composite import composite
+from compat.ops.elements import filled, new_or_inplace, only_floating, private, refuses
+from compat.ops.op import elementwise, op
+from compat.ops.signature import Array, Dim, Scalar
+from compat.ops.trigonometry import tanh
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.ir import ArrayType
+from funcgrad.primitives import elementwise as e
+
+# ---------------------------------------------------------------- exponential ones
+
+
+def _elu(x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    down = x <= e.number(0, x)
+    safe = np.where(down, x, e.number(0, x))  # the side not taken must not overflow, or its derivative is NaN
+    return np.where(
+        down, e.expm1(safe * filled(x, input_scale)) * filled(x, alpha) * filled(x, scale), x * filled(x, scale)
+    )
+
+
+_check_elu = only_floating("elu_cpu")
+
+
+@elementwise("EluBackward0", **private("elu", "alpha input_scale scale self", _check_elu))
+def _elu_new(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
+    return _elu(input, alpha, scale, input_scale)
+
+
+@elementwise("EluBackward1", **private("elu", "alpha input_scale result scale", _check_elu, inplace="F.elu_"))
+def _elu_into(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
+    return _elu(input, alpha, scale, input_scale)
+
+
+@_elu_into.backward
+def _elu_into_backward(ct: Any, result: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
+    inside = ct * filled(ct, input_scale) * (result + filled(ct, alpha) * filled(ct, scale))
+    return np.where(result <= e.number(0, result), inside, ct * filled(ct, scale))
+
+
+@function("F.elu")
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The elements, or ``alpha * (exp(x) - 1)`` where they are negative.
+
+    Args:
+        input: a floating tensor.
+        alpha: a number.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.elu(torch.tensor([0.0, 2.0]))
+        tensor([0., 2.])
+    """
+    return new_or_inplace(_elu_new, _elu_into if inplace else False, input, alpha)
+
+
+_SELU = (1.6732632423543772, 1.0507009873554805)
+
+
+@function("torch.selu")
+def _selu(input: Tensor) -> Tensor:
+    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
+
+    Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+    """
+    return _elu_new.function(input, *_SELU)
+
+
+@function("torch.selu_", "F.selu_")
+def selu_(input: Tensor) -> Tensor:
+    """``selu``, written into the tensor."""
+    return _elu_into.inplace(input, *_SELU)
+
+
+@function("F.selu")
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``scale * elu(input, alpha)`` with the constants that keep mean 0 and variance 1.
+
+    Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+
+    Args:
+        input: a floating tensor.
+        inplace: whether to overwrite ``input``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.selu(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 1.0507])
+    """
+    return selu_(input) if inplace else _selu(input)
+
+
+def _celu(x: Any, alpha: Any) -> Any:
+    down = x <= e.number(0, x)
+    alpha = filled(x, alpha)
+    return np.where(down, e.expm1(np.where(down, x, e.number(0, x)) / alpha) * alpha, x)
+
+
+@elementwise("CeluBackward0", **private("celu", "alpha self", _check_elu))
+def _celu_new(input: Array, alpha: Scalar = 1.0) -> Any:
+    return _celu(input, alpha)
+
+
+@elementwise("CeluBackward1", **private("celu", "alpha result", _check_elu))
+def _celu_into(input: Array, alpha: Scalar = 1.0) -> Any:
+    return _celu(input, alpha)
+
+
+@_celu_into.backward
+def _celu_into_backward(ct: Any, result: Any, alpha: Any) -> Any:
+    inside = ct * (result / filled(ct, alpha) + e.number(1, ct))
+    return np.where(result <= e.number(0, result), inside, ct)
+
+
+def _check_alpha(alpha: float) -> None:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+
+
+@function("F.celu")
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """The elements, or ``alpha * (exp(x / alpha) - 1)`` where they are negative.
+
+    Args:
+        input: a floating tensor.
+        alpha: a number other than 0.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        RuntimeError: for an ``alpha`` of 0.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.celu(torch.tensor([0.0, 2.0]), alpha=2.0)
+        tensor([0., 2.])
+    """
+    _check_alpha(alpha)
+    return new_or_inplace(_celu_new, _celu_into if inplace else False, input, alpha)
+
+
+@function("torch.celu")
+def _celu_function(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``celu`` as ``torch`` has it."""
+    return celu(input, alpha)
+
+
+@function("torch.celu_", "F.celu_")
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """``celu``, written into the tensor."""
+    return celu(input, alpha, inplace=True)
+
+
+# ---------------------------------------------------------------- smooth ones
+
+
+def _check_gelu(input: Tensor, *, approximate: str = "none") -> None:
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    only_floating("GeluKernelImpl")(input)
+
+
+@elementwise(
+    "GeluBackward0", saved="approximate self", promote=None, names="F.gelu", inplace="", out=True, check=_check_gelu
+)
+def gelu(input: Array, *, approximate: str = "none") -> Any:
+    """``x`` times the probability that a standard normal variable is smaller.
+
+    Source: D. Hendrycks, K. Gimpel, "Gaussian error linear units", 2016.
+
+    Args:
+        input: a floating tensor.
+        approximate: ``"none"``, or ``"tanh"`` for ``0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3)))``.
+
+    Raises:
+        RuntimeError: for any other ``approximate``.
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.gelu(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8413])
+    """
+    half, one = e.number(0.5, input), e.number(1, input)
+    if approximate == "none":
+        return input * (half * (one + e.erf(input * e.number(math.sqrt(0.5), input))))
+    inner = input + e.number(0.044715, input) * (input * input * input)
+    return input * (half * (one + e.tanh(inner * e.number(math.sqrt(2 / math.pi), input))))
+
+
+@elementwise("SiluBackward0", **private("silu", "self", refuses("silu_cpu", "bool integer")))
+def _silu(input: Array) -> Any:
+    return input * e.logistic(input)
+
+
+@function("F.silu")
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """``x * sigmoid(x)``.
+
+    Args:
+        input: a floating or complex tensor.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for integers and bools.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.silu(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7311])
+    """
+    return new_or_inplace(_silu, inplace, input)
+
+
+def _softplus(x: Any) -> Any:
+    """``log(1 + exp(x))`` without overflow."""
+    return e.maximum(x, e.number(0, x)) + e.log1p(e.exp(-e.absolute(x)))
+
+
+@elementwise("MishBackward0", **private("mish", "self", only_floating("mish_cpu")))
+def _mish(input: Array) -> Any:
+    return input * e.tanh(_softplus(input))
+
+
+@_mish.backward
+def _mish_backward(ct: Any, input: Any) -> Any:
+    inner = e.tanh(_softplus(input))
+    return ct * (inner + input * e.logistic(input) * (e.number(1, inner) - inner * inner))
+
+
+@function("F.mish")
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``x * tanh(softplus(x))``.
+
+    Source: D. Misra, "Mish: a self regularized non-monotonic activation function", 2019.
+
+    Args:
+        input: a floating tensor.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.mish(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.8651])
+    """
+    return new_or_inplace(_mish, inplace, input)
+
+
+@elementwise(
+    "SoftplusBackward0",
+    saved="beta self threshold",
+    promote=None,
+    names="F.softplus",
+    inplace="",
+    out=True,
+    check=only_floating("softplus_cpu"),
+)
+def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Any:
+    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above ``threshold``.
+
+    Args:
+        input: a floating tensor.
+        beta, threshold: numbers.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.softplus(torch.tensor([0.0, 1.0]))
+        tensor([0.6931, 1.3133])
+    """
+    scaled = input * filled(input, beta)
+    over = scaled > filled(input, threshold)
+    safe = np.where(over, e.number(0, input), scaled)
+    return np.where(over, input, e.log1p(e.exp(safe)) / filled(input, beta))
+
+
+@softplus.backward
+def _softplus_backward(ct: Any, input: Any, beta: Any, threshold: Any) -> Any:
+    scaled = input * filled(input, beta)
+    return np.where(scaled > filled(input, threshold), ct, ct * e.logistic(scaled))
+
+
+@elementwise(
+    "LogSigmoidBackward0",
+    saved="buffer self",
+    promote=None,
+    names="F.logsigmoid",
+    inplace="",
+    out=True,
+    name="log_sigmoid",
+    check=only_floating("log_sigmoid_cpu"),
+    shows={"buffer": lambda layouts: None},
+)
+def logsigmoid(input: Array) -> Any:
+    """``log(sigmoid(x))`` without underflow.
+
+    Args:
+        input: a floating tensor.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.logsigmoid(torch.tensor([0.0]))
+        tensor([-0.6931])
+    """
+    return e.minimum(input, e.number(0, input)) - e.log1p(e.exp(-e.absolute(input)))
+
+
+@logsigmoid.backward
+def _logsigmoid_backward(ct: Any, input: Any) -> Any:
+    return ct * e.logistic(-input)
+
+
+@composite("F.softsign")
+def softsign(input: Tensor) -> Tensor:
+    """``x / (1 + |x|)``.
+
+    Args:
+        input: a tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.softsign(torch.tensor([1.0, -3.0]))
+        tensor([ 0.5000, -0.7500])
+    """
+    return input / (absolute.function(input) + 1)
+
+
+@composite("F.tanhshrink")
+def tanhshrink(input: Tensor) -> Tensor:
+    """``x - tanh(x)``.
+
+    Args:
+        input: a tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.tanhshrink(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.2384])
+    """
+    return input - tanh.function(input)
+
+
+def _check_glu(input: Tensor, dim: int = -1) -> None:
+    if not input.dim():
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrap_dim(dim, input.dim())
+    if input.shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size {input.shape[dim]}")
+    only_floating("glu_cpu")(input)
+
+
+def _glu_strides(operands: dict[str, Any], types: Sequence[ArrayType]) -> list[Any]:
+    """Those of an elementwise operation on the two halves."""
+    shape = types[0].shape
+    return [elementwise_strides([(shape, operands["input"].stride)] * 2, shape)]
+
+
+@op("GluBackward0", saved="dim self", names="F.glu", check=_check_glu, strides=_glu_strides)
+def glu(input: Array, dim: Dim = -1) -> Any:
+    """The first half along a dimension, times the sigmoid of the second.
+
+    Source: Y. Dauphin et al., "Language modeling with gated convolutional networks", ICML 2017.
+
+    Args:
+        input: a floating tensor.
+        dim: the dimension, of even size.
+
+    Raises:
+        RuntimeError: for a dimension of odd size.
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.glu(torch.tensor([4.0, 0.0]))
+        tensor([2.])
+    """
+    first, second = np.split(input, 2, axis=dim)
+    return first * e.logistic(second)

@@ -1,0 +1,318 @@
+"""Adaptive pooling: as many windows as the result is to have, each from a rounded-down start to a rounded-up end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import size_text
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.op import Op, op
+from compat.ops.signature import Array, Ints
+from compat.ops.views import squeeze, unsqueeze
+from compat.ops.windows import format_strides
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.elementwise import div, select
+from funcgrad.primitives.indexing import IndexDims, scatter_add, take, take_along
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.shape import broadcast, full, reshape
+from funcgrad.tracing import type_of
+
+Dims = tuple[int, ...]
+
+# ---------------------------------------------------------------- windows
+
+
+def _places(size: int, count: int) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """For each of ``count`` windows the places of its elements, and which are its own rather than filled up."""
+    start = numpy.arange(count) * size // count
+    end = -(-(numpy.arange(1, count + 1) * size) // count)
+    widest = int((end - start).max(initial=0))
+    places = start[:, None] + numpy.arange(widest)
+    return numpy.minimum(places, max(size - 1, 0)), places < end[:, None]
+
+
+def _windows(x: Any, counts: Dims) -> tuple[Any, numpy.ndarray, numpy.ndarray]:
+    """The elements of every window in a last dimension; which of them count; and their flat places.
+
+    Returns:
+        An array ``(*lead, *counts, k)``, and two ``(*counts, k)``.
+    """
+    n = len(counts)
+    shape = type_of(x).shape
+    lead, spatial = shape[:-n], shape[-n:]
+    rows = [_places(size, count) for size, count in zip(spatial, counts)]
+    valid = numpy.ones((1,) * (2 * n), bool)
+    flat = numpy.zeros((1,) * (2 * n), numpy.int64)
+    for i, (places, own) in enumerate(rows):
+        at = [1] * (2 * n)
+        at[2 * i : 2 * i + 2] = places.shape
+        valid = valid & own.reshape(at)
+        flat = flat + places.reshape(at) * prod(spatial[i + 1 :])
+    order = (*range(0, 2 * n, 2), *range(1, 2 * n, 2))
+    table = (*counts, -1) if prod(counts) else (*counts, 1)
+    valid = numpy.broadcast_to(valid, flat.shape).transpose(order).reshape(table)
+    flat = flat.transpose(order).reshape(table)
+    gathered = take(reshape(x, shape=(*lead, prod(spatial))), flat, axis=len(lead))
+    return gathered, valid, flat
+
+
+def _like(table: numpy.ndarray, x: Any) -> Any:
+    """A table over the last dimensions of an array, over all of it."""
+    shape = type_of(x).shape
+    return broadcast(table, shape=shape, dims=tuple(range(len(shape) - table.ndim, len(shape))))
+
+
+# ---------------------------------------------------------------- averages
+
+
+def _counts(name: str, size: Dims, output_size: Sequence[int | None]) -> Dims:
+    return tuple(have if want is None else want for want, have in zip(output_size, size[-len(output_size) :]))
+
+
+def _check_average(n: int) -> Any:
+    name = f"adaptive_avg_pool{n}d"
+
+    def check(input: Tensor, output_size: Dims) -> None:
+        if len(output_size) != n:
+            raise RuntimeError(f"{name}: output_size must be {n}")
+        if any(v < 0 for v in output_size):
+            shown = (
+                ", ".join(map(str, output_size)) if n == 2 else f"{output_size[0]}, {output_size[1]},{output_size[2]}"
+            )
+            raise RuntimeError(
+                f"{name}: elements of output_size must be greater than or equal to 0 but received {{{shown}}}"
+            )
+        size = tuple(input.shape)
+        for d in range(1 if n == 3 else max(len(size) - n, 0), len(size)):
+            if size[d] == 0:
+                raise RuntimeError(
+                    f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                    f"{size_text(size)} with "
+                    f"dimension {d} being empty"
+                )
+        if len(size) not in (n + 1, n + 2):
+            raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {size_text(size)}")
+        if input.dtype.category < dtypes.FLOATING:
+            raise NotImplementedError(
+                f'"{"adaptive_avg_pool2d" if n == 2 else "adaptive_avg_pool3d_cpu"}" not implemented for '
+                f"'{input.dtype.scalar_name}'"
+            )
+
+    return check
+
+
+def _average(n: int) -> Op:
+    def body(input: Array, output_size: Ints) -> Any:
+        type = type_of(input)
+        lead, spatial = type.shape[:-n], type.shape[-n:]
+        if prod(type.shape) == 0 or 0 in output_size:
+            return _nothing(input, (*lead, *output_size))
+        if all(s % c == 0 for s, c in zip(spatial, output_size)):
+            split = tuple(v for s, c in zip(spatial, output_size) for v in (c, s // c))
+            axes = tuple(len(lead) + 2 * i + 1 for i in range(n))
+            total = reduce_sum(reshape(input, shape=(*lead, *split)), axes=axes)
+            return div(total, type.dtype.type(prod(spatial) // prod(output_size)))
+        elements, valid, _ = _windows(input, output_size)
+        own = select(_like(valid, elements), elements, full(type.dtype.type(0), type_of(elements).shape))
+        total = reduce_sum(own, axes=(type_of(own).ndim - 1,))
+        return div(total, _like(valid.sum(-1).astype(type.dtype), total))
+
+    body.__doc__ = f"The averages of windows over the last {n} dimensions."
+    return op(
+        f"AdaptiveAvgPool{n}DBackward0",
+        saved="self",
+        keeps="input",
+        names=f"_C._nn._adaptive_avg_pool{n}d",
+        name=f"adaptive_avg_pool{n}d",
+        strides=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
+        check=_check_average(n),
+        out=False,
+    )(body)
+
+
+def _nothing(x: Any, shape: Dims) -> Any:
+    """Zeros that depend on ``x``, so that its gradient is zeros too."""
+    zero = reduce_sum(reshape(x, shape=(prod(type_of(x).shape),)), axes=(0,))
+    return broadcast(np.multiply(zero, type_of(x).dtype.type(0)), shape=shape, dims=())
+
+
+_AVERAGE = {n: _average(n) for n in (2, 3)}
+
+# ---------------------------------------------------------------- maxima
+
+
+def _check_max(n: int) -> Any:
+    name = f"adaptive_max_pool{n}d"
+
+    def check(input: Tensor, output_size: Dims) -> None:
+        size = tuple(input.shape)
+        if len(size) not in (n + 1, n + 2):
+            raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {size_text(size)}")
+        for d in range(1, len(size)):
+            if size[d] == 0:
+                raise RuntimeError(
+                    f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
+                    f"{size_text(size)} with "
+                    f"dimension {d} being empty"
+                )
+        if len(output_size) != n:
+            raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}")
+        if any(v < 0 for v in output_size):
+            made = (*size[:-n], *output_size)
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {next(v for v in made if v < 0)}: {size_text(made)}"
+            )
+        if input.dtype.category != dtypes.FLOATING:
+            raise NotImplementedError(
+                f'"{name.replace("2d", "2d").replace("3d", "3d_cpu")}" not implemented for '
+                f"'{input.dtype.scalar_name}'"
+            )
+
+    return check
+
+
+def _max(n: int) -> Op:
+    def body(input: Array, output_size: Ints) -> Any:
+        type = type_of(input)
+        if prod(type.shape) == 0 or 0 in output_size:
+            shape = (*type.shape[:-n], *output_size)
+            return _nothing(input, shape), full(numpy.int64(0), shape)
+        elements, valid, flat = _windows(input, output_size)
+        lowest = full(type.dtype.type(-numpy.inf), type_of(elements).shape)
+        own = select(_like(valid, elements), elements, lowest)
+        last = type_of(own).ndim - 1
+        # A NaN is the maximum, the last of several, as in PyTorch.
+        unknown = np.isnan(own)
+        rank = np.where(unknown, np.arange(1, type_of(own).shape[-1] + 1), 0)
+        chosen = np.where(np.any(unknown, axis=last), np.argmax(rank, axis=last), np.argmax(own, axis=last))
+        chosen = reshape(chosen, shape=(*type_of(chosen).shape, 1))
+        places = take_along(_like(flat, own), chosen, axis=last)
+        values = take_along(own, chosen, axis=last)
+        shape = type_of(own).shape[:-1]
+        return reshape(values, shape=shape), reshape(places, shape=shape)
+
+    body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where they were."
+    declared = op(
+        f"AdaptiveMaxPool{n}DBackward0",
+        saved="result1 self",
+        keeps="input result1",
+        names=f"_C._nn.adaptive_max_pool{n}d",
+        name=f"adaptive_max_pool{n}d",
+        strides=(lambda given, types: [format_strides(given["input"], t.shape) for t in types])
+        if n == 2
+        else "contiguous",
+        check=_check_max(n),
+        out=False,
+    )(body)
+
+    def backward(ct0: Any, input: Any, result1: Any, output_size: Any) -> Any:
+        shape = type_of(input).shape
+        count, places, room = prod(shape[:-n]), prod(output_size), prod(shape[-n:])
+        zero = full(type_of(ct0).dtype.type(0), (count, room))
+        if not count * places * room:
+            return reshape(zero, shape=shape)
+        dims = IndexDims(window=(), collapsed=(1,), operand_batch=(0,), indices_batch=(0,), index_map=(1,))
+        rows = reshape(result1, shape=(count, places, 1))
+        found = scatter_add(zero, rows, reshape(ct0, shape=(count, places)), dims=dims, mode="promise", unique=False)
+        return reshape(found, shape=shape)
+
+    declared.backward(backward)
+    return declared
+
+
+_MAX = {n: _max(n) for n in (2, 3)}
+
+# ---------------------------------------------------------------- as users call them
+
+_DOC = """The {what} of windows over the last {n} dimensions, so many that the result has the given size.
+
+    Args:
+        input: channels, and a batch perhaps, in front of the pooled dimensions.
+        output_size: the size of the result in the pooled dimensions, a number or one each; None keeps a size.{more}
+
+    Raises:
+        RuntimeError: where these do not fit the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.{name}(torch.ones(1, 4, {size}), 2).shape
+        torch.Size([1, 4, {out}])
+    """
+_MORE = "\n        return_indices: whether to return also where the maxima were, counted over the pooled dimensions."
+
+
+def _sizes(name: str, input: Any, output_size: Any, n: int) -> Dims:
+    tensor_argument(name, "input", 1, input)
+    given = (output_size,) * n if output_size is None or hasattr(output_size, "__index__") else tuple(output_size)
+    if input.dim() <= len(given) and not hasattr(output_size, "__index__"):
+        raise ValueError(f"Input dimension should be at least {len(given) + 1}")
+    if not given:
+        return ()
+    return tuple(have if want is None else want.__index__() for want, have in zip(given, input.shape[-len(given) :]))
+
+
+def _described(pool: Any, name: str, what: str, n: int, more: str) -> None:
+    pool.__doc__ = _DOC.format(what=what, n=n, more=more, name=name, size=", ".join("5" * n), out=", ".join("2" * n))
+    pool.__name__ = pool.__qualname__ = name
+
+
+def _publish(n: int) -> None:
+    average, largest = _AVERAGE[n].function, _MAX[n].function
+    every = tuple(range(-1, -n - 1, -1))
+
+    def average_pool(input: Tensor, output_size: Any) -> Tensor:
+        sizes = _sizes(f"adaptive_avg_pool{n}d", input, output_size, n)
+        if sizes == (1,) * n and input.numel():
+            return input.mean(every, keepdim=True)
+        return average(input, sizes)
+
+    def max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        found = largest(input, _sizes(f"adaptive_max_pool{n}d", input, output_size, n))
+        return found if return_indices else found[0]
+
+    _described(average_pool, f"adaptive_avg_pool{n}d", "averages", n, "")
+    _described(max_pool, f"adaptive_max_pool{n}d", "maxima", n, _MORE)
+    composite(f"F.adaptive_avg_pool{n}d")(average_pool)
+    composite(f"F.adaptive_max_pool{n}d")(max_pool)
+
+
+for _n in (2, 3):
+    _publish(_n)
+
+
+def _one(name: str, input: Any, output_size: Any) -> Dims:
+    tensor_argument(name, "input", 1, input)
+    given = (output_size.__index__(),) if hasattr(output_size, "__index__") else tuple(output_size)
+    if len(given) != 1:
+        raise RuntimeError(f"{name}() argument 'output_size' should contain one int (got {len(given)})")
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while "
+            f"checking arguments for {name})"
+        )
+    return (1, *given)
+
+
+@composite("torch.adaptive_avg_pool1d", "F.adaptive_avg_pool1d")
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    sizes, row = _one("adaptive_avg_pool1d", input, output_size), unsqueeze(input, -2)
+    found = row.mean((-1, -2), keepdim=True) if sizes == (1, 1) and row.numel() else _AVERAGE[2](row, sizes)
+    return squeeze(found, -2)
+
+
+@composite("torch.adaptive_max_pool1d", "F.adaptive_max_pool1d")
+def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    sizes = _one("adaptive_max_pool1d", input, output_size)
+    values, indices = _MAX[2](unsqueeze(input, -2), sizes)
+    values = squeeze(values, -2)
+    return (values, squeeze(indices, -2)) if return_indices else values
+
+
+_described(adaptive_avg_pool1d, "adaptive_avg_pool1d", "averages", 1, "")
+_described(adaptive_max_pool1d, "adaptive_max_pool1d", "maxima", 1, _MORE)

@@ -1,0 +1,140 @@
+"""Sums of products in one step: ``addcmul``, ``addcdiv``, ``lerp``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.errors import cpp_name
+from compat.ops.arithmetic import times
+from compat.ops.elements import common, overloaded, refuses
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array, Scalar
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- fused sums
+
+
+@elementwise("AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, check=refuses("addcmul_cpu_out", "bool"))
+def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
+    """``input + value * tensor1 * tensor2``.
+
+    Args:
+        input, tensor1, tensor2: tensors that broadcast together.
+        value: a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for bool tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.addcmul(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]), value=10)
+        tensor([31., 81.])
+    """
+    return np.add(input, times(np.multiply(tensor1, tensor2), value))
+
+
+def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> None:
+    if common((tensor1, tensor2)).category < dtypes.FLOATING:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
+            "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + value "
+            "* torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * tensor1 / "
+            "tensor2) for float inputs. The future addcdiv behavior is just the latter implementation: (input + value "
+            "* tensor1 / tensor2), for all dtypes."
+        )
+
+
+@elementwise("AddcdivBackward0", saved="tensor1 tensor2 value", numbers=False, check=_check_addcdiv)
+def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
+    """``input + value * tensor1 / tensor2``.
+
+    Args:
+        input, tensor1, tensor2: tensors that broadcast together.
+        value: a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: if ``tensor1`` and ``tensor2`` are both integer.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.addcdiv(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]), value=10)
+        tensor([6., 6.])
+    """
+    return np.add(input, np.divide(times(tensor1, value), tensor2))
+
+
+def _check_lerp(input: Any, end: Any, weight: Any) -> None:
+    for name, t in (("end", end), ("weight", weight)):
+        if isinstance(t, Tensor) and t.dtype is not input.dtype:
+            raise RuntimeError(f"expected dtype {cpp_name(input.dtype)} for `{name}` but got dtype {cpp_name(t.dtype)}")
+    refuses(f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}", "bool integer")(input)
+
+
+def _lerp(input: Any, end: Any, weight: Any) -> Any:
+    """From whichever end is nearer, so that a weight of 1 gives ``end`` itself."""
+    size = np.absolute(weight)
+    way = end - input
+    return np.where(size < e.number(0.5, size), input + weight * way, end - way * (e.number(1, weight) - weight))
+
+
+@elementwise(
+    "LerpBackward1",
+    saved="end self weight",
+    name="lerp",
+    names="",
+    inplace="",
+    out=True,
+    promote=None,
+    check=_check_lerp,
+)
+def _lerp_tensor(input: Array, end: Array, weight: Array) -> Any:
+    return _lerp(input, end, weight)
+
+
+@_lerp_tensor.backward
+def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
+    weight = np.conj(weight)
+    return ct * (e.number(1, weight) - weight), ct * weight, ct * np.conj(end - input)
+
+
+@elementwise(
+    "LerpBackward0", saved="weight", name="lerp", names="", inplace="", out=True, promote=None, check=_check_lerp
+)
+def _lerp_number(input: Array, end: Array, weight: Scalar) -> Any:
+    return _lerp(input, end, np.astype(weight, type_of(input).dtype))
+
+
+@_lerp_number.backward
+def _lerp_number_backward(ct: Any, weight: Any) -> Any:
+    weight = np.conj(np.astype(weight, type_of(ct).dtype))
+    return ct * (e.number(1, weight) - weight), ct * weight
+
+
+@overloaded(
+    "Tensor input, Tensor end, Tensor weight, *, Tensor out = None",
+    "Tensor input, Tensor end, Number weight, *, Tensor out = None",
+)
+def lerp(input: Any, end: Any, weight: Any) -> Op:
+    """``input + weight * (end - input)``, exact at both ends.
+
+    Args:
+        input, end: tensors of one dtype that broadcast together.
+        weight: a tensor of that dtype, or a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for tensors of different dtypes.
+        NotImplementedError: for integers and bools.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.lerp(torch.zeros(2), torch.tensor([10.0, 20.0]), 0.5)
+        tensor([ 5., 10.])
+    """
+    return _lerp_tensor if isinstance(weight, Tensor) else _lerp_number

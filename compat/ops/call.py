@@ -1,0 +1,165 @@
+"""One way of calling an operation: which operands are tensors, which are numbers, which are absent."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from compat import dtypes
+from compat.layout import Layout, elementwise_strides
+from compat.ops.plan import Kind
+from compat.ops.signature import Param
+from funcgrad.ir import ArrayType
+from funcgrad.primitives.elementwise import cast, real
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+if TYPE_CHECKING:
+    from compat.ops.op import Op
+
+
+class Call:
+    """An operation with its static arguments, and with which operands are tensors, numbers or absent.
+
+    Attributes:
+        inputs: the names of the kernel's inputs: parameters, ``tensors[0]``, ``tensors[1]``, ... for sequences.
+        operands: which of them are operands rather than numbers.
+        edges: which of them a node has an edge for.
+    """
+
+    def __init__(self, op: Op, args: Sequence[Any], numbers: tuple, statics: dict[str, Any]):
+        self.op = op
+        self.numbers = numbers
+        self.statics = statics
+        self.inputs: list[str] = []
+        self.operands: list[int] = []
+        self.edges: list[int] = []
+        self.slots: list[tuple[Param, range | int | None]] = []
+        for p, a in zip(op.params, args):
+            here = len(self.inputs)
+            if p.kind == "arrays":
+                self.inputs += [f"{p.name}[{i}]" for i in range(len(a))]
+                self.edges += range(here, here + len(a)) if p.edge else ()
+                self.operands += range(here, here + len(a))
+                self.slots.append((p, range(here, here + len(a))))
+            elif p.dynamic:
+                self.inputs.append(p.name)
+                self.operands += [here] if p.kind == "array" else []
+                self.edges += [here] if p.kind == "array" and p.edge else []
+                self.slots.append((p, here))
+            else:
+                self.slots.append((p, None))
+        chosen = op.promoted.split() if op.promoted else None
+        self.promotable = [
+            i
+            for i, n in enumerate(self.inputs)
+            if (i in self.edges if chosen is None else n.partition("[")[0] in chosen)
+        ]
+
+    def arguments(self, arrays: Sequence[Any]) -> dict[str, Any]:
+        """What the declared function is called with, by parameter."""
+        found: dict[str, Any] = {}
+        for p, slot in self.slots:
+            if slot is None:
+                found[p.name] = self.statics[p.name]
+            elif isinstance(slot, range):
+                found[p.name] = [arrays[i] for i in slot]
+            elif arrays[slot] is None and p.kind == "scalar":
+                found[p.name] = p.default
+            else:
+                found[p.name] = arrays[slot]
+        return found
+
+    def body(self, *arrays: Any) -> list[Any]:
+        found = self.arguments(self.promoted(arrays))
+        positional = [v for (p, _), v in zip(self.slots, found.values()) if not p.keyword and not p.starred]
+        for p, _ in self.slots:
+            if p.starred:
+                positional += found[p.name]
+        result = self.op.body(*positional, **{p.name: found[p.name] for p, _ in self.slots if p.keyword})
+        return list(result) if isinstance(result, tuple | list) else [result]
+
+    def promoted(self, arrays: Sequence[Any]) -> list[Any]:
+        """The operands in their common dtype, where the operation promotes."""
+        result = list(arrays)
+        if self.op.promote is None:
+            return result
+        common = self.common([None if a is None else type_of(a) for a in arrays])
+        for i in self.promotable:
+            if result[i] is not None and (type_of(result[i]).dtype != common or type_of(result[i]).weak):
+                result[i] = _cast(result[i], common)
+        return result
+
+    def common(self, types: Sequence[ArrayType | None]) -> Any:
+        """The dtype that PyTorch's rules give the operands, as NumPy's."""
+        groups: tuple[list, list, list] = ([], [], [])
+        for i in self.promotable:
+            t, kind = types[i], self.numbers[i]
+            if t is None:
+                continue
+            if kind is None:
+                groups[0 if t.ndim else 1].append(dtypes.from_numpy(t.dtype))
+            else:
+                groups[2].append(kind)
+        common = dtypes.combine(*groups)
+        if self.op.promote == "float" and common.category < dtypes.FLOATING:
+            common = dtypes.get_default_dtype()
+        return common.numpy
+
+    def stated(self, primals: list[Any], results: list[Any], cts: list[Any]) -> list[Any]:
+        """Gradients by the stated backward, in the operands' sizes and dtypes."""
+        op = self.op
+        assert op.stated is not None
+        known = self.arguments(self.promoted(primals))
+        known |= {f"result{i}": r for i, r in enumerate(results)} | {f"ct{i}": c for i, c in enumerate(cts)}
+        known |= {"result": results[0], "ct": cts[0], **dict(zip(op.results, results))}
+        found = op.stated(*[known[n] for n in inspect.signature(op.stated).parameters])
+        slots = [s for p, s in self.slots if p.kind in ("array", "arrays") and p.edge]
+        grads: list[Any] = [None] * len(primals)
+        for slot, grad in zip(slots, found if isinstance(found, tuple) else (found,)):
+            if isinstance(slot, range):
+                for i, g in zip(slot, grad or [None] * len(slot)):
+                    grads[i] = _fit(g, primals[i])
+            elif slot is not None:
+                grads[slot] = _fit(grad, primals[slot])
+        return grads
+
+    # ---------------------------------------------------------------- layouts
+
+    def layouts(self, kinds: Sequence[Kind]) -> dict[str, Any]:
+        """The operands' layouts by name."""
+        return dict(zip(self.inputs, kinds))
+
+    def elementwise_strides(self, kinds: Sequence[Kind], types: Sequence[ArrayType]) -> list[Any]:
+        """Strides that follow the operands' memory order. Numbers count: they are tensors without dimensions."""
+        operands = []
+        for kind in (kinds[i] for i in self.operands):
+            if isinstance(kind, Layout):
+                operands.append((tuple(kind.size), kind.stride))
+            elif kind is not None and kind is not type(None):
+                operands.append(((), ()))
+        return [elementwise_strides(operands, t.shape) for t in types]
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return cast(x, dtype=dtype)
+
+
+def _fit(grad: Any, operand: Any) -> Any:
+    """A gradient summed to the operand's size, and in its dtype."""
+    if grad is None or operand is None:
+        return None
+    have, want = type_of(grad), type_of(operand)
+    if have.shape != want.shape:
+        shift = have.ndim - want.ndim
+        axes = tuple(range(shift)) + tuple(
+            d + shift for d in range(want.ndim) if want.shape[d] == 1 and have.shape[d + shift] != 1
+        )
+        grad = reshape(reduce_sum(grad, axes=axes), shape=want.shape)
+    if have.dtype != want.dtype:
+        if have.dtype.kind == "c" and want.dtype.kind != "c":
+            grad = real(grad)
+        grad = _cast(grad, want.dtype)
+    return grad

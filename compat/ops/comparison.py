@@ -1,0 +1,348 @@
+"""Comparisons, logic, bits, and tests of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat import dtypes
+from compat.errors import wrong_argument
+from compat.ops.combinations import fits_none
+from compat.ops.elements import (
+    binary,
+    category,
+    operator,
+    overloaded,
+    reflected,
+    refuses,
+    unary,
+    zeros_like,
+)
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array, Scalar
+from compat.registry import function, publish
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- comparisons
+
+
+_TWO = ("Tensor input, Tensor other, *, Tensor out = None", "Tensor input, Number other, *, Tensor out = None")
+
+
+def _check_operands(name: str) -> Callable[..., None]:
+    """The first operand must be a tensor."""
+
+    def check(input: Any, other: Any) -> None:
+        if not isinstance(input, Tensor):
+            raise fits_none(name, (input, other), {}, _TWO)
+
+    return check
+
+
+def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered: bool = True) -> Op:
+    tensor_first, real = _check_operands(name), refuses(f"{name}_cpu", "complex")
+
+    def check(input: Any, other: Any) -> None:
+        tensor_first(input, other)
+        if ordered:
+            real(input, other)
+
+    example = "torch.tensor([1, 2]), 2"
+    return binary(name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example)
+
+
+eq = _comparison("eq", e.eq, "Whether elements are equal.", ordered=False)
+ne = _comparison("ne", e.ne, "Whether elements differ.", "not_equal", ordered=False)
+lt = _comparison("lt", e.lt, "Whether elements of ``input`` are smaller.", "less")
+le = _comparison("le", e.le, "Whether elements of ``input`` are not larger.", "less_equal")
+gt = _comparison("gt", e.gt, "Whether elements of ``input`` are larger.", "greater")
+ge = _comparison("ge", e.ge, "Whether elements of ``input`` are not smaller.", "greater_equal")
+for _op in (eq, ne, lt, le, gt, ge):
+    operator(_op, f"__{_op.name}__")
+
+
+@function("torch.equal", "Tensor.equal")
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size and elements.
+
+    Raises:
+        TypeError: for anything that is not a tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
+        True
+    """
+    for i, (name, t) in enumerate((("input", input), ("other", other))):
+        if not isinstance(t, Tensor):
+            raise wrong_argument("equal", name, i + 1, "Tensor", t)
+    return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
+
+
+def _isclose(x: Any, y: Any, rtol: float, atol: float, equal_nan: bool) -> Any:
+    same = x == y
+    if equal_nan:
+        same = np.logical_or(same, np.logical_and(np.isnan(x), np.isnan(y)))
+    if category(x) < dtypes.FLOATING:
+        x, y = (np.astype(v, fdtypes.float64) for v in (x, y))
+    room = np.absolute(y)
+    room = e.number(atol, room) + e.number(rtol, room) * room
+    return np.logical_or(same, np.logical_and(np.isfinite(y), np.absolute(x - y) <= room))
+
+
+def _check_isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> None:
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype.scalar_name} did not match {other.dtype.scalar_name}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if not value >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+
+
+@elementwise(None, promote=None, inplace="", out=False, check=_check_isclose)
+def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Any:
+    """Whether elements differ by at most ``atol + rtol * abs(other)``.
+
+    Args:
+        input, other: tensors of one dtype that broadcast together.
+        rtol, atol: how much they may differ.
+        equal_nan: whether NaN counts as equal to NaN.
+
+    Raises:
+        RuntimeError: for different dtypes and negative tolerances.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.isclose(torch.tensor([1.0, 2.0]), torch.tensor([1.0000001, 2.1]))
+        tensor([ True, False])
+    """
+    return _isclose(input, other, rtol, atol, equal_nan)
+
+
+@function("torch.allclose", "Tensor.allclose")
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether all elements differ by at most ``atol + rtol * abs(other)``; the arguments as for ``isclose``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0000001]))
+        True
+    """
+    return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
+
+
+# ---------------------------------------------------------------- tests of numbers
+
+
+def _test(
+    name: str, body: Callable[[Any], Any], what: str, check: Callable[..., None] | None = None, out: bool = False
+) -> Op:
+    return unary(name, None, body, what, promote="common", inplace="", out=out, check=check)
+
+
+def _one_sided(name: str, infinity: float) -> Op:
+    def body(x: Any) -> Any:
+        floating = category(x) == dtypes.FLOATING
+        return x == e.number(infinity, x) if floating else np.zeros(type_of(x).shape, dtypes.bool_.numpy)
+
+    sign = "minus infinity" if infinity < 0 else "infinity"
+    refused = refuses("", "complex", message=f"{name} does not support complex inputs.", error=RuntimeError)
+    return _test(name, body, f"Whether elements are {sign}.", check=refused, out=True)
+
+
+isnan = _test("isnan", np.isnan, "Whether elements are not a number.")
+isinf = _test("isinf", np.isinf, "Whether elements are infinite.")
+isfinite = _test("isfinite", np.isfinite, "Whether elements are neither infinite nor NaN.")
+isposinf = _one_sided("isposinf", float("inf"))
+isneginf = _one_sided("isneginf", float("-inf"))
+
+
+def _isreal(x: Any) -> Any:
+    if category(x) < dtypes.COMPLEX:
+        return np.ones(type_of(x).shape, dtypes.bool_.numpy)
+    return e.imag(x) == e.number(0, e.imag(x))
+
+
+isreal = _test("isreal", _isreal, "Whether elements have no imaginary part.")
+signbit = _test(
+    "signbit",
+    lambda x: np.zeros(type_of(x).shape, dtypes.bool_.numpy) if category(x) == dtypes.BOOL else np.signbit(x),
+    "Whether elements have their sign bit set, as -0.0 has.",
+    check=refuses("", "complex", message="signbit is not implemented for complex tensors."),
+    out=True,
+)
+
+# ---------------------------------------------------------------- logic
+
+
+logical_not = unary("logical_not", None, np.logical_not, "Whether elements are zero.", promote="common")
+
+
+def _logical(name: str, body: Callable[[Any, Any], Any], what: str) -> Op:
+    return binary(name, None, body, what, example="torch.tensor([True, False]), torch.tensor([True, True])")
+
+
+logical_and = _logical("logical_and", np.logical_and, "Whether both elements are nonzero.")
+logical_or = _logical("logical_or", np.logical_or, "Whether one of the elements is nonzero.")
+logical_xor = _logical("logical_xor", np.logical_xor, "Whether exactly one of the elements is nonzero.")
+
+# ---------------------------------------------------------------- bits
+
+
+def _bits(
+    name: str, kernel: str, body: Callable[[Any, Any], Any], what: str, *operators: str, refused: str = "float complex"
+) -> Op:
+    made = binary(
+        name, None, body, what, numbers=True, check=refuses(kernel, refused), example="torch.tensor([6, 5]), 3"
+    )
+    for own in operators:
+        operator(made, f"__{own}__")
+        operator(made, f"__i{own}__", inplace=True)
+    return made
+
+
+def _shift(move: Callable[[Any, Any], Any], past: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    """A shift that is defined for every count: one as wide as the type, or below zero, leaves ``past``."""
+
+    def body(x: Any, count: Any) -> Any:
+        width = e.number(8 * type_of(x).dtype.itemsize, x)
+        fits = np.logical_and(count >= e.number(0, count), count < width)
+        return np.where(fits, move(x, np.where(fits, count, zeros_like(count))), past(x))
+
+    return body
+
+
+bitwise_and = _bits("bitwise_and", "bitwise_and_cpu", e.bitwise_and, "The bits set in both.", "and")
+bitwise_or = _bits("bitwise_or", "bitwise_or_cpu", e.bitwise_or, "The bits set in either.", "or")
+bitwise_xor = _bits("bitwise_xor", "bitwise_xor_cpu", e.bitwise_xor, "The bits set in one of them.", "xor")
+bitwise_left_shift = _bits(
+    "bitwise_left_shift",
+    "lshift_cpu",
+    _shift(e.shift_left, zeros_like),
+    "The bits moved up by ``other`` places.",
+    "lshift",
+    refused="bool float complex",
+)
+bitwise_right_shift = _bits(
+    "bitwise_right_shift",
+    "rshift_cpu",
+    _shift(
+        lambda x, n: e.shift_right(x, n) if type_of(x).dtype.kind == "i" else e.shift_right_logical(x, n),
+        lambda x: (
+            np.where(x < e.number(0, x), e.number(-1, x), e.number(0, x))
+            if type_of(x).dtype.kind == "i"
+            else zeros_like(x)
+        ),
+    ),
+    "The bits moved down by ``other`` places; the sign stays.",
+    "rshift",
+    refused="bool float complex",
+)
+bitwise_not = unary(
+    "bitwise_not", None, e.logical_not, "Every bit flipped; of bools, logical not.", promote="common",
+    check=refuses("bitwise_not_cpu", "float complex"), example="torch.tensor([1, 2])",
+)  # fmt: skip
+operator(bitwise_and, "__rand__")
+operator(bitwise_or, "__ror__")
+operator(bitwise_xor, "__rxor__")
+publish(reflected(bitwise_left_shift.function), "Tensor.__rlshift__")
+publish(reflected(bitwise_right_shift.function), "Tensor.__rrshift__")
+
+
+@function("Tensor.__invert__")
+def invert(self: Tensor) -> Tensor:
+    """``~self``."""
+    if self.dtype.category > dtypes.INTEGER:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
+    return bitwise_not(self)
+
+
+# ---------------------------------------------------------------- signs and steps
+
+
+def _copysign_backward(ct: Any, input: Any, result: Any) -> Any:
+    zero = input == e.number(0, input)
+    return np.where(zero, zeros_like(ct), ct * (result / input))
+
+
+_COPYSIGN: dict[str, Any] = dict(
+    saved="result self",
+    name="copysign",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    promote="float",
+    check=refuses("copysign_cpu", "complex"),
+)
+
+
+@elementwise("CopysignBackward0", keeps="result0", **_COPYSIGN)
+def _copysign_tensors(input: Array, other: Array) -> Any:
+    return np.copysign(input, other)
+
+
+@_copysign_tensors.backward
+def _copysign_tensors_backward(ct: Any, input: Any, result: Any) -> Any:
+    return _copysign_backward(ct, input, result), zeros_like(ct)
+
+
+@elementwise("CopysignBackward1", promoted="input other", **_COPYSIGN)
+def _copysign_number(input: Array, other: Scalar) -> Any:
+    return np.copysign(input, other)
+
+
+_copysign_number.backward(_copysign_backward)
+
+
+@overloaded(*_TWO)
+def copysign(input: Any, other: Any) -> Op:
+    """The size of ``input`` with the sign of ``other``.
+
+    Args:
+        input: a tensor.
+        other: a tensor or a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
+        tensor([-1., -2.])
+    """
+    return _copysign_tensors if isinstance(other, Tensor) else _copysign_number
+
+
+def _check_heaviside(input: Tensor, values: Tensor) -> None:
+    if input.dtype.is_complex or values.dtype.is_complex:
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if input.dtype is not values.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+
+
+@elementwise(None, promote=None, undifferentiable=True, check=_check_heaviside)
+def heaviside(input: Array, values: Array) -> Any:
+    """0 where ``input`` is negative, 1 where it is positive, and ``values`` where it is zero.
+
+    Args:
+        input, values: tensors of one dtype that broadcast together.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for complex tensors and different dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.heaviside(torch.tensor([-1.0, 0.0, 2.0]), torch.tensor(0.5))
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+    zero = zeros_like(input)
+    step = np.astype(zero < input, type_of(input).dtype)
+    return np.where(input == zero, values, step)

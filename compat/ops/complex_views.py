@@ -1,0 +1,93 @@
+"""Complex numbers and their parts as views of each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.ops.parts import select
+from compat.ops.signature import Array
+from compat.ops.view import Geometry
+from compat.ops.view_op import view
+from compat.registry import function
+from compat.tensor import Tensor
+
+
+@view("ViewAsRealBackward0")
+def view_as_real(input: Array) -> Any:
+    """Complex numbers as pairs of real ones, in a new last dimension."""
+    if not input.dtype.is_complex:
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    if input.conj:
+        raise RuntimeError(
+            "view_as_real doesn't work on unresolved conjugated tensors.  To resolve the conjugate tensor so you "
+            "can view it as real, use self.resolve_conj(); however, be warned that the resulting tensor will "
+            "NOT alias the original."
+        )
+    stride = (*[2 * s for s in input.stride], 1)
+    return Geometry((*input.size, 2), stride, 2 * input.offset, input.dtype.to_real())
+
+
+@view("ViewAsComplexBackward0")
+def view_as_complex(input: Array) -> Any:
+    """Pairs of real numbers, along the last dimension, as complex ones."""
+    if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+        raise RuntimeError(
+            "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
+            + input.dtype.scalar_name
+        )
+    if input.ndim == 0:
+        raise RuntimeError("Input tensor must have one or more dimensions")
+    if input.size[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if input.stride[-1] != 1:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % 2 for s in input.stride[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return Geometry(
+        input.size[:-1], tuple(s // 2 for s in input.stride[:-1]), input.offset // 2, input.dtype.to_complex()
+    )
+
+
+@view("ConjBackward0", names="")
+def _conj(input: Array) -> Any:
+    return input._replace(conj=not input.conj)
+
+
+@view("NegViewBackward0", names="torch._neg_view")
+def _neg_view(input: Array) -> Any:
+    return input._replace(neg=not input.neg)
+
+
+@function("torch.conj", "Tensor.conj")
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate, as a view: the conjugation is done when the elements are read. A real tensor itself."""
+    return _conj(input) if input.is_complex() else input
+
+
+@function("torch.real")
+def real(input: Tensor) -> Tensor:
+    """The real part, as a view; a real tensor itself."""
+    if not input.is_complex():
+        return input
+    return select(view_as_real(_conj(input) if input.is_conj() else input), -1, 0)
+
+
+@function("torch.imag")
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, as a view.
+
+    Raises:
+        RuntimeError: for a real tensor.
+    """
+    if not input.is_complex():
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if input.is_conj():
+        return _neg_view(select(view_as_real(_conj(input)), -1, 1))
+    return select(view_as_real(input), -1, 1)
+
+
+function("Tensor.real")(property(real))
+function("Tensor.imag")(property(imag))

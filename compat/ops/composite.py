@@ -1,0 +1,88 @@
+"""What is written in terms of other operations: how it is made public, and how it writes into ``out``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from compat.errors import wrong_argument
+from compat.grad_mode import mode, no_grad
+from compat.ops.out import check_dtype, resize_out
+from compat.registry import publish
+from compat.tensor import Tensor
+
+
+def composite(*names: str, out: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Makes a function of tensors public that calls other operations; the graph is theirs.
+
+    Args:
+        names: where it appears.
+        out: whether it takes ``out``, a tensor for the result.
+    """
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        made = _with_out(function) if out else function
+        publish(made, *names)
+        return made
+
+    return declare
+
+
+def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
+    name = function.__name__
+
+    @functools.wraps(function)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is None:
+            return function(*args, **kwargs)
+        if not isinstance(out, Tensor):
+            raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        if mode.grad and any(t.requires_grad for t in (out, *_tensors(args), *_tensors(kwargs.values()))):
+            raise RuntimeError(
+                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+                "the arguments requires grad."
+            )
+        with no_grad():
+            result = function(*args, **kwargs)
+            check_dtype(result, out, exact=True)
+            resize_out(out, tuple(result.shape))
+            out.copy_(result)
+        return out
+
+    return call
+
+
+def _tensors(values: Any) -> list[Tensor]:
+    found = []
+    for v in values:
+        if isinstance(v, Tensor):
+            found.append(v)
+        elif isinstance(v, tuple | list):
+            found += _tensors(v)
+    return found
+
+
+def tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
+    """An argument that must be a tensor.
+
+    Raises:
+        TypeError: naming the function, the argument, and what came.
+    """
+    if not isinstance(value, Tensor):
+        raise wrong_argument(function, name, position, "Tensor", value)
+    return value
+
+
+def tensors_argument(function: str, value: Any, name: str = "tensors", position: int = 1) -> tuple[Tensor, ...]:
+    """An argument that must be a sequence of tensors.
+
+    Raises:
+        TypeError: naming the function, the argument, and what came.
+    """
+    if not isinstance(value, tuple | list):
+        raise wrong_argument(function, name, position, "tuple of Tensors", value)
+    for i, t in enumerate(value):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}")
+    return tuple(value)

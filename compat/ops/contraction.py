@@ -1,0 +1,146 @@
+"""Contractions over chosen dimensions: tensordot, inner, outer, kron."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from compat.errors import size_text, wrap_dims
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.joining import flatten
+from compat.ops.products import dot, mm
+from compat.ops.views import _reshaped, permute, reshape, squeeze
+from compat.tensor import Tensor
+
+
+def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Which dimensions of the two are summed over, from a number of them or two lists."""
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if not isinstance(dims, tuple | list):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.dim(), b.dim()):
+            raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
+        return tuple(range(a.dim() - dims, a.dim())), tuple(range(dims))
+    first, second = ((d,) if hasattr(d, "__index__") else tuple(d) for d in dims)
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    return first, second
+
+
+@composite("torch.tensordot", out=True)
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The products of two tensors' elements summed over pairs of dimensions.
+
+    Args:
+        a, b: of one dtype.
+        dims: how many dimensions at the end of ``a`` and the start of ``b``; or two lists of dimensions.
+
+    Returns:
+        A tensor with the other dimensions of ``a``, then those of ``b``.
+
+    Raises:
+        RuntimeError: where the sizes of a pair differ, unless one of them is 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensordot(torch.ones(2, 3, 4), torch.ones(4, 3, 5), dims=([1, 2], [1, 0])).shape
+        torch.Size([2, 5])
+    """
+    tensor_argument("tensordot", "a", 1, a)
+    tensor_argument("tensordot", "b", 2, b)
+    given_a, given_b = _pairs(dims, a, b)
+    dims_a, dims_b = wrap_dims(given_a, a.dim()), wrap_dims(given_b, b.dim())
+    shared = 1
+    for i, (p, q) in enumerate(zip(dims_a, dims_b)):
+        n, m = a.shape[p], b.shape[q]
+        if m == 1:
+            a = a.sum(p, keepdim=True)
+        elif n == 1:
+            b = b.sum(q, keepdim=True)
+        elif n != m:
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {n} in dim {given_a[i]} and second has "
+                f"size {m} in dim {given_b[i]}"
+            )
+        else:
+            shared *= n
+    free_a, free_b = ([d for d in range(t.dim()) if d not in used] for t, used in ((a, dims_a), (b, dims_b)))
+    size = (*[a.shape[d] for d in free_a], *[b.shape[d] for d in free_b])
+    rows, columns = prod(a.shape[d] for d in free_a), prod(b.shape[d] for d in free_b)
+    left, right = permute(a, (*free_a, *dims_a)), permute(b, (*dims_b, *free_b))
+    if rows == columns == 1:
+        return reshape(_full_contraction(left, right), size)
+    return reshape(mm(reshape(left, (rows, shared)), reshape(right, (shared, columns))), size)
+
+
+def _full_contraction(left: Tensor, right: Tensor) -> Tensor:
+    """Everything summed over: without copies, whatever the memory order."""
+    if left.is_contiguous() and right.is_contiguous():
+        return dot(flatten(left), flatten(right))
+    return (squeeze(left) * squeeze(right)).sum()
+
+
+@composite("torch.inner", "Tensor.inner", out=True)
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The products summed over the last dimension of both; of a number and a tensor, their product.
+
+    Raises:
+        RuntimeError: where the last dimensions differ.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.inner(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor(11)
+    """
+    if input.dim() == 0 or other.dim() == 0:
+        return input * other
+    if input.shape[-1] != other.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{size_text(input.shape)} and {size_text(other.shape)}"
+        )
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@composite("torch.kron", "Tensor.kron", out=True)
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: every element of the first times the whole second, laid out as blocks.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
+        tensor([ 1,  2, 10, 20])
+    """
+    n = max(input.dim(), other.dim())
+    a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
+    left = _reshaped(input.contiguous(), tuple(v for k in a for v in (k, 1)))
+    right = _reshaped(other.contiguous(), tuple(v for k in b for v in (1, k)))
+    return _reshaped(left * right, tuple(k * m for k, m in zip(a, b)))
+
+
+@composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=True)
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """The products of each element of one vector with each of another.
+
+    Args:
+        input: ``(n,)``.
+        vec2: ``(m,)``.
+
+    Returns:
+        ``(n, m)``.
+
+    Raises:
+        RuntimeError: for tensors that are no vectors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.outer(torch.tensor([1, 2]), torch.tensor([1, 10]))
+        tensor([[ 1, 10],
+                [ 2, 20]])
+    """
+    for i, (what, v) in enumerate((("self", input), ("vec2", vec2))):
+        if tensor_argument("outer", what, i + 1, v).dim() != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {what}, but got {v.dim()}-D")
+    return reshape(input, (input.shape[0], 1)) * vec2

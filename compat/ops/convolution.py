@@ -1,0 +1,367 @@
+"""Convolutions and transposed convolutions, in one, two and three dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.dtypes import bool_, float32
+from compat.errors import cpp_name, size_text
+from compat.layout import Layout, channels_last_strides
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.op import op
+from compat.ops.signature import Array, Ints
+from compat.ops.views import squeeze, unsqueeze
+from compat.ops.windows import each, suggests_channels_last
+from compat.tensor import Tensor
+from funcgrad.primitives.convolution import convolve
+from funcgrad.primitives.elementwise import add
+from funcgrad.primitives.shape import broadcast, reshape, reverse, transpose
+from funcgrad.tracing import type_of
+
+Dims = tuple[int, ...]
+
+# ---------------------------------------------------------------- the operation
+
+
+def _result_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """Channels-last if the input or the weight is; three dimensions only where the fast code would have run."""
+    size = types[0].shape
+    x, w = given["input"], given["weight"]
+    marked = any(suggests_channels_last(v.size, v.stride) for v in (x, w))
+    if not marked or (len(size) == 5 and not _fast(x, w, given["groups"])):
+        return [None]
+    return [channels_last_strides(size)]
+
+
+def _fast(x: Layout, w: Layout, groups: int) -> bool:
+    n, c, d, h = x.size[:4]
+    return x.dtype is float32 and (groups > 1 or min(w.size[-2:]) > 3 or n > 1 or n * c * d * h > 20480)
+
+
+def _check_signs(stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, groups: int) -> None:
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(p < 0 for p in output_padding):
+        raise RuntimeError("negative output_padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d < 0 for d in dilation):
+        raise RuntimeError("dilation should be greater than zero")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+
+
+def _check_weight(size: Dims, weight: Dims, groups: int) -> None:
+    if len(size) != len(weight):
+        raise RuntimeError(
+            f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight{size_text(weight)}, but "
+            f"got {len(size)}-dimensional "
+            f"input of size {size_text(size)} instead"
+        )
+    where = f"Given groups={groups}, expected weight to be"
+    if weight[0] < groups:
+        raise RuntimeError(
+            f"{where} at least {groups} at dimension 0, but got weight of size {size_text(weight)} instead"
+        )
+    if weight[0] % groups:
+        raise RuntimeError(
+            f"{where} divisible by {groups} at dimension 0, but got weight of size [{size_text(weight)}] instead"
+        )
+
+
+def _check_channels(size: Dims, weight: Dims, bias: Tensor | None, transposed: bool, groups: int) -> None:
+    wanted = weight[0] if transposed else weight[1] * groups
+    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+    if size[1] != wanted:
+        raise RuntimeError(
+            f"Given {given}, weight of size {size_text(weight)}, expected input{size_text(size)} to have {wanted} "
+            f"channels, but got {size[1]} "
+            "channels instead"
+        )
+    outputs = weight[1] * groups if transposed else weight[0]
+    if bias is not None and tuple(bias.shape) != (outputs,):
+        given = "transposed=1, weight" if transposed else "weight"
+        raise RuntimeError(
+            f"Given {given} of size {size_text(weight)}, expected bias to be 1-dimensional with {outputs} elements, "
+            "but got bias of size "
+            f"{size_text(bias.shape)} instead"
+        )
+
+
+def _check_room(size: Dims, weight: Dims, padding: Dims, dilation: Dims) -> None:
+    padded = [n + 2 * p for n, p in zip(size[2:], padding)]
+    kernel = [d * (k - 1) + 1 for k, d in zip(weight[2:], dilation)]
+    if any(n < k for n, k in zip(padded, kernel)):
+        raise RuntimeError(
+            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
+            f"({' x '.join(map(str, kernel))}). Kernel "
+            "size can't be greater than actual input size"
+        )
+
+
+def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if bias is not None and bias.dtype is not input.dtype:
+        raise RuntimeError(
+            f"Input type ({cpp_name(input.dtype)}) and bias type ({cpp_name(bias.dtype)}) should be the same"
+        )
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
+    if input.dtype is bool_:
+        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+
+
+def _check_output_padding(output_padding: Dims, stride: Dims, dilation: Dims) -> None:
+    if any(p >= s and p >= d for p, s, d in zip(output_padding, stride, dilation)):
+        names = ("depth", "height", "width")[-len(stride) :]
+        values = " ".join(
+            f"{what}_{n}: {v}"
+            for what, row in (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
+            for n, v in zip(names, row)
+        )
+        raise RuntimeError(f"output padding must be smaller than either stride or dilation, but got {values}")
+
+
+def _check(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None,
+    stride: Dims,
+    padding: Dims,
+    dilation: Dims,
+    transposed: bool,
+    output_padding: Dims,
+    groups: int,
+) -> None:
+    size, kernel = tuple(input.shape), tuple(weight.shape)
+    if bias is not None and bias.dtype is not input.dtype:
+        _check_dtypes(input, weight, bias)
+    if len(kernel) < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    n = len(kernel) - 2
+    stride, padding, dilation, output_padding = (each(v, n) for v in (stride, padding, dilation, output_padding))
+    for name, row in (
+        ("stride", stride),
+        ("padding", padding),
+        ("dilation", dilation),
+        ("output_padding", output_padding),
+    ):
+        if len(row) != n:
+            raise RuntimeError(
+                f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
+                "dimensions, but got "
+                f"{name}={size_text(row)}"
+            )
+    _check_signs(stride, padding, dilation, output_padding, groups)
+    _check_weight(size, kernel, groups)
+    _check_channels(size, kernel, bias, transposed, groups)
+    if 0 in dilation:
+        raise RuntimeError(f"dilation should be greater than zero, but got {size_text(dilation)}")
+    if not transposed:
+        _check_room(size, kernel, padding, dilation)
+    else:
+        _check_output_padding(output_padding, stride, dilation)
+    _check_dtypes(input, weight, bias)
+
+
+@op(
+    "ConvolutionBackward0",
+    saved="bias.sym_sizes_opt dilation groups input output_padding padding stride transposed weight",
+    keeps="input weight",
+    names="torch.convolution",
+    out=False,
+    strides=_result_strides,
+    check=_check,
+)
+def convolution(
+    input: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
+    transposed: bool,
+    output_padding: Ints,
+    groups: int,
+) -> Any:
+    """The convolution that all others are made of; every parameter is given per dimension, or once for all.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.convolution(torch.ones(1, 1, 3), torch.ones(1, 1, 2), None, (1,), (0,), (1,), False, (0,), 1)
+        tensor([[[2., 2.]]])
+    """
+    n = type_of(weight).ndim - 2
+    stride, padding, dilation, output_padding = (each(v, n) for v in (stride, padding, dilation, output_padding))
+    if transposed:
+        out = _spread_out(input, weight, stride, padding, dilation, output_padding, groups)
+    else:
+        out = convolve(
+            input, weight, strides=stride, padding=tuple((p, p) for p in padding), rhs_dilation=dilation, groups=groups
+        )
+    if bias is None:
+        return out
+    return add(out, broadcast(bias, shape=type_of(out).shape, dims=(1,)))
+
+
+def _spread_out(x: Any, w: Any, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, groups: int) -> Any:
+    """The input's elements laid ``stride`` apart, convolved with the kernel reversed and its channels exchanged."""
+    inputs, outputs, *kernel = type_of(w).shape
+    w = reverse(w, axes=tuple(range(2, len(kernel) + 2)))
+    if groups > 1:
+        spatial = tuple(range(3, len(kernel) + 3))
+        w = transpose(reshape(w, shape=(groups, inputs // groups, outputs, *kernel)), permutation=(0, 2, 1, *spatial))
+        w = reshape(w, shape=(groups * outputs, inputs // groups, *kernel))
+    else:
+        w = transpose(w, permutation=(1, 0, *range(2, len(kernel) + 2)))
+    edges = [d * (k - 1) - p for k, d, p in zip(kernel, dilation, padding)]
+    pairs = tuple((e, e + more) for e, more in zip(edges, output_padding))
+    return convolve(x, w, padding=pairs, lhs_dilation=stride, rhs_dilation=dilation, groups=groups)
+
+
+# ---------------------------------------------------------------- as users call them
+
+
+def _batched(name: str, input: Any, n: int) -> tuple[Tensor, bool]:
+    """The input with a batch dimension, and whether it had one."""
+    tensor_argument(name, "input", 1, input)
+    if input.dim() == n + 2:
+        return input, True
+    if input.dim() == n + 1:
+        return unsqueeze(input, 0), False
+    raise RuntimeError(
+        f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but got input of size: "
+        f"{size_text(input.shape)}"
+    )
+
+
+def _same_padding(input: Tensor, weight: Tensor, stride: Dims, dilation: Dims, groups: int) -> tuple[Tensor, Dims]:
+    """The padding that keeps the size; where it cannot be the same on both sides, the input is padded on one before."""
+    from compat.ops.padding import constant_pad_nd
+
+    if weight.dim() < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    _check_weight(tuple(input.shape), tuple(weight.shape), max(groups, 1))
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    total = [d * (k - 1) for d, k in zip(dilation, weight.shape[2:])]
+    uneven = [t % 2 for t in total]
+    if any(uneven):
+        input = constant_pad_nd(input, tuple(v for odd in reversed(uneven) for v in (0, odd)))
+    return input, tuple(t // 2 for t in total)
+
+
+def _conv(
+    name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Tensor:
+    x, batched = _batched(name, input, n)
+    tensor_argument(name, "weight", 2, weight)
+    stride, dilation = each(stride, n), each(dilation, n)
+    if not isinstance(padding, str):
+        pads = each(padding, n)
+    elif padding == "valid":
+        pads = (0,)
+    elif padding == "same":
+        x, pads = _same_padding(x, weight, stride, dilation, groups)
+    else:
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    out = convolution(x, weight, bias, stride, pads, dilation, False, (0,) * len(pads), groups)
+    return out if batched else squeeze(out, 0)
+
+
+def _conv_transpose(name: str, n: int, input: Any, weight: Any, bias: Any, *rest: Any) -> Tensor:
+    stride, padding, output_padding, groups, dilation = rest
+    x, batched = _batched(name, input, n)
+    tensor_argument(name, "weight", 2, weight)
+    out = convolution(
+        x, weight, bias, each(stride, n), each(padding, n), each(dilation, n), True, each(output_padding, n), groups
+    )
+    return out if batched else squeeze(out, 0)
+
+
+_SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
+_WORDS = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
+
+
+def _declare(n: int) -> None:
+    """``convNd`` and ``conv_transposeNd``."""
+    size, ones = _SIZES[n], ", ".join("4" * n)
+    kernel = ", ".join("3" * n)
+
+    def conv(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Tensor:
+        return _conv(f"conv{n}d", n, input, weight, bias, stride, padding, dilation, groups)
+
+    conv.__doc__ = f"""The convolution (cross-correlation) in {_WORDS[n]}.
+
+    Args:
+        input: ``(N, C, {size})``, or without ``N``.
+        weight: ``(O, C / groups, {size})``.
+        bias: ``(O,)``.
+        stride, padding, dilation: a number for all dimensions, or one each; ``padding`` may be ``"valid"`` (none) or
+            ``"same"`` (the size stays).
+        groups: how many groups the channels fall into, each with kernels of its own.
+
+    Returns:
+        ``(N, O, {size})``, or without ``N``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
+        torch.Size([1, 5, {ones}])
+    """
+
+    def conv_transpose(
+        input: Tensor,
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Tensor:
+        return _conv_transpose(
+            f"conv_transpose{n}d", n, input, weight, bias, stride, padding, output_padding, groups, dilation
+        )
+
+    conv_transpose.__doc__ = f"""The transposed convolution in {_WORDS[n]}: a convolution's way back.
+
+    Args:
+        input: ``(N, C, {size})``, or without ``N``.
+        weight: ``(C, O / groups, {size})``.
+        bias: ``(O,)``.
+        stride, padding, dilation: those of the convolution; a number for all dimensions, or one each.
+        output_padding: what is added to the size of the result at one side.
+        groups: how many groups the channels fall into.
+
+    Returns:
+        ``(N, O, {size})``, or without ``N``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape
+        torch.Size([1, 5, {", ".join("9" * n)}])
+    """
+    for made, name in ((conv, f"conv{n}d"), (conv_transpose, f"conv_transpose{n}d")):
+        made.__name__ = made.__qualname__ = name
+        composite(f"torch.{name}", f"F.{name}")(made)
+
+
+for _n in (1, 2, 3):
+    _declare(_n)

@@ -1,0 +1,315 @@
+"""Copies: ``clone``, ``contiguous``, ``to``, ``copy_``, ``fill_``, ``zero_``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.device import device as Device
+from compat.dtypes import dtype as Dtype
+from compat.formats import (
+    channels_last,
+    contiguous_format,
+    preserve_format,
+)
+from compat.formats import (
+    memory_format as MemoryFormat,
+)
+from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
+from compat.ops.op import op
+from compat.ops.signature import Array, Scalar
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.elementwise import real as real_part
+from funcgrad.tracing import type_of
+
+
+def format_strides(
+    size: tuple[int, ...], stride: tuple[int, ...], memory_format: MemoryFormat | None
+) -> tuple[int, ...]:
+    """The strides of a new tensor that is to have a memory format; ``stride`` is what ``preserve_format`` preserves.
+
+    Raises:
+        RuntimeError: where the format does not fit the number of dimensions.
+    """
+    if memory_format is None or memory_format is preserve_format:
+        return preserved_strides(size, stride)
+    if memory_format is contiguous_format:
+        return contiguous_strides(size)
+    wanted = 4 if memory_format is channels_last else 5
+    if len(size) != wanted:
+        raise RuntimeError(
+            f"required rank {wanted} tensor to use {'channels_last' if wanted == 4 else 'channels_last_3d'} format"
+        )
+    return channels_last_strides(size)
+
+
+def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout = operands["input"]
+    return [format_strides(tuple(layout.size), layout.stride, operands["memory_format"])]
+
+
+@op("CloneBackward0", strides=_copy_strides)
+def clone(input: Array, *, memory_format: MemoryFormat | None = preserve_format) -> Any:
+    """A copy with memory of its own.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2)
+        >>> y = x.clone()
+        >>> y[0] = 5
+        >>> x
+        tensor([1., 1.])
+    """
+    return input
+
+
+@function("Tensor.contiguous")
+def contiguous(self: Tensor, memory_format: MemoryFormat = contiguous_format) -> Tensor:
+    """The tensor itself if its elements lie in the order of ``memory_format``, else a copy that has them so.
+
+    Raises:
+        RuntimeError: for ``preserve_format``, which says nothing here.
+    """
+    if memory_format is preserve_format:
+        raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
+    return self if self.is_contiguous(memory_format=memory_format) else clone(self, memory_format=memory_format)
+
+
+def converted(x: Any, dtype: Dtype) -> Any:
+    """An array in another dtype; of complex numbers in a real one, their real parts."""
+    have = type_of(x).dtype
+    assert dtype.numpy is not None, f"there are no arrays of {dtype}"
+    if have == dtype.numpy and not type_of(x).weak:
+        return x
+    if have.kind == "c" and not dtype.is_complex:
+        x = real_part(x)
+    if dtype is dtypes.bool_:
+        return np.not_equal(x, 0) if type_of(x).dtype != dtype.numpy else x
+    return cast(x, dtype=dtype.numpy)
+
+
+@op("ToCopyBackward0", strides=_copy_strides, names="torch._to_copy")
+def _to_copy(input: Array, *, dtype: Dtype | None = None, memory_format: MemoryFormat | None = None) -> Any:
+    return input if dtype is None else converted(input, dtype)
+
+
+@function("Tensor.to")
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The tensor in another dtype or on another device; itself if it has them.
+
+    Args:
+        args: a dtype, a device, or a tensor whose dtype is taken; then ``non_blocking`` and ``copy``.
+        kwargs: ``dtype``, ``device``, ``other``, ``non_blocking``, ``copy``, ``memory_format``.
+
+    Raises:
+        RuntimeError: for a device that is not there.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([1.7]).to(torch.int64)
+        tensor([1])
+    """
+    dtype, copy, memory_format = _parse_to(args, kwargs)
+    same = dtype is None or dtype is self.dtype
+    if same and not copy and (memory_format is preserve_format or self.is_contiguous(memory_format=memory_format)):
+        return self
+    return _to_copy(self, dtype=None if same else dtype, memory_format=memory_format)
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dtype | None, bool, MemoryFormat]:
+    dtype, rest = kwargs.pop("dtype", None), []
+    other = kwargs.pop("other", None)
+    where = kwargs.pop("device", None)
+    for a in args:
+        if isinstance(a, Dtype):
+            dtype = a
+        elif isinstance(a, Tensor):
+            other = a
+        elif isinstance(a, str | Device):
+            where = a
+        elif a is not None:
+            rest.append(a)
+    if where is not None:
+        available(where)
+    if other is not None:
+        dtype = other.dtype
+    copy = bool(kwargs.pop("copy", rest[1] if len(rest) > 1 else False))
+    kwargs.pop("non_blocking", None)
+    memory_format = kwargs.pop("memory_format", preserve_format) or preserve_format
+    if kwargs:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return dtype, copy, memory_format
+
+
+def available(where: Any) -> Device:
+    """A device that tensors can be made on.
+
+    Raises:
+        AssertionError: for a GPU, where there is none.
+        RuntimeError: for another one that is not there.
+    """
+    found = where if isinstance(where, Device) else Device(where)
+    if found.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if found.type != "cpu":
+        raise RuntimeError(f"tensors can be made on 'cpu', got device '{found}'")
+    return found
+
+
+@function("Tensor.type")
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The name of the tensor's type; or, given a dtype or such a name, the tensor in it."""
+    if dtype is None:
+        return f"torch.{self.dtype.scalar_name}Tensor"
+    if isinstance(dtype, str):
+        name = dtype.removeprefix("torch.").removesuffix("Tensor")
+        dtype = next((d for d in dtypes.ALL if d.scalar_name == name), None)
+        if dtype is None:
+            raise ValueError(f"invalid type: '{name}'")
+    elif not isinstance(dtype, Dtype):
+        dtype = dtype.dtype
+    return to(self, dtype)
+
+
+@function("Tensor.type_as")
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """The tensor in the dtype of ``other``."""
+    return to(self, other.dtype)
+
+
+def _conversion(name: str, dtype: Dtype) -> None:
+    def convert(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
+        return to(self, dtype, memory_format=memory_format)
+
+    convert.__name__ = convert.__qualname__ = name
+    convert.__doc__ = f"The tensor in ``{dtype}``."
+    function(f"Tensor.{name}")(convert)
+
+
+for _name, _dtype in dict(
+    float=dtypes.float32, double=dtypes.float64, half=dtypes.float16, bfloat16=dtypes.bfloat16, long=dtypes.int64,
+    int=dtypes.int32,
+    short=dtypes.int16, char=dtypes.int8, byte=dtypes.uint8, bool=dtypes.bool_, cfloat=dtypes.complex64,
+    cdouble=dtypes.complex128,
+).items():  # fmt: skip
+    _conversion(_name, _dtype)
+
+
+@function("Tensor.cpu")
+def cpu(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
+    """The tensor itself: it is on the CPU."""
+    return to(self, memory_format=memory_format)
+
+
+@function("Tensor.cuda")
+def cuda(
+    self: Tensor, device: Any = None, non_blocking: bool = False, memory_format: MemoryFormat = preserve_format
+) -> Tensor:
+    """The tensor on a GPU.
+
+    Raises:
+        RuntimeError: if there is none.
+    """
+    available("cuda")
+    return self
+
+
+@function("torch.resolve_conj", "Tensor.resolve_conj")
+def resolve_conj(input: Tensor) -> Tensor:
+    """A copy with the conjugation done, if there is one to do; else the tensor itself."""
+    return clone(input) if input.is_conj() else input
+
+
+@function("torch.resolve_neg", "Tensor.resolve_neg")
+def resolve_neg(input: Tensor) -> Tensor:
+    """A copy with the negation done, if there is one to do; else the tensor itself."""
+    return clone(input) if input.is_neg() else input
+
+
+# ---------------------------------------------------------------- written in place
+
+
+@op("CopyBackwards", names="", inplace="Tensor.copy_", name="copy")
+def copy(self: Array, src: Array, non_blocking: bool = False) -> Any:
+    """Writes the elements of ``src``, broadcast and cast, into the tensor; returns it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, dtype=torch.int64).copy_(torch.tensor(3.7))
+        tensor([3, 3])
+    """
+    return np.broadcast_to(converted(src, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
+
+
+def _check_copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> None:
+    mine, theirs = tuple(self.shape), tuple(src.shape)
+    for i in range(1, len(theirs) + 1):
+        if i > len(mine) or theirs[-i] not in (1, mine[-i]):
+            if i <= len(mine) and mine[-i] != 1:
+                raise RuntimeError(
+                    f"The size of tensor a ({mine[-i]}) must match the size of tensor b ({theirs[-i]}) at "
+                    f"non-singleton dimension {len(mine) - i}"
+                )
+            raise RuntimeError(f"output with shape {list(mine)} doesn't match the broadcast shape {list(theirs)}")
+
+
+copy.check = _check_copy
+
+
+def _filled(self: Any, value: Any) -> Any:
+    return np.broadcast_to(converted(value, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
+
+
+@op("FillBackward2", names="", name="fill")
+def _fill_number(self: Array, value: Scalar) -> Any:
+    return _filled(self, value)
+
+
+@op("FillBackward3", names="", name="fill")
+def _fill_tensor(self: Array, value: Array) -> Any:
+    return _filled(self, value)
+
+
+def _check_fill(self: Tensor, value: Tensor) -> None:
+    if value.dim():
+        raise RuntimeError(
+            f"fill_ only supports 0-dimension value tensor but got tensor with {value.dim()} dimensions."
+        )
+
+
+_fill_tensor.check = _check_fill
+
+
+@function("Tensor.fill_", "torch.fill_")
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Writes one value everywhere; returns the tensor."""
+    return (_fill_tensor if isinstance(value, Tensor) else _fill_number).inplace(self, value)
+
+
+@op("ZeroBackward0", names="", inplace="Tensor.zero_ torch.zero_", name="zero")
+def zero(self: Array) -> Any:
+    """Writes zero everywhere; returns the tensor."""
+    return np.zeros_like(self)
+
+
+@op("FillBackward0", names="", name="fill")
+def _filled_number(self: Array, value: Scalar) -> Any:
+    return _filled(self, value)
+
+
+@op("FillBackward1", names="", name="fill")
+def _filled_tensor(self: Array, value: Array) -> Any:
+    return _filled(self, value)
+
+
+_filled_tensor.check = _check_fill
+
+
+@function("torch.fill")
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor like ``input`` with one value everywhere."""
+    return _filled_tensor(input, value) if isinstance(value, Tensor) else _filled_number(input, value)

@@ -1,0 +1,334 @@
+"""Making tensors of one value: zeros, ones, full, like another tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes, lens
+from compat.dtypes import dtype as Dtype
+from compat.errors import wrong_argument
+from compat.formats import contiguous_format, preserve_format
+from compat.layout import Base, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
+from compat.ops.copying import available, format_strides
+from compat.registry import function
+from compat.storage import UntypedStorage
+from compat.tensor import Tensor, from_buffer, wrap
+
+# ---------------------------------------------------------------- what making tensors shares
+
+
+def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
+    return t.requires_grad_(True) if _checked(t, requires_grad) else t
+
+
+def _checked(t: Tensor, requires_grad: bool) -> bool:
+    if requires_grad and t.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    return requires_grad
+
+
+def converted_number(value: Any, dtype: Dtype) -> Any:
+    """One scalar as a number of a dtype.
+
+    Raises:
+        RuntimeError: where it does not fit.
+        TypeError: for complex in real.
+    """
+    if isinstance(value, Tensor | np.generic | np.ndarray):
+        if value.ndim and getattr(value, "size", 1) != 1 and not isinstance(value, Tensor):
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        value = value.item()
+    if isinstance(value, complex) and not dtype.is_complex:
+        raise TypeError("must be real number, not complex")
+    if dtype is dtypes.bool_:
+        return bool(value)
+    if dtype.category == dtypes.INTEGER:
+        if isinstance(value, float) and not np.isfinite(value):
+            raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
+        value = int(value)
+        info = np.iinfo(dtype.numpy)
+        if not -(2**63) <= value < 2**64 or (dtype is dtypes.int64 and value >= 2**63):
+            raise ValueError("Overflow when unpacking long long")
+        if not info.min <= value <= info.max:
+            if dtype is dtypes.uint8 and -info.max <= value < 0:
+                return value % 256
+            raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
+    return value
+
+
+def _c_name(dtype: Dtype) -> str:
+    return repr(dtype).removeprefix("torch.")
+
+
+# ---------------------------------------------------------------- one value everywhere
+
+_constants: dict[tuple, Any] = {}
+
+
+def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
+    """A buffer of one value. Small ones are kept and shared: buffers never change."""
+    assert dtype.numpy is not None, f"there are no arrays of {dtype}"
+    minus_zero = type(value) is float and value == 0 and np.signbit(value)
+    key = (shape, type(value), "-0" if minus_zero else value, dtype)
+    found = _constants.get(key)
+    if found is None:
+        array = np.empty(shape, dtype.numpy)
+        array.fill(value)
+        found = lens.buffer_from_numpy(array)
+        if array.nbytes <= 65536:
+            if len(_constants) >= 512:
+                _constants.clear()
+            _constants[key] = found
+    return found
+
+
+def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:
+    given = more.pop("size", None)
+    if given is not None:
+        size = (given,)
+    if len(size) == 1 and isinstance(size[0], tuple | list):
+        size = tuple(size[0])
+    if more:
+        raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(more))}'")
+    result = []
+    for i, n in enumerate(size):
+        if not hasattr(n, "__index__"):
+            if i == 0:
+                raise wrong_argument(function, "size", 1, "tuple of ints", n)
+            raise TypeError(
+                f"{function}(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be "
+                "tuple of ints,but got "
+                f'{type(n).__name__}"'
+            )
+        n = n.__index__()
+        if n < 0:
+            if function == "zeros":
+                raise RuntimeError("zeros: Dimension size must be non-negative.")
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{', '.join(map(str, size))}]")
+        result.append(n)
+    return tuple(result)
+
+
+def constant(size: tuple[int, ...], value: Any, dtype: Dtype | None, requires_grad: bool = False) -> Tensor:
+    layout = contiguous_layout(size, dtype or dtypes.get_default_dtype())
+    return with_grad(from_buffer(_buffer(layout.base.shape, value, layout.dtype), layout), requires_grad)
+
+
+def into(out: Tensor | None, made: Tensor) -> Tensor:
+    if out is None:
+        return made
+    from compat.ops.out import resize_out
+
+    resize_out(out, tuple(made.shape))
+    return out.copy_(made)
+
+
+def _maker(name: str, value: Any, what: str) -> Any:
+    def make(
+        *size: Any,
+        out: Tensor | None = None,
+        dtype: Dtype | None = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: Any = contiguous_format,
+        names: Any = None,
+        **more: Any,
+    ) -> Tensor:
+        if device is not None:
+            available(device)
+        sizes = _sizes(name, size, more)
+        if out is not None and dtype is None:
+            dtype = out.dtype
+        if memory_format is not contiguous_format:
+            return empty_strided(sizes, format_strides(sizes, contiguous_strides(sizes), memory_format), dtype=dtype)
+        return into(out, constant(sizes, value, dtype, requires_grad))
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"""A tensor of {what}.
+
+    Args:
+        size: the sizes, one by one or as a sequence.
+        dtype: by default the default floating-point dtype.
+        requires_grad: whether gradients are to be computed for it.
+    """
+    return function(f"torch.{name}")(make)
+
+
+zeros = _maker("zeros", 0, "zeros")
+ones = _maker("ones", 1, "ones")
+empty = _maker("empty", 0, "no particular values (zeros, here)")
+
+
+@function("torch.full")
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    names: Any = None,
+) -> Tensor:
+    """A tensor of one value; its dtype is that of the value unless given."""
+    if device is not None:
+        available(device)
+    value = fill_value.item() if isinstance(fill_value, Tensor | np.generic) else fill_value
+    if not isinstance(value, bool | int | float | complex):
+        raise wrong_argument("full", "fill_value", 2, "Number", value)
+    dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
+    sizes = _sizes("full", (size,), {})
+    return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad))
+
+
+@function("torch.scalar_tensor")
+def scalar_tensor(
+    s: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
+) -> Tensor:
+    """A tensor without dimensions; of the default floating-point dtype unless given."""
+    return constant((), s, dtype, requires_grad)
+
+
+@function("torch.empty_strided")
+def empty_strided(
+    size: Sequence[int],
+    stride: Sequence[int],
+    *,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of given strides, of no particular values (zeros, here).
+
+    Raises:
+        RuntimeError: if there are not as many strides as sizes.
+    """
+    size, stride, dtype = tuple(size), tuple(stride), dtype or dtypes.get_default_dtype()
+    if len(size) != len(stride):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
+        )
+    if is_dense(size, stride):
+        made = dense_layout(size, stride, dtype)
+        return with_grad(from_buffer(_buffer(made.base.shape, 0, dtype), made), requires_grad)
+    room = 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    base = Base((room,), dtype)
+    return with_grad(
+        wrap(UntypedStorage(_buffer((room,), 0, dtype), base), layout_of(base, size, stride, 0)), requires_grad
+    )
+
+
+# ---------------------------------------------------------------- like another tensor
+
+
+def _like(name: str, value: Any, what: str) -> Any:
+    def make(
+        input: Tensor,
+        *,
+        dtype: Dtype | None = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        memory_format: Any = preserve_format,
+    ) -> Tensor:
+        return full_like(
+            input, value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
+        )
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of {what}, of the size, dtype and memory order of ``input``."
+    return function(f"torch.{name}")(make)
+
+
+@function("torch.full_like")
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = preserve_format,
+) -> Tensor:
+    """A tensor of one value, of the size, dtype and memory order of ``input``."""
+    if not isinstance(input, Tensor):
+        raise wrong_argument("full_like", "input", 1, "Tensor", input)
+    if device is not None:
+        available(device)
+    dtype = dtype or input.dtype
+    stride = format_strides(tuple(input.shape), input.stride(), memory_format)
+    made = dense_layout(tuple(input.shape), stride, dtype)
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    return with_grad(from_buffer(_buffer(made.base.shape, converted_number(value, dtype), dtype), made), requires_grad)
+
+
+zeros_like = _like("zeros_like", 0, "zeros")
+ones_like = _like("ones_like", 1, "ones")
+empty_like = _like("empty_like", 0, "no particular values (zeros, here)")
+
+
+def _new(name: str, value: Any, what: str) -> None:
+    def make(
+        self: Tensor,
+        *size: Any,
+        dtype: Dtype | None = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        layout: Any = None,
+        pin_memory: bool = False,
+        **more: Any,
+    ) -> Tensor:
+        if device is not None:
+            available(device)
+        return constant(_sizes(name, size, more), value, dtype or self.dtype, requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of {what}, of this one's dtype."
+    function(f"Tensor.{name}")(make)
+
+
+_new("new_zeros", 0, "zeros")
+_new("new_ones", 1, "ones")
+_new("new_empty", 0, "no particular values (zeros, here)")
+
+
+@function("Tensor.new_full")
+def new_full(
+    self: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **more: Any,
+) -> Tensor:
+    """A tensor of one value, of this one's dtype."""
+    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@function("Tensor.new_empty_strided")
+def new_empty_strided(
+    self: Tensor,
+    size: Any,
+    stride: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **more: Any,
+) -> Tensor:
+    """A tensor of given strides, of this one's dtype."""
+    return empty_strided(size, stride, dtype=dtype or self.dtype, requires_grad=requires_grad)

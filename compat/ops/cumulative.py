@@ -1,0 +1,136 @@
+"""Running sums, products and extremes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import wrap_dim
+from compat.ops.op import op
+from compat.ops.reduction import accumulated, check_dtype
+from compat.ops.signature import Array, Dim
+from compat.ops.sorting import spread
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.shape import iota
+from funcgrad.tracing import type_of
+
+
+def _check(input: Tensor, dim: int, *, dtype: Any = None) -> None:
+    wrap_dim(dim, input.dim())
+    check_dtype(input, dtype=dtype)
+
+
+def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any:
+    """A running total in the dtype to add up in: integers and bools in int64."""
+    if dtype is not None:
+        x = np.astype(x, dtype.numpy)
+    elif not fdtypes.is_inexact(type_of(x).dtype):
+        x = np.astype(x, fdtypes.int64)
+    if not type_of(x).shape:
+        return x
+    return accumulated(x, lambda v: primitive(v, axis=dim, reverse=False))
+
+
+@op("CumsumBackward0", saved="dim", inplace="Tensor.cumsum_", check=_check)
+def cumsum(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
+    """The running sum along a dimension.
+
+    Args:
+        input: a tensor; bools and integers are summed as int64.
+        dim: the dimension.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cumsum(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 3, 6])
+    """
+    return _running(r.cumulative_sum, input, dim, dtype)
+
+
+@op("CumprodBackward0", saved="self dim result", keeps="result0", inplace="Tensor.cumprod_", check=_check)
+def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
+    """The running product along a dimension; arguments as for ``cumsum``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cumprod(torch.tensor([1, 2, 3]), 0)
+        tensor([1, 2, 6])
+    """
+    return _running(r.cumulative_prod, input, dim, dtype)
+
+
+def _check_inexact(input: Tensor, dim: int) -> None:
+    wrap_dim(dim, input.dim())
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
+
+
+@op("LogcumsumexpBackward0", saved="self dim result", keeps="result0", check=_check_inexact)
+def logcumsumexp(input: Array, dim: Dim) -> Any:
+    """The logarithm of the running sum of the exponentials along a dimension, without overflow.
+
+    By doubling: after each step an element covers twice as many before it (Hillis and Steele, "Data parallel
+    algorithms", CACM 29, 1986).
+
+    Example:
+        >>> import compat as torch
+        >>> torch.logcumsumexp(torch.tensor([0.0, 0.0]), 0)
+        tensor([0.0000, 0.6931])
+    """
+    found = input
+    shape = type_of(input).shape
+    step = 1
+    while shape and step < shape[dim]:
+        keep = (*[slice(None)] * dim, slice(0, shape[dim] - step))
+        before = np.full((*shape[:dim], step, *shape[dim + 1 :]), -numpy.inf, type_of(input).dtype)
+        found = np.logaddexp(found, np.concatenate([before, np.at(found)[keep].get()], dim))
+        step *= 2
+    return found
+
+
+def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str, shown: str) -> None:
+    def check(input: Tensor, dim: int) -> None:
+        wrap_dim(dim, input.dim())
+        if input.dtype.category == dtypes.COMPLEX:
+            raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.scalar_name}'")
+
+    def body(input: Array, dim: Dim) -> Any:
+        shape = type_of(input).shape
+        if not shape or not type_of(input).size:
+            return input, np.zeros(shape, fdtypes.int64)
+        boolean = type_of(input).dtype == fdtypes.bool_
+        x = np.astype(input, fdtypes.uint8) if boolean else input
+        values = primitive(x, axis=dim, reverse=False)
+        # Of equal elements the last one counts; and a NaN stays, being larger than all numbers.
+        reached = np.logical_or(np.equal(x, values), np.not_equal(x, x))
+        places = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
+        indices = r.cumulative_max(np.where(reached, places, e.number(0, places)), axis=dim, reverse=False)
+        return np.astype(values, fdtypes.bool_) if boolean else values, indices
+
+    body.__doc__ = (
+        f"The {what} element so far along a dimension, and where it is; of equal ones the last.\n\nArgs:\n"
+        "    dim: the dimension.\n    out: a pair of tensors to write the results into.\n\nRaises:\n"
+        "    IndexError: for a dimension that does not exist.\n\nExample:\n    >>> import compat as torch\n"
+        f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({shown})\n"
+    )
+    declared = op(node, saved="self dim indices", keeps="input", name=name, returns="values indices", check=check)(body)
+
+    @declared.backward
+    def backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
+        return spread(ct0, result1, type_of(input).shape, dim)
+
+
+_declare_extreme("cummax", "CummaxBackward0", r.cumulative_max, "largest", "[2, 3, 3]")
+_declare_extreme("cummin", "CumminBackward0", r.cumulative_min, "smallest", "[2, 2, 1]")

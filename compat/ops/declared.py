@@ -1,0 +1,72 @@
+"""What operations and views, as declared, have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
+
+_every: list[Declared] = []
+
+
+class Declared:
+    """What all declared operations have: parameters, plans, and functions to call.
+
+    Attributes:
+        name: as the user writes it.
+        params: its parameters.
+        plans: by what the entry function found its arguments to be.
+        function: what users call.
+    """
+
+    offsets = False
+
+    def __init__(self, body: Callable[..., Any], name: str | None):
+        self.name = name or body.__name__
+        self.__doc__, self.__module__ = body.__doc__, body.__module__
+        self.body = body
+        self.params = parse(body)
+        self.plans: dict[tuple, Any] = {}
+        self.numbers = False
+        _every.append(self)
+
+    def _entry(self, name: str, miss: Callable[..., Any], plans: dict, out: bool) -> Callable[..., Any]:
+        made = entry(name, self.params, miss, plans, out=out, offsets=self.offsets)
+        made.__doc__ = self.body.__doc__
+        made.__module__ = self.body.__module__
+        made.__qualname__ = name
+        made.__annotations__ = dict(getattr(self.body, "__annotations__", {}))
+        return made
+
+    def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
+        """The arguments, each of the kind its parameter wants."""
+        if named:
+            args = renamed(name, self.params, args, named)
+        return [cleaned(name, p, i + 1, a, self.numbers) for i, (p, a) in enumerate(zip(self.params, args))]
+
+    def values(self, args: Sequence[Any]) -> list[Any]:
+        """The arguments that the program takes, sequences flattened."""
+        found: list[Any] = []
+        for p, a in zip(self.params, args):
+            if p.kind == "arrays":
+                found.extend(a)
+            elif p.dynamic:
+                found.append(a)
+        return found
+
+    def statics(self, args: Sequence[Any], ndim: int) -> dict[str, Any]:
+        """The static arguments by name, dimensions counted from the left."""
+        return {p.name: wrapped(p, a, ndim) for p, a in zip(self.params, args) if not p.dynamic}
+
+
+def forget_plans() -> None:
+    """Lets go of everything compiled; a new default dtype asks for it."""
+    for declared in _every:
+        declared.plans.clear()
+        for table in ("inplace_plans", "kernels"):
+            getattr(declared, table, {}).clear()
+
+
+dtypes.when_default_changes(forget_plans)

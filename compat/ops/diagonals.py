@@ -1,0 +1,329 @@
+"""Matrices by their diagonals, blocks and triangles; elements repeated one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from compat.dtypes import dtype as Dtype
+from compat.dtypes import int64
+from compat.errors import wrap_dim
+from compat.formats import contiguous_format
+from compat.layout import channels_last_strides
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.joining import flatten
+from compat.ops.op import op
+from compat.ops.signature import Array, Arrays, Dim
+from compat.ops.views import expand, reshape, unsqueeze
+from compat.ops.windows import suggests_channels_last
+from compat.registry import function
+from compat.tensor import Tensor, from_array
+from funcgrad import numpy as np
+from funcgrad.primitives.elementwise import ge, select
+from funcgrad.primitives.shape import concatenate, full, iota
+from funcgrad.primitives.shape import pad as pad_edges
+from funcgrad.primitives.shape import reshape as reshaped
+from funcgrad.primitives.shape import transpose as transposed
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- triangles and diagonals
+
+
+def _check_triangle(name: str) -> Any:
+    def check(input: Tensor, diagonal: int = 0) -> None:
+        if input.dim() < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+
+    return check
+
+
+def _below(x: Any, diagonal: int) -> Any:
+    """Whether an element's column is at most ``diagonal`` to the right of its row."""
+    shape = type_of(x).shape
+    rows, columns = (iota(shape=shape, axis=len(shape) - a, dtype=int64.numpy) for a in (2, 1))
+    return ge(np.add(rows, diagonal), columns)
+
+
+def _nothing(x: Any) -> Any:
+    return full(type_of(x).dtype.type(0), type_of(x).shape)
+
+
+def _triangle_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout = given["input"]
+    if suggests_channels_last(layout.size, layout.stride):
+        return [channels_last_strides(tuple(layout.size))]
+    return [None]
+
+
+@op("TrilBackward0", saved="diagonal", check=_check_triangle("tril"), inplace="Tensor.tril_", strides=_triangle_strides)
+def tril(input: Array, diagonal: int = 0) -> Any:
+    """The lower triangle of matrices, zeros above ``diagonal``.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tril(torch.ones(2, 2))
+        tensor([[1., 0.],
+                [1., 1.]])
+    """
+    return select(_below(input, diagonal), input, _nothing(input))
+
+
+@op("TriuBackward0", saved="diagonal", check=_check_triangle("triu"), inplace="Tensor.triu_", strides=_triangle_strides)
+def triu(input: Array, diagonal: int = 0) -> Any:
+    """The upper triangle of matrices, zeros below ``diagonal``.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.triu(torch.ones(2, 2))
+        tensor([[1., 1.],
+                [0., 1.]])
+    """
+    return select(_below(input, diagonal - 1), _nothing(input), input)
+
+
+def _check_diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> None:
+    a, b = wrap_dim(dim1, input.dim() + 1), wrap_dim(dim2, input.dim() + 1)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+
+
+@op("DiagEmbedBackward0", saved="dim1 dim2 offset", check=_check_diag_embed, out=False)
+def diag_embed(input: Array, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
+    """The last dimension as the diagonal of matrices.
+
+    Args:
+        offset: how far to the right of the main diagonal.
+        dim1, dim2: where the matrices' dimensions lie in the result.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.diag_embed(torch.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+    """
+    *lead, n = type_of(input).shape
+    a, b = wrap_dim(dim1, len(lead) + 2), wrap_dim(dim2, len(lead) + 2)
+    if a > b:
+        a, b, offset = b, a, -offset
+    size = n + abs(offset)
+    first = offset if offset > 0 else -offset * size
+    wide = size + 1
+    # Seen flat, the diagonal's elements lie one more than a row apart.
+    zero = type_of(input).dtype.type(0)
+    spread = pad_edges(
+        input,
+        zero,
+        low=(0,) * len(lead) + (first,),
+        high=(0,) * len(lead) + (size * size - first - max((n - 1) * wide + 1, 0),),
+        interior=(0,) * len(lead) + (wide - 1,),
+    )
+    made = reshaped(spread, shape=(*lead, size, size))
+    order = list(range(len(lead)))
+    order.insert(a, len(lead))
+    order.insert(b, len(lead) + 1)
+    return made if order == sorted(order) else transposed(made, permutation=tuple(order))
+
+
+def _check_diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> None:
+    a, b = wrap_dim(dim1, input.dim()), wrap_dim(dim2, input.dim())
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+
+
+@op(
+    "DiagonalBackward0_copy",
+    saved="dim1 dim2 offset self.sym_sizes",
+    names="torch.diagonal_copy",
+    check=_check_diagonal,
+)
+def diagonal_copy(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
+    """A copy of ``diagonal``."""
+    return np.diagonal(input, offset, dim1, dim2)
+
+
+@composite("torch.diag", "Tensor.diag", out=True)
+def diag(input: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrix with a vector on its diagonal, or the diagonal of a matrix.
+
+    Args:
+        input: one or two dimensions.
+        diagonal: how far to the right of the main diagonal.
+
+    Raises:
+        RuntimeError: for other numbers of dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.diag(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+    """
+    n = tensor_argument("diag", "input", 1, input).dim()
+    if n not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {n}D")
+    return diag_embed(input, diagonal) if n == 1 else diagonal_copy(input, diagonal)
+
+
+@composite("torch.diagflat", "Tensor.diagflat")
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """The matrix with all elements of a tensor on its diagonal.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.diagflat(torch.tensor([1, 2]))
+        tensor([[1, 0],
+                [0, 2]])
+    """
+    return diag_embed(reshape(input.contiguous(), (input.numel(),)), offset)
+
+
+def _check_blocks(tensors: Any) -> None:
+    for i, t in enumerate(tensors):
+        if t.dim() > 2:
+            raise RuntimeError(
+                f"torch.block_diag: Input tensors must have 2 or fewer dimensions. Input {i} has {t.dim()} dimensions"
+            )
+
+
+@op("BlockDiagBackward0", names="", promote="common", check=_check_blocks, out=False, name="block_diag")
+def _block_diag(tensors: Arrays) -> Any:
+    parts = [reshaped(x, shape=(1,) * (2 - type_of(x).ndim) + type_of(x).shape) for x in tensors]
+    width, before, rows = sum(type_of(x).shape[1] for x in parts), 0, []
+    for x in parts:
+        n, zero = type_of(x).shape[1], type_of(x).dtype.type(0)
+        rows.append(pad_edges(x, zero, low=(0, before), high=(0, width - before - n), interior=(0, 0)))
+        before += n
+    return concatenate(*rows, axis=0) if len(rows) > 1 else rows[0]
+
+
+@function("torch.block_diag")
+def block_diag(*tensors: Tensor) -> Tensor:
+    """Matrices along the diagonal of one; vectors are rows, numbers are matrices of one element.
+
+    Raises:
+        RuntimeError: for more than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.block_diag(torch.tensor([[1, 1]]), torch.tensor(2))
+        tensor([[1, 1, 0],
+                [0, 0, 2]])
+    """
+    found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    return _block_diag(tuple(found))
+
+
+# ---------------------------------------------------------------- triangles' indices
+
+
+def _triangle(name: str, row: int, col: int, offset: int, dtype: Dtype | None, upper: bool) -> Tensor:
+    for what, n in (("row", row), ("col", col)):
+        if n < 0:
+            raise RuntimeError(f"{what} must be non-negative, got{n}")
+    dtype = int64 if dtype is None else dtype
+    if dtype.category != int64.category:
+        raise RuntimeError(f"\"{name}\" not implemented for '{dtype.scalar_name}'")
+    rows, columns = numpy.indices((row, col))
+    inside = columns - rows >= offset if upper else columns - rows <= offset
+    return from_array(numpy.stack([rows[inside], columns[inside]]).astype(dtype.numpy), dtype)
+
+
+@function("torch.tril_indices")
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
+    """Where the lower triangle of a matrix is: rows, then columns.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tril_indices(2, 2)
+        tensor([[0, 1, 1],
+                [0, 0, 1]])
+    """
+    return _triangle("tril_indices", row, col, offset, dtype, upper=False)
+
+
+@function("torch.triu_indices")
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = None, **options: Any) -> Tensor:
+    """Where the upper triangle of a matrix is: rows, then columns.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.triu_indices(2, 2)
+        tensor([[0, 0, 1],
+                [0, 1, 1]])
+    """
+    return _triangle("triu_indices", row, col, offset, dtype, upper=True)
+
+
+# ---------------------------------------------------------------- repetition of single elements
+
+
+@function("torch.repeat_interleave", "Tensor.repeat_interleave")
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element along a dimension repeated on the spot.
+
+    Args:
+        input: any size; alone, the counts by which the numbers from 0 on are repeated.
+        repeats: a number, or one per place along ``dim``.
+        dim: along which dimension; None for the flattened tensor.
+        output_size: the size of the result along ``dim``, if it is known.
+
+    Raises:
+        RuntimeError: for negative counts, or not as many as there are places.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.repeat_interleave(torch.tensor([1, 2]), 2)
+        tensor([1, 1, 2, 2])
+    """
+    if repeats is None:
+        return _interleaved(input, output_size)
+    if dim is None:
+        input, dim = flatten(input), 0
+    d = wrap_dim(dim, input.dim())
+    if isinstance(repeats, Tensor):
+        if repeats.dim() > 1:
+            raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+        n = input.shape[d] if input.dim() else 1
+        if repeats.numel() == 1:
+            repeats = expand(reshape(repeats, (1,)), (n,))
+        elif repeats.shape[0] != n:
+            raise RuntimeError(
+                f"repeats must have the same size as input along dim, but got repeats.size(0) = {repeats.shape[0]} "
+                f"and input.size({d}) = {n}"
+            )
+        return input.index_select(d, _interleaved(repeats, output_size))
+    if isinstance(repeats, bool) or not hasattr(repeats, "__index__"):
+        raise TypeError(
+            f"repeat_interleave() received an invalid combination of arguments - got ({type(repeats).__name__})"
+        )
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    size = tuple(input.shape)
+    if output_size is not None and output_size != size[d] * repeats:
+        raise RuntimeError(
+            f"repeat_interleave: Invalid output_size, expected {size[d] * repeats} but got {output_size}"
+        )
+    wide = expand(unsqueeze(input, d + 1), (*size[: d + 1], repeats, *size[d + 1 :]))
+    return flatten(wide.clone(memory_format=contiguous_format), d, d + 1)
+
+
+def _interleaved(repeats: Tensor, output_size: int | None) -> Tensor:
+    if repeats.dim() != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.dtype.category != int64.category:
+        raise RuntimeError("repeats has to be Long or Int tensor")
+    counts = repeats.detach().numpy()
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    if output_size is not None and counts.sum() != output_size:
+        raise RuntimeError("allocated size does not match required size")
+    return from_array(numpy.repeat(numpy.arange(len(counts), dtype=counts.dtype), counts), repeats.dtype)

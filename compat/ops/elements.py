@@ -1,0 +1,383 @@
+"""What the families of pointwise operations share: declaring them by the row, refusing dtypes, operators."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.ops.combinations import fits_none, of_methods
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array
+from compat.registry import publish
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.elementwise import number
+from funcgrad.tracing import type_of
+
+#: What a check may refuse, in words.
+_CATEGORIES = {"bool": dtypes.BOOL, "integer": dtypes.INTEGER, "float": dtypes.FLOATING, "complex": dtypes.COMPLEX}
+
+NUMBERS = (bool, int, float, complex)
+
+#: What ``torch`` has an in-place function of, beside the method.
+_INPLACE_IN_TORCH = frozenset(
+    [
+        "abs",
+        "acos",
+        "acosh",
+        "arccos",
+        "arccosh",
+        "arcsin",
+        "arcsinh",
+        "arctan",
+        "arctanh",
+        "asin",
+        "asinh",
+        "atan",
+        "atanh",
+        "ceil",
+        "clamp",
+        "clamp_max",
+        "clamp_min",
+        "clip",
+        "conj_physical",
+        "cos",
+        "cosh",
+        "deg2rad",
+        "erf",
+        "erfc",
+        "exp",
+        "exp2",
+        "expm1",
+        "fix",
+        "floor",
+        "frac",
+        "i0",
+        "ldexp",
+        "log",
+        "log10",
+        "log1p",
+        "log2",
+        "logit",
+        "nan_to_num",
+        "neg",
+        "negative",
+        "rad2deg",
+        "reciprocal",
+        "round",
+        "rsqrt",
+        "sigmoid",
+        "sin",
+        "sinc",
+        "sinh",
+        "sqrt",
+        "square",
+        "tan",
+        "tanh",
+        "trunc",
+        "xlogy",
+    ]
+)
+
+
+def common(operands: Sequence[Any], floating: bool = False) -> dtypes.dtype:
+    """The dtype that tensors and numbers have in common; with ``floating``, the default one for integers."""
+    groups: tuple[list, list, list] = ([], [], [])
+    for x in operands:
+        if isinstance(x, Tensor):
+            groups[0 if x.dim() else 1].append(x.dtype)
+        elif isinstance(x, NUMBERS):
+            groups[2].append(type(x))
+    found = dtypes.combine(*groups)
+    return dtypes.get_default_dtype() if floating and found.category < dtypes.FLOATING else found
+
+
+def refuses(
+    kernel: str, what: str, *, message: str = "", error: type[Exception] = NotImplementedError, first: bool = False
+) -> Callable[..., None]:
+    """A check that operands are not of certain kinds.
+
+    Args:
+        kernel: what PyTorch calls the code that lacks the dtype.
+        what: which kinds: words of ``bool integer float complex``.
+        message: what to say instead of ``"kernel" not implemented for 'Dtype'``.
+        first: whether only the first operand is looked at.
+    """
+    refused = {_CATEGORIES[word] for word in what.split()}
+
+    def check(*operands: Any, **_: Any) -> None:
+        found = common(operands[:1] if first else operands)
+        if found.category in refused:
+            raise error(message or f"\"{kernel}\" not implemented for '{found.scalar_name}'")
+
+    return check
+
+
+def checks(*each: Callable[..., None]) -> Callable[..., None]:
+    """Several checks, one after another."""
+
+    def check(*operands: Any, **named: Any) -> None:
+        for one in each:
+            one(*operands, **named)
+
+    return check
+
+
+# ---------------------------------------------------------------- pieces of bodies
+
+
+def filled(x: Any, value: Any) -> Any:
+    """A number in the dtype of an array."""
+    return np.astype(value, type_of(x).dtype)
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of the shape and dtype of an array."""
+    return np.zeros(type_of(x).shape, type_of(x).dtype)
+
+
+def nan_like(x: Any) -> Any:
+    """NaN in the dtype of an array."""
+    return number(numpy.nan, x)
+
+
+def category(x: Any) -> int:
+    """``BOOL``, ``INTEGER``, ``FLOATING`` or ``COMPLEX``, of an array."""
+    return dtypes.from_numpy(type_of(x).dtype).category
+
+
+# ---------------------------------------------------------------- declarations by the row
+
+
+def document(places: str, what: str, arguments: str, example: str) -> str:
+    """The docstring of a pointwise operation that appears at ``places``; none for one that only others call."""
+    if not places:
+        return ""
+    address = places.split(maxsplit=1)[0].removeprefix("torch.")
+    return _DOCUMENT.format(what=what, arguments=arguments, call=f"torch.{address}({example})")
+
+
+_DOCUMENT = """{what}
+
+Args:
+    {arguments}
+    out: a tensor to write the result into.
+
+Returns:
+    A tensor of the operands' broadcast size, in their memory order.
+
+Raises:
+    NotImplementedError, RuntimeError: for dtypes that it is not defined on.
+    RuntimeError: for sizes that do not broadcast.
+
+Example:
+    >>> import compat as torch
+    >>> y = {call}
+"""
+
+
+def spread_names(name: str, aliases: str) -> tuple[str, str]:
+    """The addresses of a function and of its in-place variant, from its name and its other names.
+
+    Aliases with a dot (``special.expit``) are addresses already.
+    """
+    plain = [name, *[a for a in aliases.split() if "." not in a]]
+    dotted = [a for a in aliases.split() if "." in a]
+    places = [f"{place}.{n}" for n in plain for place in ("torch", "Tensor")]
+    inplace = [
+        f"{place}.{n}_" for n in plain for place in ("torch", "Tensor") if place == "Tensor" or n in _INPLACE_IN_TORCH
+    ]
+    return " ".join(places + dotted), " ".join(inplace)
+
+
+def unary(
+    name: str,
+    node: str | None,
+    body: Callable[[Any], Any],
+    what: str,
+    *,
+    saved: str = "",
+    aliases: str = "",
+    example: str = "torch.tensor([0.25, 0.5])",
+    backward: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Op:
+    """Declares a function of one tensor.
+
+    Args:
+        name, aliases: as ``spread_names`` takes them.
+        node, saved, options: as ``op`` takes them; integers become floating unless ``promote`` says otherwise.
+        body: the function.
+        what: the first line of the docstring.
+        backward: the stated backward, where the derived one will not do.
+    """
+
+    def function(input: Array) -> Any:
+        return body(input)
+
+    places, inplace = spread_names(name, aliases)
+    usual = {"promote": "float", "names": places, "inplace": inplace, "name": name, "numbers": False}
+    options = {**usual, **options}
+    function.__module__ = sys._getframe(1).f_globals["__name__"]  # as a named tuple's: where it is declared
+    function.__doc__ = document(options["names"], what, "input: a tensor.", example)
+    declared = elementwise(node, saved=saved, **options)(function)
+    if backward is not None:
+        declared.backward(backward)
+    return declared
+
+
+def binary(
+    name: str,
+    node: str | None,
+    body: Callable[[Any, Any], Any],
+    what: str,
+    *,
+    saved: str = "",
+    aliases: str = "",
+    example: str = "torch.tensor([0.5, 2.0]), torch.tensor([1.5, 1.0])",
+    backward: Callable[..., Any] | None = None,
+    **options: Any,
+) -> Op:
+    """Declares a function of two tensors; the arguments as for ``unary``. ``numbers=True`` lets numbers in."""
+
+    def function(input: Array, other: Array) -> Any:
+        return body(input, other)
+
+    places, inplace = spread_names(name, aliases)
+    usual = {"names": places, "inplace": inplace, "name": name, "numbers": False}
+    options = {**usual, **options}
+    function.__module__ = sys._getframe(1).f_globals["__name__"]
+    function.__doc__ = document(options["names"], what, "input, other: tensors; their dtypes are promoted.", example)
+    declared = elementwise(node, saved=saved, **options)(function)
+    if backward is not None:
+        declared.backward(backward)
+    return declared
+
+
+def zero_gradient(ct: Any) -> Any:
+    """The backward of what is constant between jumps."""
+    return zeros_like(ct)
+
+
+# ---------------------------------------------------------------- several operations under one name
+
+
+def overloaded(
+    *signatures: str, aliases: str = "", inplace: bool = True
+) -> Callable[[Callable[..., Op]], Callable[..., Any]]:
+    """Makes a function that chooses an operation by its arguments the public function of that name.
+
+    The decorated function has the parameters that users see, and returns the operation to call with them.
+
+    Args:
+        signatures: what messages say that the arguments may be.
+        aliases: other names, as ``spread_names`` takes them.
+        inplace: whether there is an in-place variant.
+
+    Returns:
+        The public function; its ``inplace`` attribute is the variant.
+    """
+
+    def declare(choose: Callable[..., Op]) -> Callable[..., Any]:
+        name = choose.__name__
+        places, inplace_places = spread_names(name, aliases)
+        function = _calling(name, choose, "function", signatures, False)
+        method = _calling(name, choose, "function", of_methods(signatures), True)
+        variant = _calling(f"{name}_", choose, "inplace", of_methods(signatures), True)
+        for place in places.split():
+            publish(method if place.startswith("Tensor.") else function, place)
+        if inplace:
+            publish(variant, *inplace_places.split())
+        function.inplace = variant  # type: ignore[attr-defined]
+        return function
+
+    return declare
+
+
+def _calling(
+    name: str, choose: Callable[..., Op], which: str, signatures: Sequence[str], method: bool
+) -> Callable[..., Any]:
+    """The function, method or in-place variant of a chosen operation."""
+
+    def call(*args: Any, **named: Any) -> Any:
+        try:
+            if not named:
+                return getattr(choose(*args), which)(*args)
+            given = {k: v for k, v in named.items() if k != "out"}
+            return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
+        except TypeError as error:
+            if not str(error).startswith(f"{name}(") or not signatures:
+                raise
+        raise fits_none(name, args[1:] if method else args, named, signatures)
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__, call.__module__ = choose.__doc__, choose.__module__
+    return call
+
+
+# ---------------------------------------------------------------- operations behind functions of their own
+
+
+def private(name: str, saved: str, check: Callable[..., None] | None, **options: Any) -> dict[str, Any]:
+    """Options of an operation that is called by a function with other parameters, which is what users see."""
+    return {"saved": saved, "name": name, "promote": None, "names": "", "inplace": "", "check": check} | options
+
+
+def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:
+    """An operation's result: new, or written into its operand by an operation that may have nodes of its own."""
+    if inplace is False:
+        return op.function(*args)
+    return (inplace if isinstance(inplace, Op) else op).inplace(*args)
+
+
+def only_floating(kernel: str) -> Callable[..., None]:
+    """A check that the first operand is floating; it lets all other arguments pass."""
+    return refuses(kernel, "bool integer complex", first=True)
+
+
+# ---------------------------------------------------------------- operators
+
+
+def is_operand(x: Any) -> bool:
+    """Whether Python's operators take it beside a tensor."""
+    return isinstance(x, Tensor | bool | int | float | complex) or (
+        isinstance(x, numpy.generic) and x.dtype.kind in "biufc"
+    )
+
+
+def operator(op: Op, *names: str, inplace: bool = False) -> None:
+    """Makes an operation Python's operators ``names``: what it cannot take is left to the other operand.
+
+    They share the operation's plans, so they cost what the function does.
+    """
+    plans, miss = (op.inplace_plans, op.miss_inplace) if inplace else (op.plans, op.miss)
+
+    def missed(args: list[Any], out: Any = None, named: Any = None) -> Any:
+        if not all(is_operand(a) for a in args[1:2]):
+            return NotImplemented
+        return miss(args, out, named)
+
+    for name in names:
+        publish(op._entry(name, missed, plans, False), f"Tensor.{name}")
+
+
+def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator's method for where the tensor is the right operand."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return function(other, self) if is_operand(other) else NotImplemented
+
+    return method
+
+
+def straight(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """An operator's method that calls ``function``, or leaves what it cannot take to the other operand."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        return function(self, other) if is_operand(other) else NotImplemented
+
+    return method

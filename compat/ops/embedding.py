@@ -1,0 +1,156 @@
+"""Rows of tables: embeddings, and rows with a single one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.ops.indexing import POSITIONS, outside
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of, from_array
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.indexing import take as take_slices
+from funcgrad.primitives.shape import iota, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- embeddings
+
+
+def _check_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
+    if indices.dtype not in POSITIONS:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
+            f"torch.{indices.dtype.scalar_name}Tensor instead (while checking arguments for embedding)"
+        )
+    if weight.dim() != 2:
+        raise RuntimeError("'weight' must be 2-D")
+
+
+def _inspect_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
+    if outside(indices, 0, weight.shape[0]) is not None:
+        raise IndexError("index out of range in self")
+
+
+@op(
+    "EmbeddingBackward0", saved="indices padding_idx scale_grad_by_freq sparse weight.sym_argsize_0",
+    names="torch.embedding", out=False, check=_check_embedding, inspect=_inspect_embedding,
+)  # fmt: skip
+def embedding(
+    weight: Array, indices: Index, padding_idx: int = -1, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Any:
+    """The rows of ``weight`` at ``indices``; see ``torch.nn.functional.embedding``."""
+    return take_slices(weight, indices, axis=0, mode="clip")
+
+
+@embedding.backward
+def embedding_backward(ct: Any, weight: Any, indices: Any, padding_idx: int, scale_grad_by_freq: bool) -> Any:
+    rows, width = type_of(weight).shape
+    count = type_of(indices).size
+    places = reshape(indices, shape=(count,))
+    ct = reshape(ct, shape=(count, width))
+    if padding_idx >= 0:
+        ct = np.where(reshape(np.equal(places, padding_idx), shape=(count, 1)), e.number(0, ct), ct)
+    if scale_grad_by_freq:
+        times = np.at(np.zeros((rows,), type_of(ct).dtype))[places].add(1)
+        ct = np.divide(ct, reshape(take_slices(times, places, axis=0, mode="clip"), shape=(count, 1)))
+    return np.at(np.zeros((rows, width), type_of(ct).dtype))[places].add(ct)
+
+
+def _renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+    """Shortens, in place and outside the graph, the rows that are looked up and longer than ``max_norm``."""
+    table = weight.detach()
+    rows = numpy.unique(array_of(indices))
+    picked = array_of(table)[rows]
+    norms = numpy.linalg.norm(picked.astype(numpy.float64), norm_type, axis=1)
+    factors = numpy.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)
+    shorter = (picked * factors[:, None]).astype(picked.dtype)
+    names_of("torch")["_index_put_"](table, [from_array(rows.astype(numpy.int64))], from_array(shorter))
+
+
+@function("F.embedding")
+def functional_embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The rows of a table at indices.
+
+    Args:
+        input: indices, int32 or int64, of any shape.
+        weight: (rows, width).
+        padding_idx: a row that gets no gradient.
+        max_norm: rows that are looked up and longer are shortened to this, in place; their ``norm_type`` norm counts.
+        scale_grad_by_freq: divide gradients by how often a row is looked up.
+        sparse: accepted; gradients are dense.
+
+    Returns:
+        The rows, of shape ``(*input.shape, width)``.
+
+    Raises:
+        IndexError: for indices outside.
+        AssertionError: for a ``padding_idx`` outside.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.embedding(torch.tensor([1, 1]), torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([[3., 4.],
+                [3., 4.]])
+    """
+    rows = weight.shape[0] if weight.dim() else 0
+    if padding_idx is None:
+        padding_idx = -1
+    elif not -rows <= padding_idx < rows:
+        raise AssertionError("Padding_idx must be within num_embeddings")
+    else:
+        padding_idx %= rows
+    if max_norm is not None:
+        _check_embedding(weight, input)
+        _inspect_embedding(weight, input)
+        _renormalize(weight, input.contiguous(), max_norm, norm_type)
+    return embedding.function(weight, input, padding_idx, scale_grad_by_freq, sparse)
+
+
+@op(None, name="one_hot", names="")
+def one_hot_rows(input: Index, classes: int) -> Any:
+    size = type_of(input).shape
+    steps = iota(shape=(*size, classes), axis=len(size), dtype=fdtypes.int64)
+    return np.astype(np.equal(reshape(input, shape=(*size, 1)), steps), fdtypes.int64)
+
+
+@function("F.one_hot")
+def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
+    """For each index a row with a one at its place and zeros elsewhere.
+
+    Args:
+        input: classes, int64.
+        num_classes: the length of the rows; -1 for one more than the largest class.
+
+    Raises:
+        RuntimeError: for another dtype, and classes outside.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.one_hot(torch.tensor([0, 2]))
+        tensor([[1, 0, 0],
+                [0, 0, 1]])
+    """
+    if input.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if not input.numel():
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return one_hot_rows.function(input, num_classes)
+    if num_classes == -1 or not input._layout.base.traced:
+        values = array_of(input)
+        if values.min() < 0:
+            raise RuntimeError("Class values must be non-negative.")
+        if num_classes == -1:
+            num_classes = int(values.max()) + 1
+        elif values.max() >= num_classes:
+            raise RuntimeError("Class values must be smaller than num_classes.")
+    return one_hot_rows.function(input, num_classes)

@@ -1,0 +1,476 @@
+"""Exponentials, logarithms, powers and roots."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.ops.combinations import fits_none, of_methods
+from compat.ops.copying import to
+from compat.ops.elements import binary, category, is_operand, overloaded, refuses, unary, zeros_like
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array, Scalar
+from compat.registry import publish
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- exponentials and logarithms
+
+exp = unary("exp", "ExpBackward0", e.exp, "e to the power of each element.", saved="result")
+exp2 = unary("exp2", "Exp2Backward0", e.exp2, "2 to the power of each element.", saved="result", aliases="special.exp2")
+expm1 = unary(
+    "expm1", "Expm1Backward0", e.expm1, "``exp(input) - 1``, exact near 0.", saved="result", aliases="special.expm1"
+)
+log = unary("log", "LogBackward0", e.log, "The natural logarithm.", saved="self")
+log1p = unary(
+    "log1p", "Log1PBackward0", e.log1p, "``log(1 + input)``, exact near 0.", saved="self", aliases="special.log1p"
+)
+
+
+def _log2_backward(ct: Any, input: Any) -> Any:
+    return ct / np.conj(input * e.number(math.log(2), input))
+
+
+def _log10_backward(ct: Any, input: Any) -> Any:
+    return ct / np.conj(input * e.number(math.log(10), input))
+
+
+log2 = unary("log2", "Log2Backward0", np.log2, "The logarithm to base 2.", saved="self", backward=_log2_backward)
+log10 = unary("log10", "Log10Backward0", np.log10, "The logarithm to base 10.", saved="self", backward=_log10_backward)
+
+
+def _logaddexp(x: Any, y: Any, base: float) -> Any:
+    """``log(base**x + base**y)`` from the larger and how far the smaller lies below it; infinities of one sign stay."""
+    scale = e.number(math.log(base), x)
+    high = np.maximum(x, y)
+    below = -np.absolute(x - y)
+    return np.where(np.logical_and(x == y, np.isinf(x)), x, high + e.log1p(e.exp(below * scale)) / scale)
+
+
+def _share(ct: Any, x: Any, y: Any, base: float) -> tuple[Any, Any]:
+    scale, one = e.number(math.log(base), x), e.number(1, x)
+    return ct / (one + e.exp((y - x) * scale)), ct / (one + e.exp((x - y) * scale))
+
+
+def _logaddexp_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
+    return _share(ct, np.conj(input), np.conj(other), math.e)
+
+
+def _logaddexp2_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
+    return _share(ct, input, other, 2.0)
+
+
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    first = np.real(x) >= np.real(y)
+    high, low = np.where(first, x, y), np.where(first, y, x)
+    same = np.logical_and(x == y, np.isinf(np.real(x)))
+    return np.where(same, x, high + e.log1p(e.exp(low - high)))
+
+
+logaddexp = binary(
+    "logaddexp",
+    "LogaddexpBackward0",
+    lambda x, y: _complex_logaddexp(x, y) if category(x) == dtypes.COMPLEX else _logaddexp(x, y, math.e),
+    "``log(exp(input) + exp(other))`` without overflow.",
+    saved="other self",
+    inplace="",
+    check=refuses("logaddexp_cpu", "bool integer"),
+    backward=_logaddexp_backward,
+)
+logaddexp2 = binary(
+    "logaddexp2",
+    "Logaddexp2Backward0",
+    lambda x, y: _logaddexp(x, y, 2.0),
+    "``log2(2**input + 2**other)`` without overflow.",
+    saved="other self",
+    inplace="",
+    check=refuses("logaddexp2_cpu", "bool integer complex"),
+    backward=_logaddexp2_backward,
+)
+
+# ---------------------------------------------------------------- roots and reciprocals
+
+sqrt = unary("sqrt", "SqrtBackward0", e.sqrt, "The square root.", saved="result")
+
+
+def _rsqrt_backward(ct: Any, result: Any) -> Any:
+    return ct * np.conj(result * e.square(result)) * e.number(-0.5, ct)
+
+
+rsqrt = unary("rsqrt", "RsqrtBackward0", e.rsqrt, "One over the square root.", saved="result", backward=_rsqrt_backward)
+
+
+def _reciprocal_backward(ct: Any, result: Any) -> Any:
+    return -ct * np.conj(e.square(result))
+
+
+reciprocal = unary(
+    "reciprocal",
+    "ReciprocalBackward0",
+    lambda x: e.div(e.number(1, x), x),
+    "One over each element.",
+    saved="result",
+    backward=_reciprocal_backward,
+)
+
+# ---------------------------------------------------------------- powers
+
+#: Exponents that programs are compiled for; all others are arguments, so that a changing one compiles nothing anew.
+_FIXED = {n: n for n in (-3, -2, -1, -0.5, 0, 0.5, 2, 3, 4)}
+
+
+def _fixed_power(x: Any, power: float) -> Any:
+    if power == 0.5:
+        return e.sqrt(x)
+    if power == -0.5:
+        return e.rsqrt(x)
+    if power == 0:
+        return np.ones(type_of(x).shape, type_of(x).dtype)
+    return e.square(x) if power == 2 else e.integer_power(x, exponent=int(power))
+
+
+def _fixed_slope(x: Any, power: float) -> Any:
+    """The derivative of ``x ** power``."""
+    if power == 0.5:
+        return e.rsqrt(x) * e.number(power, x)
+    if power == -0.5:
+        return e.rsqrt(x) / x * e.number(power, x)
+    return _fixed_power(x, power - 1) * e.number(power, x)
+
+
+def _power(x: Any, y: Any) -> Any:
+    return np.power(x, y)
+
+
+@elementwise(
+    "PowBackward0",
+    saved="exponent self",
+    keeps="input",
+    name="pow",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    promoted="input exponent",
+    check=refuses("pow", "bool"),
+)
+def _pow_number(input: Array, exponent: Scalar, power: Any = None) -> Any:
+    if power is None or (isinstance(power, float) and category(input) < dtypes.FLOATING):
+        return _power(input, exponent)
+    return _fixed_power(input, power)
+
+
+@_pow_number.backward
+def _pow_number_backward(ct: Any, input: Any, exponent: Any, power: Any) -> Any:
+    if power == 0:
+        return zeros_like(ct)
+    if power is not None:
+        return ct * np.conj(_fixed_slope(input, power))
+    slope = exponent * _power(input, exponent - e.number(1, exponent))
+    return np.where(exponent == e.number(0, exponent), zeros_like(ct), ct * np.conj(slope))
+
+
+def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> Any:
+    """By the exponent: zero to a positive power stays zero."""
+    zero = base == e.number(0, base)
+    if category(exponent) != dtypes.COMPLEX:
+        zero = np.logical_and(zero, exponent >= e.number(0, exponent))
+    return np.where(zero, zeros_like(ct), ct * np.conj(result * e.log(base)))
+
+
+@elementwise(
+    "PowBackward1",
+    saved="exponent result self",
+    keeps="input exponent result0",
+    name="pow",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    check=refuses("pow", "bool"),
+)
+def _pow_tensor(input: Array, exponent: Array) -> Any:
+    return _power(input, exponent)
+
+
+@_pow_tensor.backward
+def _pow_tensor_backward(ct: Any, input: Any, exponent: Any, result: Any) -> Any:
+    slope = exponent * _power(input, exponent - e.number(1, exponent))
+    by_base = np.where(exponent == e.number(0, exponent), zeros_like(ct), ct * np.conj(slope))
+    return by_base, _pow_exponent_gradient(ct, input, exponent, result)
+
+
+@elementwise(
+    "PowBackward2",
+    saved="exponent result self",
+    name="pow",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    promoted="self exponent",
+    check=refuses("pow", "bool"),
+)
+def _pow_of_number(self: Scalar, exponent: Array) -> Any:
+    return _power(self, exponent)
+
+
+@_pow_of_number.backward
+def _pow_of_number_backward(ct: Any, self: Any, exponent: Any, result: Any) -> Any:
+    return _pow_exponent_gradient(ct, self, exponent, result)
+
+
+def _to_number(input: Tensor, exponent: Any, out: Any = None, inplace: bool = False) -> Tensor:
+    if type(exponent) is int and exponent < 0 and input._layout.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    fixed = _FIXED.get(exponent)
+    if inplace:
+        return _pow_number.inplace(input, exponent, fixed)
+    return (
+        _pow_number.function(input, exponent, fixed)
+        if out is None
+        else _pow_number.function(input, exponent, fixed, out=out)
+    )
+
+
+_POW = (
+    "Tensor input, Tensor exponent, *, Tensor out = None",
+    "Number self, Tensor exponent, *, Tensor out = None",
+    "Tensor input, Number exponent, *, Tensor out = None",
+)
+
+
+def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent``.
+
+    Args:
+        input, exponent: tensors, or one of them a number; their dtypes are promoted.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for bools.
+        RuntimeError: for integers to the power of a negative Python integer.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
+        tensor([1., 4., 9.])
+    """
+    if isinstance(exponent, Tensor):
+        chosen = _pow_tensor if isinstance(input, Tensor) else _pow_of_number
+        return chosen.function(input, exponent) if out is None else chosen.function(input, exponent, out=out)
+    if not is_operand(exponent) or not isinstance(input, Tensor):
+        raise fits_none("pow", (input, exponent), {}, _POW)
+    return _to_number(input, exponent, out)
+
+
+def pow_(self: Tensor, exponent: Any) -> Tensor:
+    """``self ** exponent``, written into the tensor."""
+    if isinstance(exponent, Tensor):
+        return _pow_tensor.inplace(self, exponent)
+    if not is_operand(exponent):
+        raise fits_none("pow_", (exponent,), {}, of_methods(_POW))
+    return _to_number(self, exponent, inplace=True)
+
+
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """``input ** 2``.
+
+    Args:
+        input: a tensor.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.square(torch.tensor([1.0, -3.0]))
+        tensor([1., 9.])
+    """
+    return pow(input, 2, out=out)
+
+
+def square_(self: Tensor) -> Tensor:
+    """``self ** 2``, written into the tensor."""
+    return pow_(self, 2)
+
+
+publish(pow, "torch.pow", "Tensor.pow")
+publish(pow_, "Tensor.pow_")
+publish(square, "torch.square", "Tensor.square")
+publish(square_, "Tensor.square_", "torch.square_")
+
+
+def _wide(x: Any, target: dtypes.dtype) -> Any:
+    return to(x, target) if isinstance(x, Tensor) else complex(x) if target.is_complex else float(x)
+
+
+def _widest(*operands: Any) -> dtypes.dtype:
+    complicated = any(x.dtype.is_complex if isinstance(x, Tensor) else isinstance(x, complex) for x in operands)
+    return dtypes.complex128 if complicated else dtypes.float64
+
+
+def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+    """``input ** exponent`` in double precision.
+
+    Args:
+        input, exponent: tensors, or one of them a number.
+        out: a tensor to write the result into; ``float64`` or ``complex128``, as the result.
+
+    Raises:
+        RuntimeError: for an ``out`` of another dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.float_power(torch.tensor([1, 2]), -1)
+        tensor([1.0000, 0.5000], dtype=torch.float64)
+    """
+    if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)) or not (
+        is_operand(input) and is_operand(exponent)
+    ):
+        raise fits_none("float_power", (input, exponent), {}, _POW)
+    wide = _widest(input, exponent)
+    if out is not None and out.dtype is not wide:
+        raise RuntimeError(
+            f"the output given to float_power has dtype {out.dtype.scalar_name} but the operation's result "
+            f"requires dtype {wide.scalar_name}"
+        )
+    return pow(_wide(input, wide), _wide(exponent, wide), out=out)
+
+
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """``self ** exponent``, written into the tensor, which must be in double precision."""
+    wide = _widest(self, exponent)
+    if self.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {self.dtype.scalar_name} but the operation's result "
+            f"requires dtype {wide.scalar_name}"
+        )
+    return pow_(self, _wide(exponent, wide))
+
+
+publish(float_power, "torch.float_power", "Tensor.float_power")
+publish(float_power_, "Tensor.float_power_")
+
+ldexp = binary(
+    "ldexp",
+    "LdexpBackward0",
+    lambda x, y: x * e.power(e.number(2, y), y),
+    "``input * 2**other``.",
+    saved="other result",
+    keeps="result0",
+    promote="float",
+    backward=lambda ct, other, result: (
+        ct * np.conj(e.power(e.number(2, other), other)),
+        ct * np.conj(result * e.number(math.log(2), result)),
+    ),
+)
+
+# ---------------------------------------------------------------- logarithms of products
+
+
+def _xlogy(x: Any, y: Any) -> Any:
+    """``x log y``, 0 where ``x`` is, unless ``y`` is not a number."""
+    safe = np.logical_and(x == e.number(0, x), np.logical_or(y <= e.number(0, y), y == e.number(numpy.inf, y)))
+    return np.where(safe, zeros_like(x * y), x * e.log(np.where(safe, e.number(1, y), y)))
+
+
+def _xlogy_by_input(ct: Any, x: Any, y: Any) -> Any:
+    return np.where(np.logical_and(x == e.number(0, x), y <= e.number(0, y)), zeros_like(ct), ct * e.log(y))
+
+
+_refuse_xlogy = refuses("xlogy_cpu", "complex")
+_XLOGY: dict[str, Any] = dict(
+    saved="other self",
+    name="xlogy",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    promote="float",
+    check=_refuse_xlogy,
+)
+
+
+@elementwise("XlogyBackward0", **_XLOGY)
+def _xlogy_tensors(input: Array, other: Array) -> Any:
+    return _xlogy(input, other)
+
+
+@_xlogy_tensors.backward
+def _xlogy_backward(ct: Any, input: Any, other: Any) -> Any:
+    return _xlogy_by_input(ct, input, other), ct * input / other
+
+
+@elementwise("XlogyBackward1", promoted="self other", **_XLOGY)
+def _xlogy_of_number(self: Scalar, other: Array) -> Any:
+    return _xlogy(self, other)
+
+
+@_xlogy_of_number.backward
+def _xlogy_of_number_backward(ct: Any, self: Any, other: Any) -> Any:
+    return ct * self / other
+
+
+@elementwise("XlogyBackward2", promoted="input other", **_XLOGY)
+def _xlogy_number(input: Array, other: Scalar) -> Any:
+    return _xlogy(input, other)
+
+
+@_xlogy_number.backward
+def _xlogy_number_backward(ct: Any, input: Any, other: Any) -> Any:
+    return _xlogy_by_input(ct, input, other)
+
+
+@overloaded(
+    "Tensor input, Tensor other, *, Tensor out = None",
+    "Number self, Tensor other, *, Tensor out = None",
+    "Tensor input, Number other, *, Tensor out = None",
+    aliases="special.xlogy",
+)
+def xlogy(input: Any, other: Any) -> Op:
+    """``input * log(other)``, and 0 where ``input`` is 0 and ``other`` is a number.
+
+    Args:
+        input, other: tensors, or one of them a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.xlogy(torch.tensor([0.0, 2.0]), torch.tensor([0.0, 1.0]))
+        tensor([0., 0.])
+    """
+    if not isinstance(input, Tensor):
+        return _xlogy_of_number
+    return _xlogy_tensors if isinstance(other, Tensor) else _xlogy_number
+
+
+# ---------------------------------------------------------------- operators
+
+
+def _power_of(self: Tensor, other: Any) -> Any:
+    return pow(self, other) if is_operand(other) else NotImplemented
+
+
+def _power_into(self: Tensor, other: Any) -> Any:
+    return pow_(self, other) if is_operand(other) else NotImplemented
+
+
+def _reflected_power(self: Tensor, other: Any) -> Any:
+    return pow(other, self) if is_operand(other) else NotImplemented
+
+
+def _reflected_quotient(self: Tensor, other: Any) -> Any:
+    return reciprocal.function(self) * other if is_operand(other) else NotImplemented
+
+
+publish(_power_of, "Tensor.__pow__")
+publish(_power_into, "Tensor.__ipow__")
+publish(_reflected_power, "Tensor.__rpow__")
+publish(_reflected_quotient, "Tensor.__rtruediv__", "Tensor.__rdiv__")

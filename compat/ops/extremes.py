@@ -1,0 +1,248 @@
+"""The largest and the smallest elements, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat import dtypes
+from compat.errors import wrap_dim, wrap_dims
+from compat.ops.op import Op, op
+from compat.ops.reduction import axes_of, kept_shape, no_dim, reduce, restore
+from compat.ops.signature import Array, Dim, Dims
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.indexing import take_along
+from funcgrad.primitives.shape import iota, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- what may be asked
+
+
+def _check_elements(name: str, input: Tensor, dim: Any, error: type[Exception] = RuntimeError, hint: str = "") -> None:
+    """Whether there are elements to choose from.
+
+    Raises:
+        IndexError: for an empty dimension.
+        error: for an empty tensor and no dimension.
+    """
+    if input.numel():
+        return
+    if dim is None or dim == ():
+        raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.{hint}")
+    for d in wrap_dims(dim if isinstance(dim, tuple) else (dim,), input.dim()):
+        if input.dim() and not input.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+_HINT = " Specify the reduction dim with the 'dim' argument."
+
+
+def _check_real(kernel: str, input: Tensor) -> None:
+    if input.dtype.is_complex:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+
+
+# ---------------------------------------------------------------- amax, amin
+
+
+def _shared(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
+    """A gradient shared evenly by the elements that are the extreme."""
+    extreme = restore(result, input, axes)
+    chosen = np.equal(input, extreme)
+    if with_nan:
+        chosen = np.logical_or(chosen, np.logical_and(np.not_equal(input, input), np.not_equal(extreme, extreme)))
+    share = np.astype(chosen, type_of(input).dtype)
+    each = np.divide(restore(ct, input, axes), reduce(r.reduce_sum, share, axes, True))
+    return np.multiply(share, each)
+
+
+def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str) -> None:
+    def check(input: Tensor, dim: Any = (), keepdim: bool = False) -> None:
+        _check_elements(name, input, dim, hint=_HINT)
+        _check_real(f"{what}_values_cpu", input)
+
+    def body(input: Array, dim: Dims = (), keepdim: bool = False) -> Any:
+        return reduce(primitive, input, axes_of(input, dim), keepdim)
+
+    largest = "largest" if what == "max" else "smallest"
+    body.__doc__ = (
+        f"The {largest} elements over dimensions, by default over all; elements that tie share the gradient.\n\nArgs:\n"
+        "    dim: a dimension, or several.\n    keepdim: leave the reduced dimensions with size 1.\n"
+        "    out: a tensor to write the result into.\n\nRaises:\n    IndexError: for a dimension that does not exist, "
+        "or is empty.\n"
+        f"\nExample:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([[1.0, 5.0], [7.0, 3.0]]), 1)\n"
+        f"    tensor({'[5., 7.]' if what == 'max' else '[1., 3.]'})\n"
+    )
+    declared = op(node, saved="self result dim keepdim", name=name, names=f"torch.{name} Tensor.{name}", check=check)(
+        body
+    )
+
+    @declared.backward
+    def backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
+        return _shared(ct, input, result, axes_of(input, dim))
+
+
+_declare_extreme("amax", "AmaxBackward0", r.reduce_max, "max")
+_declare_extreme("amin", "AminBackward0", r.reduce_min, "min")
+
+
+# ---------------------------------------------------------------- argmax, argmin
+
+
+def _position(primitive: Callable[..., Any], x: Any, dim: int | None, keepdim: bool) -> Any:
+    """Where the first extreme element is, along a dimension or in all."""
+    shape = type_of(x).shape
+    if not shape:
+        return np.zeros((), fdtypes.int64)
+    if dim is None:
+        found = primitive(reshape(x, shape=(type_of(x).size,)), axis=0, dtype=fdtypes.int64)
+        return reshape(found, shape=(1,) * len(shape)) if keepdim else found
+    found = primitive(_comparable(x), axis=dim, dtype=fdtypes.int64)
+    return reshape(found, shape=kept_shape(shape, (dim,))) if keepdim else found
+
+
+def _comparable(x: Any) -> Any:
+    return np.astype(x, fdtypes.uint8) if type_of(x).dtype == fdtypes.bool_ else x
+
+
+def _declare_position(name: str, primitive: Callable[..., Any], what: str) -> None:
+    def check(input: Tensor, dim: Any = None, keepdim: bool = False) -> None:
+        _check_elements(name, input, dim, IndexError)
+        for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
+            if input.dtype.category == category:
+                raise RuntimeError(f"{name}(): does not support {kind} input")
+
+    def body(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Any:
+        return _position(primitive, input, dim, keepdim)
+
+    body.__doc__ = (
+        f"Where the first {what} element is, along a dimension or counted through all; int64. NaN counts as the "
+        f"{what}.\n\nArgs:\n"
+        "    dim: a dimension, or None for all.\n    keepdim: leave the reduced dimension with size 1.\n"
+        "    out: a tensor to write the result into.\n\nRaises:\n    IndexError: for a dimension that does not exist, "
+        "or is empty.\n\n"
+        f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([2.0, 7.0, 1.0]))\n"
+        f"    tensor({1 if what == 'largest' else 2})\n"
+    )
+    op(None, name=name, check=check)(body)
+
+
+_declare_position("argmax", r.argmax, "largest")
+_declare_position("argmin", r.argmin, "smallest")
+
+
+# ---------------------------------------------------------------- max, min
+
+
+def at_places(ct: Any, indices: Any, shape: tuple[int, ...], dim: int, keepdim: bool) -> Any:
+    """Gradients at the one place along a dimension that each came from, zeros elsewhere."""
+    if not shape:
+        return ct
+    if not keepdim:
+        ones = kept_shape(shape, (dim,))
+        ct, indices = reshape(ct, shape=ones), reshape(indices, shape=ones)
+    here = np.equal(iota(shape=shape, axis=dim, dtype=fdtypes.int64), indices)
+    return np.where(here, ct, e.number(0, ct))
+
+
+def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
+    def check(input: Tensor) -> None:
+        _check_elements(name, input, None, hint=_HINT)
+        _check_real(f"{name}_all", input)
+
+    def body(input: Array) -> Any:
+        return reduce(primitive, input, axes_of(input, None), False)
+
+    declared = op(node, saved="self result", name=name, names="", out=True, check=check)(body)
+
+    @declared.backward
+    def backward(ct: Any, input: Any, result: Any) -> Any:
+        return _shared(ct, input, result, axes_of(input, None), with_nan=True)
+
+    return declared
+
+
+def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
+    def check(input: Tensor, dim: Any, keepdim: bool = False) -> None:
+        if input.dim():
+            _check_elements(name, input, wrap_dim(dim, input.dim()))
+        _check_real(f"{name}_cpu", input)
+
+    def body(input: Array, dim: Dim, keepdim: bool = False) -> Any:
+        if not type_of(input).shape:
+            return input, np.zeros((), fdtypes.int64)
+        indices = _position(position, input, dim, True)
+        values = take_along(input, indices, axis=dim, mode="promise", unique=True)
+        if not keepdim:
+            shape = tuple(n for d, n in enumerate(type_of(input).shape) if d != dim)
+            values, indices = reshape(values, shape=shape), reshape(indices, shape=shape)
+        return values, indices
+
+    declared = op(
+        node,
+        saved="indices self.sym_sizes dim keepdim",
+        keeps="result1",
+        name=name,
+        names="",
+        out=True,
+        returns="values indices",
+        check=check,
+    )(body)
+
+    @declared.backward
+    def backward(ct0: Any, result1: Any, input: Any, dim: Any, keepdim: Any) -> Any:
+        return at_places(ct0, result1, type_of(input).shape, dim, keepdim)
+
+    return declared
+
+
+def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
+    def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(input, Tensor):
+            given = ", ".join(type(a).__name__ for a in (input, *args))
+            raise TypeError(
+                f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+                " * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = None)\n"
+                " * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n"
+            )
+        if no_dim((input, *args), kwargs) and "other" not in kwargs:
+            return full.function(input, **kwargs)
+        if "other" in kwargs or (args and isinstance(args[0], Tensor)):
+            return names_of("torch")[pairwise](input, *args, **kwargs)
+        return along.function(input, *args, **kwargs)
+
+    what = "largest" if name == "max" else "smallest"
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = (
+        f"The {what} element; along a dimension, with its place; or of each pair of elements of two tensors.\n\nArgs:\n"
+        "    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``, of the first such "
+        "elements.\n"
+        "    keepdim: leave that dimension with size 1.\n    other: a tensor, instead of ``dim``: as "
+        f"``torch.{pairwise}``.\n"
+        "    out: a tensor, or a pair of them, to write the result into.\n\nRaises:\n"
+        "    IndexError: for a dimension that does not exist, or is empty.\n    RuntimeError: for a tensor without "
+        "elements.\n\n"
+        f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([[1.0, 5.0], [7.0, 3.0]]), "
+        "1).indices\n"
+        f"    tensor({[1, 0] if name == 'max' else [0, 1]})\n"
+    )
+    function(f"torch.{name}", f"Tensor.{name}")(public)
+
+
+_publish(
+    "max",
+    _declare_full("max", "MaxBackward1", r.reduce_max),
+    _declare_along("max", "MaxBackward0", r.argmax),
+    "maximum",
+)
+_publish(
+    "min",
+    _declare_full("min", "MinBackward1", r.reduce_min),
+    _declare_along("min", "MinBackward0", r.argmin),
+    "minimum",
+)

@@ -1,0 +1,278 @@
+"""Making tensors from data: numbers, nested sequences, NumPy arrays, and the old constructors."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes, lens
+from compat.dtypes import dtype as Dtype
+from compat.layout import dense_layout, is_dense
+from compat.ops.copying import available
+from compat.ops.creation import constant, converted_number, with_grad
+from compat.registry import function
+from compat.size import Size
+from compat.tensor import Tensor, from_array, from_buffer, set_constructor
+
+# ---------------------------------------------------------------- nested sequences
+
+
+def _flat(data: Any, found: list[Any]) -> None:
+    """The scalars of nested sequences."""
+    for item in data:
+        if isinstance(item, list | tuple):
+            _flat(item, found)
+        else:
+            found.append(item)
+
+
+def _shape(data: Any) -> tuple[int, ...]:
+    shape: list[int] = []
+    while _is_sequence(data):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+    return tuple(shape)
+
+
+def _is_sequence(x: Any) -> bool:
+    return (
+        isinstance(x, list | tuple | range)
+        or (isinstance(x, np.ndarray) and x.ndim > 0)
+        or (
+            hasattr(x, "__len__")
+            and hasattr(x, "__getitem__")
+            and not isinstance(x, str | bytes | dict | Tensor | np.ndarray | np.generic)
+        )
+    )
+
+
+def _dtype_of_scalar(x: Any) -> Dtype:
+    if isinstance(x, Tensor):
+        return x.dtype
+    if isinstance(x, np.generic | np.ndarray):
+        return dtypes.from_numpy(x.dtype)
+    for kind in (bool, int, float, complex):
+        if isinstance(x, kind):
+            return dtypes.of_number(kind)
+    if isinstance(x, str | bytes):
+        raise TypeError(f"new(): invalid data type '{type(x).__name__}'")
+    raise RuntimeError(f"Could not infer dtype of {type(x).__name__}")
+
+
+def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]) -> None:
+    """Collects the scalars of nested sequences, which must all be as long as the first ones."""
+    if depth == len(shape):
+        if isinstance(data, list | tuple | range):
+            raise TypeError(f"{type(data).__name__!r} object cannot be interpreted as an integer")
+        if isinstance(data, Tensor) and data.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        found.append(data)
+        return
+    if not _is_sequence(data):
+        raise TypeError("not a sequence")
+    if len(data) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})")
+    for item in data:
+        _rectangular(item, shape, depth + 1, found)
+
+
+_SLOW = (
+    "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
+    "single numpy.ndarray "
+    "with numpy.array() before converting to a tensor."
+)
+
+
+def _cast(array: np.ndarray, dtype: Dtype) -> np.ndarray:
+    if np.iscomplexobj(array) and not dtype.is_complex:
+        array = array.real
+    return array.astype(dtype.numpy, copy=False)
+
+
+def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
+    """The NumPy array of what ``torch.tensor`` is given, and its dtype."""
+    if isinstance(data, np.ndarray):
+        found = dtypes.from_numpy(data.dtype)
+        return _cast(data, dtype or found), dtype or found
+    quick = _quick_array(data, dtype)
+    if quick is not None:
+        return quick
+    if isinstance(data, list | tuple) and data and isinstance(data[0], np.ndarray):
+        warnings.warn(_SLOW, stacklevel=4)
+    shape = _shape(data)
+    scalars: list[Any] = []
+    _rectangular(data, shape, 0, scalars)
+    if dtype is None:
+        dtype = _common(scalars)
+    converted = [converted_number(s, dtype) for s in scalars]
+    return np.array(converted, dtype.numpy).reshape(shape), dtype
+
+
+_NUMBERS = {bool, int, float, complex}
+
+
+def _only_numbers(data: Any) -> bool:
+    """Whether nested lists hold nothing but Python's own numbers."""
+    kinds = set(map(type, data))
+    if kinds <= _NUMBERS:
+        return True
+    return kinds <= {list, tuple} and all(map(_only_numbers, data))
+
+
+def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
+    """The array of nested lists of plain numbers, made by NumPy; None where that may not be what PyTorch makes."""
+    if type(data) not in (list, tuple) or not data or not _only_numbers(data):
+        return None
+    try:
+        array = np.array(data)
+    except ValueError:
+        return None
+    if array.size == 0 or array.dtype.kind not in "bifc" or (array.dtype.kind == "i" and array.dtype.itemsize != 8):
+        return None
+    if dtype is None:
+        dtype = dtypes.of_number({"b": bool, "i": int, "f": float, "c": complex}[array.dtype.kind])
+        return _cast(array, dtype), dtype
+    if array.dtype.kind == "c" and not dtype.is_complex:
+        return None
+    if dtype.category == dtypes.INTEGER:
+        info = np.iinfo(dtype.numpy)
+        if not np.isfinite(array).all() or array.min() < info.min or array.max() > info.max:
+            return None
+    return _cast(array, dtype), dtype
+
+
+def _common(scalars: Sequence[Any]) -> Dtype:
+    if not scalars:
+        return dtypes.get_default_dtype()
+    result = None
+    for kind in dict.fromkeys(_dtype_of_scalar(s) for s in scalars):
+        result = kind if result is None else dtypes.promote_types(result, kind)
+    assert result is not None
+    return result
+
+
+@function("torch.tensor")
+def tensor(
+    data: Any,
+    *,
+    dtype: Dtype | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    names: Any = None,
+) -> Tensor:
+    """A tensor with a copy of ``data``: a number, nested sequences of numbers, a NumPy array.
+
+    Args:
+        data: what it holds.
+        dtype: its dtype; by default what ``data`` tells.
+        device: where it lives.
+        requires_grad: whether gradients are to be computed for it.
+
+    Raises:
+        ValueError: for sequences that are not all of one length.
+        TypeError, RuntimeError: for what is not a number, or does not fit the dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1, 2], [3, 4.5]])
+        tensor([[1.0000, 2.0000],
+                [3.0000, 4.5000]])
+    """
+    if device is not None:
+        available(device)
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
+            stacklevel=2,
+        )
+        return with_grad(data.detach().clone().to(dtype or data.dtype), requires_grad)
+    array, dtype = _array(data, dtype)
+    return with_grad(from_array(array, dtype), requires_grad)
+
+
+@function("torch.as_tensor", "torch.asarray")
+def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None, **more: Any) -> Tensor:
+    """``data`` as a tensor: itself if it is one already, of that dtype."""
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    return tensor(data, dtype=dtype, device=device)
+
+
+@function("torch.from_numpy")
+def from_numpy(ndarray: np.ndarray, /) -> Tensor:
+    """A tensor with the contents and the strides of a NumPy array.
+
+    Raises:
+        TypeError: if it is not an array, or of a dtype that tensors do not have.
+        ValueError: for negative strides.
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    dtype = dtypes.from_numpy(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+    stride = tuple(s // ndarray.itemsize for s in ndarray.strides)
+    if is_dense(ndarray.shape, stride) and ndarray.size:
+        order = sorted(range(ndarray.ndim), key=lambda d: -stride[d] if ndarray.shape[d] > 1 else 0)
+        layout = dense_layout(ndarray.shape, stride, dtype)
+        memory = ndarray.transpose(order).reshape(layout.base.shape)
+        return from_buffer(lens.buffer_from_numpy(memory), layout)
+    return from_array(ndarray, dtype)
+
+
+@function("Tensor.new_tensor")
+def new_tensor(
+    self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
+) -> Tensor:
+    """A tensor with a copy of ``data``, of this one's dtype."""
+    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+# ---------------------------------------------------------------- the old constructors, FloatTensor and its kin
+
+
+def legacy(dtype: Dtype, args: tuple[Any, ...]) -> Tensor:
+    """What the old constructors make: from sizes an empty tensor, from data a copy."""
+    if not args:
+        return constant((0,), 0, dtype)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        return args[0].detach() if args[0].dtype is dtype else args[0].detach().to(dtype)
+    if all(isinstance(a, int | np.integer) for a in args):
+        return constant(tuple(int(a) for a in args), 0, dtype)
+    if len(args) == 1 and isinstance(args[0], Size):
+        return constant(tuple(args[0]), 0, dtype)
+    return tensor(args[0], dtype=dtype)
+
+
+set_constructor(lambda args: legacy(dtypes.get_default_dtype(), args))
+
+
+def _legacy_class(name: str, dtype: Dtype) -> None:
+    class Meta(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, Tensor) and instance.dtype is dtype
+
+    made = Meta(name, (), {"__new__": lambda cls, *args: legacy(dtype, args), "__module__": "torch", "dtype": dtype})
+    made.__doc__ = f"The old name of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``."
+    function(f"torch.{name}")(made)
+
+
+for _d in dtypes.ALL:
+    if (
+        _d.numpy is not None
+        and not _d.is_complex
+        and _d.itemsize <= 8
+        and _d not in (dtypes.uint16, dtypes.uint32, dtypes.uint64)
+    ):
+        _legacy_class(f"{_d.scalar_name}Tensor", _d)

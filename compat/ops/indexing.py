@@ -1,0 +1,473 @@
+"""Reading at computed places: ``x[index]``, ``gather``, ``index_select``, ``take``, masks, embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes, lens
+from compat.errors import size_text, wrap_dim
+from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
+from compat.ops.op import op
+from compat.ops.signature import Array, Dim, Index, Indices
+from compat.registry import function
+from compat.tensor import Tensor, array_of, from_array, from_buffer
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.indexing import take as take_slices
+from funcgrad.primitives.shape import iota, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- looking at indices
+
+#: The dtypes that positions come in.
+POSITIONS = (dtypes.int64, dtypes.int32)
+MASKS = (dtypes.bool_, dtypes.uint8)
+
+
+def outside(index: Tensor, low: int, high: int) -> int | None:
+    """The first of the indices that is not in ``range(low, high)``; None if all are, or if they are being traced."""
+    if index._layout.base.traced:
+        return None
+    values = array_of(index)
+    if not values.size or (values.min() >= low and values.max() < high):
+        return None
+    return int(values[(values < low) | (values >= high)].flat[0])
+
+
+def extent(input: Tensor, dim: int) -> int:
+    """The size along a dimension; a number counts as one place."""
+    return input.shape[wrap_dim(dim, input.dim())] if input.dim() else 1
+
+
+def check_places(index: Tensor, input: Tensor, dim: int) -> None:
+    """Whether indices lie inside a dimension.
+
+    Raises:
+        RuntimeError: naming the first that does not.
+    """
+    n = extent(input, dim)
+    bad = outside(index, 0, n)
+    if bad is not None:
+        raise RuntimeError(f"index {bad} is out of bounds for dimension {dim} with size {n}")
+
+
+def nonzero_places(mask: Tensor) -> tuple[Tensor, ...]:
+    """Where a mask is true, a tensor of positions per dimension; it takes the values."""
+    values = array_of(mask)
+    return tuple(
+        from_array(p.astype(numpy.int64)) for p in numpy.nonzero(numpy.atleast_1d(values) if not mask.dim() else values)
+    )
+
+
+# ---------------------------------------------------------------- pieces of bodies
+
+
+def as_vector(x: Any) -> Any:
+    """A number as an array of one element, other arrays as they are."""
+    return x if type_of(x).shape else reshape(x, shape=(1,))
+
+
+def flat(x: Any) -> Any:
+    """The elements in one row."""
+    return reshape(x, shape=(type_of(x).size,))
+
+
+def flat_places(index: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """Where in the flat array ``x[i0, .., index[i0, .., ik, ..], .., ik]`` lies, the indices being along ``dim``."""
+    strides = contiguous_strides(shape)
+    size = type_of(index).shape
+    places = e.mul(np.astype(index, fdtypes.int64), numpy.int64(strides[dim]))
+    for d in range(len(shape)):
+        if d != dim and size[d] > 1:
+            steps = e.mul(iota(shape=size, axis=d, dtype=fdtypes.int64), numpy.int64(strides[d]))
+            places = e.add(places, steps)
+    return places
+
+
+def counted_from_start(index: Any, size: int) -> Any:
+    """Positions with negative ones, counted from the end, made positive."""
+    return np.where(np.less(index, 0), np.add(index, size), index)
+
+
+# ---------------------------------------------------------------- tensors as indices
+
+
+def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
+    """Whether tensors may index a tensor.
+
+    Raises:
+        IndexError: for too many of them, other dtypes, and sizes that do not broadcast.
+    """
+    if len(indices) > input.dim():
+        raise IndexError(f"too many indices for tensor of dimension {input.dim()} (got {len(indices)})")
+    given = [i for i in indices if i is not None]
+    if any(i.dtype not in (*POSITIONS, *MASKS) for i in given):
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    if given and not any(i.dtype in MASKS for i in given):
+        try:
+            broadcast_size(*[tuple(i.shape) for i in given])
+        except RuntimeError:
+            shapes = ", ".join(size_text(i.shape) for i in given)
+            raise IndexError(
+                f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+            ) from None
+
+
+def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> None:
+    """Whether the indices lie inside the tensor.
+
+    Raises:
+        IndexError: naming the first that does not.
+    """
+    given = [(index, input.shape[d]) for d, index in enumerate(indices) if index is not None]
+    for place, (index, size) in enumerate(given):
+        bad = outside(index, -size, size) if index.dtype not in MASKS else None
+        if bad is not None:
+            # PyTorch counts the dimensions that are indexed.
+            raise IndexError(f"index {bad} is out of bounds for dimension {place} with size {size}")
+
+
+def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """The indices with masks replaced by the positions where they are true.
+
+    Raises:
+        IndexError: for a mask that does not fit the dimensions that it is for.
+    """
+    if not any(i is not None and i.dtype in MASKS for i in indices):
+        return list(indices)
+    found: list[Tensor | None] = []
+    for i in indices:
+        if i is None or i.dtype not in MASKS:
+            found.append(i)
+            continue
+        dim = len(found)
+        if i.shape != input.shape[dim : dim + i.dim()]:
+            bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
+            raise IndexError(
+                f"The shape of the mask {size_text(i.shape)} at index {bad} does not match the shape of the indexed "
+                "tensor "
+                f"{size_text(input.shape)} at index {dim + bad}"
+            )
+        found.extend(nonzero_places(i))
+    return found
+
+
+def index_key(indices: Sequence[Any]) -> tuple[Any, ...]:
+    """Indices per dimension as NumPy writes them."""
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+def _index_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """PyTorch iterates over the source, standing still along the indexed dimensions, and the indices together."""
+    source = operands["input"]
+    layouts = [operands[f"indices[{i}]"] for i in range(sum(n.startswith("indices[") for n in operands))]
+    named = [i is not None for i in layouts]
+    common = broadcast_size(*[tuple(i.size) for i in layouts if i is not None])
+    first = named.index(True)
+    adjacent = all(named[first : first + sum(named)])
+    rest = [d for d in range(source.ndim) if d >= len(named) or not named[d]]
+    at = first if adjacent else 0
+    before, after = [d for d in rest if d < at], [d for d in rest if d >= at]
+    stride = (*[source.stride[d] for d in before], *[0] * len(common), *[source.stride[d] for d in after])
+    size = (1,) * len(before) + common + (1,) * len(after)
+    shape = types[0].shape
+    index = (size, contiguous_strides(size))
+    return [elementwise_strides([(shape, stride), *[index] * sum(named)], shape)]
+
+
+@op(
+    "IndexBackward0", saved="indices self.sym_sizes", name="index", names="",
+    check=check_indices, inspect=inspect_indices, strides=_index_strides,
+)  # fmt: skip
+def index_positions(input: Array, indices: Indices) -> Any:
+    return np.at(input)[index_key(indices)].get()
+
+
+@function("torch._index", "Tensor._index")
+def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """The elements at indices: per dimension positions, a mask (for as many dimensions as it has), or None for all.
+
+    Raises:
+        IndexError: for positions outside, masks of another size, and indices that do not broadcast.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(6).view(2, 3)[:, torch.tensor([2, 0])]
+        tensor([[2, 0],
+                [5, 3]])
+    """
+    check_indices(input, indices)
+    return index_positions.function(input, positions(input, indices))
+
+
+# ---------------------------------------------------------------- index_select
+
+
+def _check_select(input: Tensor, dim: int, index: Tensor) -> None:
+    wrap_dim(dim, input.dim())
+    if index.dim() > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index.dtype not in POSITIONS:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
+    if not input.dim() and index.numel() != 1:
+        raise RuntimeError(f"index_select(): Index to scalar can have only 1 value, got {index.numel()} value(s)")
+
+
+def _inspect_select(input: Tensor, dim: int, index: Tensor) -> None:
+    if outside(index, 0, extent(input, dim)) is not None:
+        raise IndexError("index out of range in self")
+
+
+@op("IndexSelectBackward0", saved="dim index self.sym_sizes", check=_check_select, inspect=_inspect_select)
+def index_select(input: Array, dim: Dim, index: Index) -> Any:
+    """The slices along a dimension at the positions in a vector.
+
+    Args:
+        index: a vector of int32 or int64, not negative.
+        out: a tensor to write the result into.
+
+    Raises:
+        IndexError: for positions outside, or an index that is no vector.
+        RuntimeError: for an index of another dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).index_select(0, torch.tensor([1, 1]))
+        tensor([[3, 4],
+                [3, 4]])
+    """
+    found = take_slices(as_vector(input), flat(index), axis=dim, mode="clip")
+    return found if type_of(input).shape else reshape(found, shape=())
+
+
+# ---------------------------------------------------------------- gather
+
+
+def check_index_size(input: Tensor, dim: int, index: Tensor, name: str) -> None:
+    """Whether an index goes with a tensor, along a dimension.
+
+    Raises:
+        RuntimeError: for another dtype than int32 or int64, or another number of dimensions.
+    """
+    wrap_dim(dim, input.dim())
+    if index.numel() and index.dtype not in POSITIONS:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if index.numel() and max(index.dim(), 1) != max(input.dim(), 1):
+        what = "input" if name == "gather" else "self"
+        raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")
+
+
+def _check_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> None:
+    check_index_size(input, dim, index, "gather")
+    along = wrap_dim(dim, input.dim())
+    if index.numel():
+        for d in range(min(index.dim(), input.dim())):
+            if d != along and index.shape[d] > input.shape[d]:
+                raise RuntimeError(
+                    f"Size does not match at dimension {d} expected index {size_text(index.shape)} to be no larger "
+                    "than self "
+                    f"{size_text(input.shape)} apart from dimension {along}"
+                )
+
+
+def _inspect_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> None:
+    check_places(index, input, wrap_dim(dim, input.dim()))
+
+
+@op(
+    "GatherBackward0", saved="self dim index sparse_grad", keeps="input index",
+    check=_check_gather, inspect=_inspect_gather,
+)  # fmt: skip
+def gather(input: Array, dim: Dim, index: Index, *, sparse_grad: bool = False) -> Any:
+    """``out[i][j][k] = input[i][index[i][j][k]][k]`` for ``dim=1``, and so on.
+
+    Args:
+        index: positions, int32 or int64, not negative; no larger than ``input`` apart from ``dim``.
+        sparse_grad: accepted; gradients are dense.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for positions outside, sizes that do not fit, and an index of another dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).gather(1, torch.tensor([[1], [0]]))
+        tensor([[2],
+                [3]])
+    """
+    size = type_of(index).shape
+    if not type_of(index).size:
+        return reshape(np.at(flat(input))[slice(0, 0)].get(), shape=size)
+    places = flat_places(as_vector(index), type_of(as_vector(input)).shape, dim)
+    return reshape(take_slices(flat(input), places, axis=0, mode="clip"), shape=size)
+
+
+# ---------------------------------------------------------------- take
+
+
+def check_take(input: Tensor, index: Tensor, name: str = "take") -> None:
+    """Whether an index may count through all elements.
+
+    Raises:
+        RuntimeError: for another dtype than int64.
+        IndexError: if there are no elements.
+    """
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
+    if not input.numel() and index.numel():
+        raise IndexError(f"{name}(): tried to {name} from an empty tensor")
+
+
+def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
+    """Whether an index that counts through all elements stays inside.
+
+    Raises:
+        IndexError: naming the first position that does not.
+    """
+    n = input.numel()
+    bad = outside(index, -n, n)
+    if bad is not None:
+        raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
+
+
+@op("TakeBackward0", saved="self index", keeps="input", check=check_take, inspect=inspect_take)
+def take(input: Array, index: Index) -> Any:
+    """The elements at positions counted through all of the tensor, row by row; negative ones count from the end.
+
+    Raises:
+        RuntimeError: for an index that is not int64.
+        IndexError: for positions outside.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).take(torch.tensor([0, -1]))
+        tensor([1, 4])
+    """
+    row = flat(input)
+    if not type_of(row).size:
+        return reshape(row, shape=type_of(index).shape)
+    return take_slices(row, counted_from_start(index, type_of(row).size), axis=0, mode="clip")
+
+
+@function("torch.take_along_dim", "Tensor.take_along_dim")
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
+    """As ``gather``, with the other dimensions broadcast; without ``dim``, of the flat tensor.
+
+    Raises:
+        RuntimeError: for indices that are not int64, or have another number of dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([[3, 1], [2, 4]])
+        >>> torch.take_along_dim(x, x.argmax(1, keepdim=True), 1)
+        tensor([[3],
+                [4]])
+    """
+    if indices.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"
+        )
+    if dim is None:
+        return gather.function(input.view(-1), 0, indices.view(-1), out=out)
+    if indices.dim() != input.dim():
+        raise RuntimeError(
+            "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+            f"but got {input.dim()} dimensions for input, and {indices.dim()} dimensions for indices"
+        )
+    dim = wrap_dim(dim, input.dim())
+    common = list(broadcast_size(*[tuple(n for d, n in enumerate(t.shape) if d != dim) for t in (input, indices)]))
+    sizes = [[*common[:dim], t.shape[dim], *common[dim:]] if t.dim() else [] for t in (input, indices)]
+    places = indices.expand(sizes[1])
+    return gather.function(
+        input.expand(sizes[0]), dim, places.remainder(input.shape[dim]) if input.dim() else places, out=out
+    )
+
+
+# ---------------------------------------------------------------- masks
+
+
+def check_mask(input: Tensor, mask: Tensor, *_: Any) -> None:
+    """Whether a mask is one, and broadcasts.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    broadcast_size(tuple(mask.shape), tuple(input.shape))
+
+
+@op("MaskedSelectBackward0", saved="self mask", keeps="input mask", names="", out=True, name="masked_select")
+def selected(input: Array, mask: Index, places: Index) -> Any:
+    shape = np.broadcast_shapes(type_of(input).shape, type_of(mask).shape)
+    return take_slices(flat(np.broadcast_to(input, shape)), places, axis=0, mode="clip")
+
+
+@selected.backward
+def masked_select_backward(ct: Any, input: Any, mask: Any) -> Any:
+    shape = np.broadcast_shapes(type_of(input).shape, type_of(mask).shape)
+    if not type_of(ct).size:
+        return np.zeros(shape, type_of(input).dtype)
+    wide = np.broadcast_to(mask, shape)
+    order = np.subtract(np.cumsum(np.astype(flat(wide), fdtypes.int64)), 1)
+    spread = reshape(take_slices(ct, np.maximum(order, 0), axis=0, mode="clip"), shape=shape)
+    return np.where(wide, spread, e.number(0, ct))
+
+
+@function("torch.masked_select", "Tensor.masked_select")
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements where a mask is true, in one row; both broadcast.
+
+    Raises:
+        RuntimeError: for a mask that is not bool, or does not broadcast.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([3, 1, 2])
+        >>> x.masked_select(x > 1)
+        tensor([3, 2])
+    """
+    check_mask(input, mask)
+    shape = broadcast_size(tuple(input.shape), tuple(mask.shape))
+    places = from_array(numpy.flatnonzero(numpy.broadcast_to(array_of(mask), shape)).astype(numpy.int64))
+    return selected.function(input, mask, places, out=out)
+
+
+@function("torch.nonzero", "Tensor.nonzero")
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
+    """Where the elements are nonzero: one row of positions for each, or, ``as_tuple``, one tensor for each dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nonzero(torch.tensor([0, 7, 7]))
+        tensor([[1],
+                [2]])
+    """
+    if as_tuple:
+        return nonzero_places(input)
+    values = array_of(input)
+    rows = numpy.stack(numpy.nonzero(values)) if values.ndim else numpy.empty((0, int(values != 0)))
+    found = _columns(rows.astype(numpy.int64))
+    if out is None:
+        return found
+    from compat.ops.out import resize_out
+
+    resize_out(out, tuple(found.shape))
+    return out.copy_(found)
+
+
+def _columns(rows: numpy.ndarray) -> Tensor:
+    """The transpose of a matrix, laid out as the matrix is."""
+    ndim, count = rows.shape
+    layout = dense_layout((count, ndim), (1, count), dtypes.int64)
+    return from_buffer(lens.buffer_from_numpy(rows.reshape(layout.base.shape)), layout)
+
+
+@function("torch.argwhere", "Tensor.argwhere")
+def argwhere(input: Tensor) -> Tensor:
+    """Where the elements are nonzero, one row of positions for each."""
+    return nonzero(input)

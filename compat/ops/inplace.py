@@ -1,0 +1,223 @@
+"""Writing into tensors: the checks, the version, and the history of views.
+
+An in-place operation computes as the functional one does and writes through the lens. What follows in the graph: the
+tensor now comes from the operation's node. If it is a view, its base does (``CopySlices``), and every view of that base
+gets, when next asked, a node that cuts it out of the new base (``AsStridedBackward0``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
+from compat.dtypes import dtype as Dtype
+from compat.errors import OVERLAPS_INPUT
+from compat.grad_mode import mode
+from compat.layout import Base, overlap
+from compat.registry import function
+from compat.size import Size
+from compat.storage import UntypedStorage
+from compat.tensor import Tensor, View, regenerate, wrap
+
+_NO_GRAD = (
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+    "both the view and "
+    "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want "
+    "the inplace to be tracked)."
+)
+_ORIGINS = {
+    "multiple": "This view is the output of a function that returns multiple views. Such functions do not allow "
+    "the output views to "
+    "be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    "function": "This view was created inside a custom Function (or because an input was returned as-is) and the "
+    "autograd logic to "
+    "handle view+inplace would override the custom backward associated with the custom Function, leading to "
+    "incorrect gradients. "
+    "This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+}
+
+
+def complain_about_view(t: Tensor, view: View, what: str) -> RuntimeError:
+    """The complaint about a view of which in-place operations cannot be recorded."""
+    if view.origin in ("no_grad", "inference"):
+        where = "inference mode" if view.origin == "inference" else "no_grad mode"
+        return RuntimeError(f"A view was created in {where} and {what} with grad mode enabled. {_NO_GRAD}")
+    name = "an operation" if t._node is None else re.sub(r"Backward\d*$", "", t._node.name())
+    return RuntimeError(f"Output {t._nr} of {name} is a view and {what}. {_ORIGINS[view.origin]}")
+
+
+def check_recorded(t: Tensor) -> None:
+    """Whether an in-place operation on ``t`` can be recorded.
+
+    Raises:
+        RuntimeError: for a leaf that requires grad, a view of one, and views whose history cannot be rewritten.
+    """
+    view = t._view
+    if view is not None and view.base is not None:
+        if view.origin:
+            raise complain_about_view(t, view, "is being modified inplace")
+        if view.base._node is None and view.base._rg:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
+    if t._rg and t._node is None:
+        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+
+
+def check_memory(t: Tensor, values: Sequence[Any]) -> None:
+    """Whether ``t`` may be written while ``values`` are read.
+
+    Raises:
+        RuntimeError: for an inference tensor outside inference mode, and for inputs that share a part of its memory.
+    """
+    if t._counter is None and not mode.inference:
+        raise RuntimeError(
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
+            "a normal tensor "
+            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+        )
+    storage = t._storage
+    for v in values:
+        if v is not t and isinstance(v, Tensor) and v._storage is storage:
+            if overlap(t._layout, t._offset, v._layout, v._offset) == "partial":
+                raise RuntimeError(OVERLAPS_INPUT)
+
+
+def put(t: Tensor, buffer: Any, traced: bool) -> None:
+    """Replaces the storage's buffer and counts it."""
+    storage = t._storage
+    storage.write(buffer)
+    if traced and not storage.base.traced:
+        storage.base = Base(storage.base.shape, storage.base.dtype, True)
+    if t._counter is not None:
+        t._counter.version += 1
+
+
+def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
+    """Runs a plan that writes into one of its inputs; returns that input."""
+    t = values[plan.target]
+    check_memory(t, values)
+    if plan.node is None:
+        put(t, plan.forward(*plan.arguments(values))[0], plan.traced)
+        if plan.traced:
+            regenerate_layout(t)
+        return t
+    check_recorded(t)
+    kept = values
+    if plan.keeps(plan.target):
+        kept = list(values)
+        kept[plan.target] = _snapshot(t)
+    node = plan.make_node(kept)
+    put(t, plan.forward(*plan.arguments(values))[0], plan.traced)
+    if plan.traced:
+        regenerate_layout(t)
+    if plan.derivative.saved_results:
+        plan.keep_results(node, [t])
+    rebase(t, node, 0)
+    return t
+
+
+def regenerate_layout(t: Tensor) -> None:
+    """The tensor's layout over the buffer that its storage now has."""
+    from compat.tensor import SHARED, sync
+
+    if t._view is None:
+        t._view = SHARED
+    sync(t)
+
+
+def _snapshot(t: Tensor) -> Tensor:
+    """The tensor as it was before it is written. Buffers never change, so keeping the old one is all it takes."""
+    old = wrap(UntypedStorage(t._storage.buffer, t._storage.base), t._layout, t._offset)
+    old._rg, old._node, old._nr = t._rg, t._node, t._nr
+    return old
+
+
+# ---------------------------------------------------------------- history
+
+
+def _edge(t: Tensor) -> Edge:
+    if not t._rg:
+        return NO_EDGE
+    return (accumulator(t), 0) if t._node is None else (t._node, t._nr)
+
+
+def set_history(t: Tensor, node: Node, nr: int) -> None:
+    """Says that ``t`` now comes from ``node``; a gradient that it retains is from there on the new one's."""
+    old, old_nr = t._node, t._nr
+    t._rg, t._node, t._nr = True, node, nr
+    if t._meta is not None and t._meta.retains and old is not None:
+        ref = old.hooks().retains.pop(old_nr, None)
+        if ref is not None:
+            node.hooks().retains[nr] = ref
+
+
+@function("Tensor._rebase_history")
+def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
+    """Says that ``t`` was written by ``node``; if it is a view, its base was."""
+    view = t._view
+    if view is None or view.base is None:
+        set_history(t, node, nr)
+        return
+    base = view.base
+    set_history(base, CopySlices(base, t, node), 0)
+    regenerate(t)
+    if t._counter is not None:
+        view.version = t._counter.version
+
+
+def become(t: Tensor, view: Tensor) -> Tensor:
+    """Makes ``t`` what a view of it is; returns it."""
+    if view._node is not None:
+        check_recorded(t)
+    t._layout, t._offset = view._layout, view._offset
+    if view._node is not None:
+        set_history(t, view._node, view._nr)
+    if t._counter is not None:
+        t._counter.version += 1
+        if t._view is not None and t._view.base is not None:
+            t._view.version = t._counter.version
+    return t
+
+
+class CopySlices(Node):
+    """A base of which a view was written by an operation.
+
+    The gradient of the base passes, except for the part that the view covers: that goes through the operation's node.
+    """
+
+    __slots__ = ("_fn", "_size", "_stride", "_dtype", "_part")
+
+    def __init__(self, base: Tensor, view: Tensor, fn: Node):
+        self._fn = fn
+        self._size, self._stride, self._dtype = base._layout.size, base._layout.stride, base._layout.dtype
+        self._part = (view._layout.size, view._layout.stride, view._offset - base._offset)
+        self.next_functions = (_edge(base), *fn.next_functions[1:])
+        self._sequence = next_sequence()
+        self._hooks = None
+
+    def name(self) -> str:
+        return "torch::autograd::CopySlices"
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        return (self._size, self._dtype) if nr == 0 else None
+
+    def release(self) -> None:
+        self._fn.release()
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        grad = grads[0]
+        if grad is None:
+            return (None,) * len(self.next_functions)
+        whole = grad.new_empty_strided(self._size, self._stride).copy_(grad)
+        part = whole.as_strided(*self._part)
+        first, *rest = self._fn.apply((part.clone(),))
+        if first is None:
+            part.zero_()
+        else:
+            part.copy_(first)
+        return (whole, *rest)
+
+
+CopySlices.__module__ = "builtins"

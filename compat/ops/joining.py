@@ -1,0 +1,517 @@
+"""Joining, repeating, flipping, rolling."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from compat.errors import size_text, wrap_dim, wrap_dims
+from compat.layout import (
+    Layout,
+    broadcast_size,
+    channels_last_strides,
+    preserved_strides,
+    view_strides,
+)
+from compat.ops.composite import composite, tensor_argument, tensors_argument
+from compat.ops.op import op
+from compat.ops.signature import Array, Arrays, Ints
+from compat.ops.views import expand, inferred, reshape, unsqueeze, view_size
+from compat.ops.windows import suggests_channels_last
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import concatenate, reverse
+from funcgrad.primitives.shape import reshape as reshaped
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- cat and stack
+
+
+def _skipped(size: Sequence[int]) -> bool:
+    """Whether ``cat`` ignores a tensor: an empty vector fits beside everything, as it did in the oldest versions."""
+    return tuple(size) == (0,)
+
+
+def _check_cat(tensors: Sequence[Tensor], dim: int = 0) -> None:
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, t in enumerate(tensors):
+        if t.dim() == 0:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+    counted = [(i, t) for i, t in enumerate(tensors) if not _skipped(t.shape)]
+    if not counted:
+        wrap_dim(dim, 1)
+        return
+    first = counted[0][1]
+    d = wrap_dim(dim, first.dim())
+    for i, t in counted[1:]:
+        if t.dim() != first.dim():
+            raise RuntimeError(f"Tensors must have same number of dimensions: got {first.dim()} and {t.dim()}")
+        for k, (want, have) in enumerate(zip(first.shape, t.shape)):
+            if k != d and want != have:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {d}. Expected size {want} but got size {have} "
+                    f"for tensor number {i} in the list."
+                )
+
+
+def _joined_strides(layouts: Sequence[Layout], size: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Channels-last if all tensors are."""
+    if len(size) in (4, 5) and all(suggests_channels_last(k.size, k.stride) for k in layouts):
+        return channels_last_strides(size)
+    return None
+
+
+def _operands(given: dict[str, Any]) -> list[Layout]:
+    return [v for n, v in given.items() if n.startswith("tensors[")]
+
+
+@op(
+    "CatBackward0",
+    saved="dim",
+    names="torch.cat torch.concat torch.concatenate",
+    promote="common",
+    check=_check_cat,
+    strides=lambda given, types: [_joined_strides(_operands(given), types[0].shape)],
+)
+def cat(tensors: Arrays, dim: int = 0) -> Any:
+    """Tensors one after the other along a dimension.
+
+    Args:
+        tensors: of one size, except along ``dim``; dtypes are promoted.
+        dim: along which dimension.
+
+    Raises:
+        RuntimeError: where sizes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cat([torch.tensor([1, 2]), torch.tensor([3])])
+        tensor([1, 2, 3])
+    """
+    shape = next((type_of(x).shape for x in tensors if not _skipped(type_of(x).shape)), (0,))
+    d = wrap_dim(dim, len(shape))
+    nothing = (*shape[:d], 0, *shape[d + 1 :])
+    parts = [reshaped(x, shape=nothing) if _skipped(type_of(x).shape) else x for x in tensors]
+    return concatenate(*parts, axis=d) if len(parts) > 1 else parts[0]
+
+
+def _check_stack(tensors: Sequence[Tensor], dim: int = 0) -> None:
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    wrap_dim(dim, tensors[0].dim() + 1)
+    for i, t in enumerate(tensors):
+        if t.shape != tensors[0].shape:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {size_text(tensors[0].shape)} at entry 0 and "
+                f"{size_text(t.shape)} at entry {i}"
+            )
+
+
+def _stacked_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """Those of ``cat``, the new dimension split off the one along which it joined."""
+    layouts, size = _operands(given), types[0].shape
+    d = wrap_dim(given["dim"], len(size))
+    if d == len(size) - 1:
+        return [None]
+    joined = (*size[:d], size[d] * size[d + 1], *size[d + 2 :])
+    stride = _joined_strides(layouts, joined)
+    return [None if stride is None else view_strides(joined, stride, size)]
+
+
+@op("StackBackward0", saved="dim", names="torch.stack", promote="common", check=_check_stack, strides=_stacked_strides)
+def stack(tensors: Arrays, dim: int = 0) -> Any:
+    """Tensors of one size one after the other along a new dimension.
+
+    Raises:
+        RuntimeError: where sizes differ.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 2],
+                [3, 4]])
+    """
+    return np.stack(tensors, axis=wrap_dim(dim, type_of(tensors[0]).ndim + 1))
+
+
+def _some(name: str, tensors: Any) -> tuple[Tensor, ...]:
+    found = tensors_argument(name, tensors)
+    if not found:
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
+    return found
+
+
+@composite("torch.atleast_1d")
+def atleast_1d(*tensors: Any) -> Any:
+    """Tensors with one dimension at least; those that have it are returned themselves."""
+    return _at_least(1, tensors)
+
+
+@composite("torch.atleast_2d")
+def atleast_2d(*tensors: Any) -> Any:
+    """Tensors with two dimensions at least, new ones in front."""
+    return _at_least(2, tensors)
+
+
+@composite("torch.atleast_3d")
+def atleast_3d(*tensors: Any) -> Any:
+    """Tensors with three dimensions at least: a matrix gets one behind, a vector one on each side."""
+    return _at_least(3, tensors)
+
+
+def _at_least(n: int, tensors: Any) -> Any:
+    if len(tensors) == 1:
+        if isinstance(tensors[0], Tensor):
+            return _raised(n, tensors[0])
+        tensors = tensors[0]
+    return tuple(_raised(n, t) for t in tensors_argument(f"atleast_{n}d", tensors))
+
+
+def _raised(n: int, t: Tensor) -> Tensor:
+    if t.dim() == 0:
+        return reshape(t, (1,) * n)
+    if t.dim() == 1 and n > 1:
+        t = unsqueeze(t, 0)
+    return unsqueeze(t, -1) if t.dim() == 2 and n == 3 else t
+
+
+@composite("torch.hstack", out=True)
+def hstack(tensors: Any) -> Tensor:
+    """Tensors side by side: along the second dimension, vectors along their only one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.hstack([torch.tensor([1]), torch.tensor([2])])
+        tensor([1, 2])
+    """
+    raised = [_raised(1, t) for t in _some("hstack", tensors)]
+    return cat(raised, 0 if raised[0].dim() == 1 else 1)
+
+
+@composite("torch.vstack", "torch.row_stack", out=True)
+def vstack(tensors: Any) -> Tensor:
+    """Tensors below each other: along the first dimension, vectors as rows.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.vstack([torch.tensor([1]), torch.tensor([2])])
+        tensor([[1],
+                [2]])
+    """
+    return cat([_raised(2, t) for t in _some("vstack", tensors)], 0)
+
+
+@composite("torch.dstack", out=True)
+def dstack(tensors: Any) -> Tensor:
+    """Tensors behind each other: along the third dimension."""
+    return cat([_raised(3, t) for t in _some("dstack", tensors)], 2)
+
+
+@composite("torch.column_stack", out=True)
+def column_stack(tensors: Any) -> Tensor:
+    """Tensors side by side, vectors as columns."""
+    found = _some("column_stack", tensors)
+    return cat([reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t for t in found], 1)
+
+
+# ---------------------------------------------------------------- flatten
+
+
+@function("torch.flatten", "Tensor.flatten")
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions from ``start_dim`` to ``end_dim`` made one.
+
+    Raises:
+        RuntimeError: where ``start_dim`` comes after ``end_dim``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, 3, 4).flatten(1).shape
+        torch.Size([2, 12])
+    """
+    tensor_argument("flatten", "input", 1, input)
+    n = input.dim()
+    start, end = wrap_dim(start_dim, n), wrap_dim(end_dim, n)
+    if start > end:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if n == 0:
+        return reshape(input, (1,))
+    if start == end:
+        return input
+    size = tuple(input.shape)
+    return reshape(input, (*size[:start], prod(size[start : end + 1]), *size[end + 1 :]))
+
+
+@function("torch.ravel", "Tensor.ravel")
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension; without a copy where the memory order allows."""
+    return reshape(input.contiguous(), (-1,)) if input.numel() else reshape(input.contiguous(), (0,))
+
+
+@function("torch.unflatten", "Tensor.unflatten")
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """One dimension made several, one of which may be -1.
+
+    Raises:
+        RuntimeError: where the sizes do not multiply up to the dimension's.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, 12).unflatten(1, (3, -1)).shape
+        torch.Size([2, 3, 4])
+    """
+    d = wrap_dim(dim, input.dim())
+    sizes = tuple(sizes)
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    size = tuple(input.shape)
+    try:
+        new = inferred(sizes, size[d])
+    except RuntimeError as error:
+        if "is invalid for" not in str(error):
+            raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
+        raise RuntimeError(
+            f"unflatten: Provided sizes {size_text(sizes)} don't multiply up to the size of dim {d} ({size[d]}) in "
+            "the input tensor"
+        ) from None
+    return view_size(input, (*size[:d], *new, *size[d + 1 :]))
+
+
+# ---------------------------------------------------------------- flip, roll, rot90
+
+
+def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout = given["input"]
+    return [preserved_strides(tuple(layout.size), layout.stride)]
+
+
+def _check_flip(input: Tensor, *dims: Any) -> None:
+    wrap_dims(dims[0] if len(dims) == 1 and isinstance(dims[0], tuple) else dims, input.dim())
+
+
+@op("FlipBackward0", saved="dims", strides=_kept, check=_check_flip, out=False)
+def flip(input: Array, *dims: Ints) -> Any:
+    """The order along some dimensions reversed; always a copy.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+        RuntimeError: for one named twice.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), [0])
+        tensor([[3, 4],
+                [1, 2]])
+    """
+    ndim = type_of(input).ndim
+    return reverse(input, axes=wrap_dims(dims, ndim)) if dims and ndim else input
+
+
+@composite("torch.fliplr", "Tensor.fliplr")
+def fliplr(input: Tensor) -> Tensor:
+    """Columns in reverse."""
+    if input.dim() < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@composite("torch.flipud", "Tensor.flipud")
+def flipud(input: Tensor) -> Tensor:
+    """Rows in reverse."""
+    if input.dim() < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+def _check_roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] = ()) -> None:
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
+    for d in dims:
+        if input.dim() == 0:
+            raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
+        wrap_dim(d, input.dim())
+
+
+def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout = given["input"]
+    if given["dims"] and suggests_channels_last(layout.size, layout.stride):
+        return [channels_last_strides(tuple(layout.size))]
+    return [None]
+
+
+@op("RollBackward0", saved="dims shifts", check=_check_roll, out=False)
+def roll(input: Array, shifts: Ints, dims: Ints = ()) -> Any:
+    """Elements moved along dimensions, those that fall off one end coming back at the other.
+
+    Args:
+        shifts: by how much, a number or one per dimension.
+        dims: along which dimensions; without, the elements are moved as if in one dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.roll(torch.tensor([1, 2, 3]), 1)
+        tensor([3, 1, 2])
+    """
+    shape = type_of(input).shape
+    if not dims:
+        return reshaped(np.roll(reshaped(input, shape=(prod(shape),)), shifts[0]), shape=shape)
+    for n, d in zip(shifts, dims):
+        input = np.roll(input, n, wrap_dim(d, len(shape)))
+    return input
+
+
+def _check_rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> None:
+    n = input.dim()
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if n < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {n}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == n:
+        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
+    for i, d in enumerate(dims):
+        if not -n <= d < n:
+            raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
+
+
+def _rotated_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout, (a, b) = given["input"], [d % len(given["input"].size) for d in given["dims"]]
+    stride = list(preserved_strides(tuple(layout.size), layout.stride))
+    if given["k"] % 2:
+        stride[a], stride[b] = stride[b], stride[a]
+    return [tuple(stride)]
+
+
+@op("Rot90Backward0", saved="dims k", check=_check_rot90, strides=_rotated_strides, out=False)
+def rot90(input: Array, k: int = 1, dims: Ints = (0, 1)) -> Any:
+    """A plane turned by 90 degrees, ``k`` times, from the first dimension towards the second.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 4],
+                [1, 3]])
+    """
+    n = type_of(input).ndim
+    return np.rot90(input, k, (dims[0] % n, dims[1] % n))
+
+
+# ---------------------------------------------------------------- repetition
+
+
+def _check_repeat(input: Tensor, *repeats: Any) -> None:
+    counts = repeats[0] if len(repeats) == 1 and isinstance(repeats[0], tuple) else repeats
+    if len(counts) < input.dim():
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor")
+    size = [n * c for n, c in zip((1,) * (len(counts) - input.dim()) + tuple(input.shape), counts)]
+    if any(n < 0 for n in size):
+        raise RuntimeError(
+            f"Trying to create tensor with negative dimension {min(n for n in size if n < 0)}: {size_text(size)}"
+        )
+
+
+@op("RepeatBackward0", saved="repeats self.sym_sizes", names="Tensor.repeat", check=_check_repeat)
+def repeat(input: Array, *repeats: Ints) -> Any:
+    """The tensor as a tile, laid ``repeats`` times along each dimension, new ones in front.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([1, 2]).repeat(2, 2)
+        tensor([[1, 2, 1, 2],
+                [1, 2, 1, 2]])
+    """
+    shape = (1,) * (len(repeats) - type_of(input).ndim) + type_of(input).shape
+    split = tuple(v for n in shape for v in (1, n))
+    wide = tuple(v for n, c in zip(shape, repeats) for v in (c, n))
+    return reshaped(
+        np.broadcast_to(reshaped(input, shape=split), wide), shape=tuple(n * c for n, c in zip(shape, repeats))
+    )
+
+
+@composite("torch.tile", "Tensor.tile")
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """``repeat``, where missing counts are 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tile(torch.tensor([[1, 2]]), (2,))
+        tensor([[1, 2, 1, 2]])
+    """
+    counts = tuple(dims[0]) if len(dims) == 1 and not hasattr(dims[0], "__index__") else dims
+    return repeat(input, (1,) * (input.dim() - len(counts)) + tuple(counts))
+
+
+@function("torch.broadcast_tensors")
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors expanded to the size that all broadcast to.
+
+    Example:
+        >>> import compat as torch
+        >>> [x.shape for x in torch.broadcast_tensors(torch.zeros(2, 1), torch.zeros(3))]
+        [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
+    found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    size = broadcast_size(*[tuple(t.shape) for t in found])
+    return tuple(expand(t, size) for t in found)
+
+
+@function("torch.meshgrid")
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Coordinates of a grid: each vector along a dimension of its own, expanded along the others.
+
+    Args:
+        tensors: vectors, or numbers.
+        indexing: ``"ij"``, or ``"xy"`` with the first two dimensions exchanged.
+
+    Raises:
+        RuntimeError: for tensors of more dimensions or of different dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.meshgrid(torch.arange(2), torch.arange(3), indexing="ij")[0]
+        tensor([[0, 0, 0],
+                [1, 1, 1]])
+    """
+    found = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors)
+    if not found:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    if any(t.dtype is not found[0].dtype for t in found):
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    for t in found:
+        if t.dim() > 1:
+            raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")
+    if indexing not in (None, "ij", "xy"):
+        raise RuntimeError(f'torch.meshgrid: indexing must be one of "xy" or "ij", but received: {indexing}')
+    swap = indexing == "xy" and len(found) >= 2
+    if swap:
+        found[0], found[1] = found[1], found[0]
+    size = tuple(t.numel() for t in found)
+    grids = [
+        expand(view_size(t, (1,) * i + (t.numel(),) + (1,) * (len(found) - 1 - i)), size) for i, t in enumerate(found)
+    ]
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@function("torch.cartesian_prod")
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """All combinations of one element of each vector, as rows; a single vector itself.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cartesian_prod(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor([[1, 3],
+                [1, 4],
+                [2, 3],
+                [2, 4]])
+    """
+    found = tensors_argument("cartesian_prod", tensors)
+    for t in found:
+        if t.dim() != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {size_text(t.shape)}")
+    return found[0] if len(found) == 1 else stack([flatten(g) for g in meshgrid(*found, indexing="ij")], 1)

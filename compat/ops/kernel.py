@@ -1,0 +1,375 @@
+"""Kernels: pure functions of arrays and numbers, and their backward, derived.
+
+A kernel is an operation with its static arguments filled in. Its backward is a kernel again, so that it can be
+differentiated in turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.grad_mode import mode
+from compat.ops.node import Underivable, derived_node_class
+from compat.ops.plan import Kind, Plan, is_number
+from compat.tensor import Tensor, sync
+from funcgrad.dtypes import is_complex, is_inexact
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.reverse import vjp_flat
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Equation, Program, Var
+from funcgrad.passes import common_subexpressions, dead_code, used_inputs
+from funcgrad.primitives.elementwise import conj
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+
+class OpDeclarationError(Exception):
+    """An operation's declaration does not fit what it does."""
+
+
+class Kernel:
+    """A pure function of arrays and numbers.
+
+    Args:
+        name: what messages call it.
+        body: takes one value per input (None for an absent one) and returns a list of arrays.
+        inputs: the inputs' names.
+        node: the class of its nodes; None if it has no derivative.
+        strides: how results are laid out: ``(kinds, types) -> strides per result``, None for row-major.
+        edges: which inputs a node has an edge for.
+        saveable: names of the inputs and results (``result0``, ...) that backward may use; None for any input.
+        stated: a backward that was given: ``(inputs, results, cotangents) -> gradient per input``.
+        constant: numbers of the results without a derivative.
+        shows: what nodes need to know of the call: static arguments by name.
+        keeps: names of inputs and results that nodes keep though backward may do without them.
+    """
+
+    __slots__ = (
+        "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "constant", "shows",
+        "keeps", "plans",
+        "_programs", "_derivatives",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        body: Callable[..., Sequence[Any]],
+        inputs: Sequence[str],
+        *,
+        node: Any = None,
+        strides: Callable[[Sequence[Kind], Sequence[ArrayType]], Sequence[Any]] | None = None,
+        edges: Sequence[int] | None = None,
+        saveable: frozenset[str] | None = None,
+        stated: Callable[..., Sequence[Any]] | None = None,
+        constant: frozenset[int] = frozenset(),
+        shows: dict[str, Any] | None = None,
+        keeps: frozenset[str] = frozenset(),
+    ):
+        self.name = name
+        self.body = body
+        self.inputs = tuple(inputs)
+        self.node = node
+        self.strides = strides
+        self.edges = tuple(range(len(inputs))) if edges is None else tuple(edges)
+        self.saveable = saveable
+        self.stated = stated
+        self.constant = constant
+        self.shows = shows or {}
+        self.keeps = keeps
+        self.plans: dict[tuple, Any] = {}
+        self._programs: dict[tuple, Program] = {}
+        self._derivatives: dict[tuple, Derivative] = {}
+
+    def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
+        """Runs it on tensors and numbers."""
+        kinds: list[Kind] = []
+        mask: list[bool] = []
+        for v in values:
+            if isinstance(v, Tensor):
+                if v._view is not None:
+                    sync(v)
+                kinds.append(v._layout)
+                mask.append(v._rg)
+            else:
+                kinds.append(type(v))
+                mask.append(False)
+        return self.plan(tuple(kinds), tuple(mask) if mode.grad else None).run(values)
+
+    def plan(self, kinds: tuple[Kind, ...], mask: tuple[bool, ...] | None, target: int | None = None) -> Plan:
+        """The plan for inputs of these kinds, gradients being wanted for those of ``mask``.
+
+        Args:
+            target: the input that the result is written into; None for a new tensor.
+        """
+        key = (kinds, mask, target, mode.inference)
+        found = self.plans.get(key)
+        if found is None:
+            found = self.plans[key] = Plan(self, kinds, mask or (False,) * len(kinds), target)
+        return found
+
+    def program(self, types: tuple[ArrayType | None, ...]) -> Program:
+        """What it does to arrays of ``types``; absent inputs (None) have no variable."""
+        found = self._programs.get(types)
+        if found is None:
+            present = [t for t in types if t is not None]
+
+            def run(*arrays: Any) -> Sequence[Any]:
+                given = iter(arrays)
+                return self.body(*[None if t is None else next(given) for t in types])
+
+            found = self._programs[types] = stage(
+                run, present, name=self.name, description=f"the operation {self.name}"
+            )
+        return found
+
+    def derivative(self, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]) -> Derivative:
+        """The backward for inputs of ``types``, giving gradients where ``mask`` says."""
+        found = self._derivatives.get((types, mask))
+        if found is None:
+            found = self._derivatives[types, mask] = Derivative(self, types, mask)
+        return found
+
+    @property
+    def derivable(self) -> bool:
+        """Whether it has a derivative at all."""
+        return self.node is not Underivable
+
+
+class Backward:
+    """How to run a derivative, for gradients of some of the results.
+
+    Attributes:
+        kernel: computes gradients; None where each is one that came in.
+        grads, saved, numbers: its inputs: which incoming gradients, kept tensors and numbers.
+        places: per edge, which of its results is the gradient; ``~i`` for the incoming gradient ``i`` itself; None
+        for none.
+    """
+
+    __slots__ = ("kernel", "grads", "saved", "numbers", "places")
+
+    def __init__(self, kernel: Kernel | None, grads: tuple, saved: tuple, numbers: tuple, places: tuple):
+        self.kernel = kernel
+        self.grads = grads
+        self.saved = saved
+        self.numbers = numbers
+        self.places = places
+
+
+class Derivative:
+    """The backward of a kernel on inputs of given types.
+
+    Attributes:
+        results: how many results the kernel has.
+        saved_inputs, saved_results: what a node keeps, in this order: tensors among the inputs, and results.
+    """
+
+    def __init__(self, kernel: Kernel, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]):
+        self.kernel = kernel
+        self.types = types
+        self.mask = mask
+        self.forward = kernel.program(types)
+        self.out_types = self.forward.output_types
+        self.results = len(self.out_types)
+        self._backwards: dict[tuple, Backward] = {}
+        self._staged: dict[tuple[bool, ...], tuple[Program, list[int]]] = {}
+        used = self._used() if kernel.derivable else [False] * (len(types) + self.results)
+        n = len(types)
+        kept = [name in kernel.keeps and t is not None for name, t in zip(kernel.inputs, types)]
+        self.saved_inputs = tuple(i for i in range(n) if (used[i] or kept[i]) and not is_number(types[i]))
+        self.saved_results = tuple(i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps)
+        #: Whether operands that are numbers are needed, which PyTorch keeps as tensors.
+        self.keeps_numbers = any(used[i] and is_number(types[i]) for i in kernel.edges)
+        self._check(used)
+
+    def differentiable(self) -> tuple[bool, ...]:
+        """Which results have a derivative."""
+        return tuple(is_inexact(t.dtype) and i not in self.kernel.constant for i, t in enumerate(self.out_types))
+
+    def place_of(self, name: str) -> int | None:
+        """Where a node keeps an input or a result (``result0``), None if it does not."""
+        if name.startswith("result") and name not in self.kernel.inputs:
+            number = int(name.removeprefix("result") or 0)
+            return len(self.saved_inputs) + self.saved_results.index(number) if number in self.saved_results else None
+        i = self.kernel.inputs.index(name)
+        return self.saved_inputs.index(i) if i in self.saved_inputs else None
+
+    def backward(self, present: tuple[bool, ...], strides: Sequence[Any] | None = None) -> Backward:
+        """How to run it when only some results have gradients.
+
+        Args:
+            strides: how to lay out the gradient of each input, None for row-major.
+        """
+        found = self._backwards.get((present, strides))
+        if found is None:
+            found = self._backwards[present, strides] = self._make(present, strides)
+        return found
+
+    # ---------------------------------------------------------------- making it
+
+    def _check(self, used: Sequence[bool]) -> None:
+        saveable = self.kernel.saveable
+        if saveable is None:
+            return
+        for i, name in enumerate(self.kernel.inputs):
+            if used[i] and name not in saveable:
+                raise OpDeclarationError(
+                    f"{self.kernel.name}: its backward needs {name!r}, which is not among what it declares to save "
+                    f"({', '.join(sorted(saveable)) or 'nothing'}); declare it, or state a backward that does without"
+                )
+
+    def _program(self, present: tuple[bool, ...]) -> tuple[Program, list[int]]:
+        """Gradients from (inputs, results, incoming gradients), and which input each output is the gradient of."""
+        found = self._staged.get(present)
+        if found is None:
+            found = self._staged[present] = self._stage(present)
+        return found
+
+    def _stage(self, present: tuple[bool, ...]) -> tuple[Program, list[int]]:
+        inputs = [t for t in self.types if t is not None]
+        cts = [t.strong() for t, p in zip(self.out_types, present) if p]
+        owners: list[int] = []
+
+        def run(*arrays: Any) -> list[Any]:
+            given = iter(arrays)
+            primals = [None if t is None else next(given) for t in self.types]
+            received = [next(given) if p else None for p in present]
+            results, grads = (self._stated if self.kernel.stated else self._derived)(primals, received)
+            owners.extend(i for i, g in enumerate(grads) if g is not None)
+            return [*results, *[g for g in grads if g is not None]]
+
+        staged = stage(run, [*inputs, *cts], name=f"{self.kernel.name}_backward")
+        return _cut(staged, len(inputs), self.results, self._saveable_results()), owners
+
+    def _saveable_results(self) -> list[bool]:
+        saveable = self.kernel.saveable
+        if saveable is None:
+            return [False] * self.results
+        return [f"result{i}" in saveable or (i == 0 and "result" in saveable) for i in range(self.results)]
+
+    def _derived(self, primals: list[Any], received: list[Any]) -> tuple[list[Any], list[Any]]:
+        wanted = [i for i, m in enumerate(self.mask) if m]
+
+        def f(*arrays: Any) -> Sequence[Any]:
+            merged = list(primals)
+            for i, a in zip(wanted, arrays):
+                merged[i] = a
+            return evaluate(self.forward, [a for a in merged if a is not None])
+
+        results, pullback = vjp_flat(f, [primals[i] for i in wanted])
+        # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
+        found = pullback([None if ct is None else _conjugate(ct) for ct in received])
+        grads: list[Any] = [None] * len(primals)
+        for i, g in zip(wanted, found):
+            # An operand that nothing depends on has a gradient nevertheless: zero.
+            grads[i] = zeros(type_of(primals[i])) if g is None else _conjugate(g)
+        return list(results), grads
+
+    def _stated(self, primals: list[Any], received: list[Any]) -> tuple[list[Any], list[Any]]:
+        assert self.kernel.stated is not None
+        results = evaluate(self.forward, [a for a in primals if a is not None])
+        full = [
+            zeros(t.strong()) if ct is None and d else ct
+            for ct, t, d in zip(received, self.out_types, self.differentiable())
+        ]
+        grads = self.kernel.stated(primals, results, full)
+        return results, [g if m else None for g, m in zip(grads, self.mask)]
+
+    def _used(self) -> list[bool]:
+        """Whether each input and each result takes part when all gradients come in."""
+        flags = iter(used_inputs(self._program(self.differentiable())[0]))
+        inputs = [False if t is None else next(flags) for t in self.types]
+        return inputs + [next(flags) for _ in range(self.results)]
+
+    def _make(self, present: tuple[bool, ...], strides: Sequence[Any] | None) -> Backward:
+        program, owners = self._program(present)
+        incoming = [i for i, p in enumerate(present) if p]
+        head = len(program.inputs) - len(incoming)
+        given = {v: ~i for v, i in zip(program.inputs[head:], incoming)}
+        place: dict[int, int] = {}
+        kept: list[Any] = []
+        wanted: list[Any] = []
+        for owner, atom in zip(owners, program.outputs):
+            if isinstance(atom, Var) and atom in given:
+                place[owner] = given[atom]
+            else:
+                place[owner] = len(kept)
+                kept.append(atom)
+                wanted.append(None if strides is None else strides[owner])
+        places = tuple(place.get(i) for i in self.kernel.edges)
+        if not kept:
+            return Backward(None, (), (), (), places)
+        small = common_subexpressions(
+            dead_code(Program(program.inputs, program.constants, program.equations, kept, program.name))
+        )
+        return self._backward_kernel(small, incoming, places, wanted)
+
+    def _backward_kernel(self, program: Program, incoming: list[int], places: tuple, strides: list[Any]) -> Backward:
+        """The kernel of the gradients that have to be computed, on what it uses, and on what is kept regardless."""
+        flags = used_inputs(program)
+        present_inputs = [i for i, t in enumerate(self.types) if t is not None]
+        n, r = len(present_inputs), self.results
+        names, variables, tensors, numbers = [], [], [], []
+        numeric: list[tuple[str, Var, int]] = []
+        for k, i in enumerate(incoming):
+            if flags[n + r + k]:
+                names.append(f"grad{i}" if r > 1 else "grad")
+                variables.append(program.inputs[n + r + k])
+        grads = tuple(i for k, i in enumerate(incoming) if flags[n + r + k])
+        for k, i in enumerate(present_inputs):
+            if not flags[k] and self.kernel.inputs[i] not in self.kernel.keeps:
+                continue
+            if i in self.saved_inputs:
+                names.append(self.kernel.inputs[i])
+                variables.append(program.inputs[k])
+                tensors.append(self.saved_inputs.index(i))
+            else:
+                numeric.append((self.kernel.inputs[i], program.inputs[k], i))
+        for i in range(r):
+            if flags[n + i]:
+                names.append(f"result{i}" if r > 1 else "result")
+                variables.append(program.inputs[n + i])
+                tensors.append(len(self.saved_inputs) + self.saved_results.index(i))
+        for name, variable, i in numeric:
+            names.append(name)
+            variables.append(variable)
+            numbers.append(i)
+        closed = Program(variables, program.constants, program.equations, program.outputs, program.name)
+        kernel = Kernel(
+            program.name,
+            lambda *arrays: evaluate(closed, arrays),
+            names,
+            node=derived_node_class(self.kernel.node, tuple(names)),
+            strides=(lambda kinds, types: strides) if any(strides) else None,
+        )
+        return Backward(kernel, grads, tuple(tensors), tuple(numbers), places)
+
+
+def _conjugate(x: Any) -> Any:
+    return conj(x) if is_complex(type_of(x).dtype) else x
+
+
+def _cut(program: Program, inputs: int, results: int, cuttable: Sequence[bool]) -> Program:
+    """The program with its first ``results`` outputs made inputs, after the first ``inputs``, where that is allowed.
+
+    The others get a variable that nothing reads.
+    """
+    head = set(program.inputs)
+    cut: set[Var] = set()
+    stand: list[Var] = []
+    for atom, allowed in zip(program.outputs[:results], cuttable):
+        if allowed and isinstance(atom, Var) and atom not in head and atom not in cut:
+            cut.add(atom)
+            stand.append(atom)
+        else:
+            stand.append(Var(atom.type))
+    equations = []
+    for equation in program.equations:
+        if not any(v in cut for v in equation.outputs):
+            equations.append(equation)
+        elif not all(v in cut for v in equation.outputs):
+            fresh = [Var(v.type) if v in cut else v for v in equation.outputs]
+            equations.append(Equation(equation.primitive, equation.inputs, fresh, equation.params, equation.source))
+    variables = [*program.inputs[:inputs], *stand, *program.inputs[inputs:]]
+    constants = [(v, value) for v, value in program.constants if v not in cut]
+    return dead_code(Program(variables, constants, equations, program.outputs[results:], program.name))

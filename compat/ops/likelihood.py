@@ -1,0 +1,265 @@
+"""The likelihood of classes: ``nll_loss`` and ``cross_entropy``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.errors import size_text
+from compat.ops.indexing import outside
+from compat.ops.loss import MEAN, NONE, SUM, reduction_number
+from compat.ops.op import op
+from compat.ops.scalars import div_number, mul_number
+from compat.ops.signature import Array, Index
+from compat.ops.softmax import log_softmax_plain
+from compat.registry import function
+from compat.tensor import Tensor, array_of
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.indexing import take, take_along
+from funcgrad.primitives.shape import iota, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- negative log likelihood
+
+
+def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int) -> None:
+    classes = input.shape[min(1, input.dim() - 1)]
+    if target.dtype not in (dtypes.int64, dtypes.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype.scalar_name}")
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
+            "shape: "
+            f"{size_text(weight.shape)}"
+        )
+    if weight is not None and weight.requires_grad:
+        raise RuntimeError(
+            "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
+            "cannot have "
+            "requires_grad True."
+        )
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{input.dtype.scalar_name}'")
+    if weight is not None and weight.dtype is not input.dtype:
+        raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
+
+
+def _inspect_classes(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> None:
+    classes = input.shape[min(1, input.dim() - 1)]
+    if outside(target, 0, classes) is None:
+        return
+    values = array_of(target)
+    bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
+    if bad.size:
+        raise IndexError(f"Target {int(bad.flat[0])} is out of bounds.")
+
+
+def _class_weights(target: Any, weight: Any, ignore_index: int, dtype: Any) -> tuple[Any, Any]:
+    """Which targets count, and how much."""
+    counts = np.not_equal(target, ignore_index)
+    if weight is None:
+        return counts, np.astype(counts, dtype)
+    picked = take(weight, np.where(counts, target, e.number(0, target)), axis=0, mode="clip")
+    return counts, np.where(counts, picked, e.number(0, picked))
+
+
+def _across(x: Any, axis: int) -> Any:
+    """Values per target, with the axis of the classes."""
+    shape = type_of(x).shape
+    return reshape(x, shape=(*shape[:axis], 1, *shape[axis:]))
+
+
+def _nll(input: Array, target: Index, weight: Index | None, reduction: int, ignore_index: int) -> Any:
+    axis = min(1, type_of(input).ndim - 1)
+    counts, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
+    places = np.where(counts, target, e.number(0, target))
+    picked = take_along(input, _across(places, axis), axis=axis, mode="clip")
+    loss = np.where(
+        counts, e.neg(np.multiply(reshape(picked, shape=type_of(target).shape), factors)), e.number(0, input)
+    )
+    if reduction == NONE:
+        return loss, np.zeros((), type_of(input).dtype)
+    every = tuple(range(type_of(loss).ndim))
+    total, weights = r.reduce_sum(loss, axes=every), r.reduce_sum(factors, axes=every)
+    return (e.div(total, weights) if reduction == MEAN else total), weights
+
+
+def _nll_backward(
+    ct0: Any, input: Any, target: Any, weight: Any, result1: Any, reduction: int, ignore_index: int
+) -> Any:
+    axis = min(1, type_of(input).ndim - 1)
+    counts, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
+    each = e.neg(np.multiply(np.divide(ct0, result1) if reduction == MEAN else ct0, factors))
+    here = np.equal(iota(shape=type_of(input).shape, axis=axis, dtype=fdtypes.int64), _across(target, axis))
+    return np.where(np.logical_and(here, _across(counts, axis)), _across(each, axis), e.number(0, each))
+
+
+_NLL: dict[str, Any] = dict(
+    saved="self target weight total_weight reduction ignore_index", results="output total_weight",
+    keeps="input result1", names="", constant=(1,), check=_check_classes, inspect=_inspect_classes,
+)  # fmt: skip
+nll_loss_forward = op("NllLossBackward0", name="nll_loss_forward", **_NLL)(_nll)
+nll_loss2d_forward = op("NllLoss2DBackward0", name="nll_loss2d_forward", **_NLL)(_nll)
+nll_loss_forward.backward(_nll_backward)
+nll_loss2d_forward.backward(_nll_backward)
+
+
+def _nll_vector(input: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int) -> Tensor:
+    if target.dim() > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    return nll_loss_forward.function(input, target, weight, how, ignore_index)[0]
+
+
+def _nll_image(input: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int) -> Tensor:
+    if target.dim() != 3:
+        raise RuntimeError(
+            f"only batches of spatial targets supported (3D tensors) but got targets of dimension: {target.dim()}"
+        )
+    if target.shape[1:] != input.shape[2:]:
+        raise RuntimeError(f"size mismatch (got input: {size_text(input.shape)} , target: {size_text(target.shape)}")
+    return nll_loss2d_forward.function(input, target, weight, how, ignore_index)[0]
+
+
+def _nll_any(input: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int) -> Tensor:
+    """The loss for classes along the second dimension; what is neither a matrix nor an image is seen as an image."""
+    if input.dim() < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
+    if input.dim() != 1 and target.shape[:1] != input.shape[:1]:
+        raise ValueError(
+            f"Expected input batch_size ({input.shape[0]}) to match target batch_size "
+            f"({target.shape[0] if target.dim() else 0})."
+        )
+    if input.dim() <= 2:
+        return _nll_vector(input, target, weight, how, ignore_index)
+    if input.dim() == 4:
+        return _nll_image(input, target, weight, how, ignore_index)
+    n, c, *spatial = input.shape
+    if tuple(target.shape[1:]) != tuple(spatial):
+        raise RuntimeError(f"Expected target size {size_text((n, *spatial))}, got {size_text(target.shape)}")
+    rows = (1, -1) if input.numel() else (0, 0)
+    loss = _nll_image(
+        input.contiguous().view(n, c, *rows), target.contiguous().view(n, *rows), weight, how, ignore_index
+    )
+    return loss.view(n, *spatial) if how == NONE else loss
+
+
+@function("F.nll_loss")
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negated log-probability of the right class.
+
+    Args:
+        input: log-probabilities, (C), (N, C) or (N, C, ...).
+        target: classes, int64: (), (N) or (N, ...).
+        weight: a factor per class; a mean is over the factors that occur.
+        ignore_index: a target that does not count.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per target.
+
+    Raises:
+        ValueError, RuntimeError: for sizes and dtypes that do not fit.
+        IndexError: for a target that is no class.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
+        tensor(2.5000)
+    """
+    return _nll_any(input, target, weight, reduction_number(reduction, size_average, reduce), ignore_index)
+
+
+# ---------------------------------------------------------------- cross entropy
+
+
+def _along_classes(weight: Tensor, ndim: int) -> Tensor:
+    """A weight per class, to multiply (N, C, ...) or (C) with."""
+    return weight.view(1, -1, *[1] * (ndim - 2)) if ndim > 1 else weight
+
+
+def _probable(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smoothing: float) -> Tensor:
+    """Cross entropy of probabilities of the classes."""
+    axis = min(1, logs.dim() - 1)
+    classes = logs.shape[axis]
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}"
+        )
+    if weight is not None and tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
+            "weight tensor "
+            f"of shape: {size_text(weight.shape)}"
+        )
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    product = logs * target
+    if weight is not None:
+        product = product * _along_classes(weight, logs.dim())
+    if how == NONE:
+        return -product.sum(axis)
+    if how == SUM:
+        return -product.sum()
+    return div_number.function(-product.sum(), logs.numel() // max(classes, 1))
+
+
+def _smoothed(
+    logs: Tensor, target: Tensor, weight: Tensor | None, how: int, ignore_index: int, smoothing: float
+) -> Tensor:
+    """Cross entropy of classes, mixed with that of all classes alike."""
+    axis = min(1, logs.dim() - 1)
+    exact = _nll_any(logs, target, weight, how, ignore_index)
+    ignored = target.eq(ignore_index)
+    spread = -(logs if weight is None else logs * _along_classes(weight, logs.dim())).sum(axis)
+    spread = spread.masked_fill_(ignored, 0.0)
+    if how == SUM:
+        spread = spread.sum()
+    elif how == MEAN:
+        counted = ~ignored
+        if weight is None:
+            spread = spread.sum() / counted.sum()
+        else:
+            spread = spread.sum() / weight.gather(0, target.masked_select(counted).flatten()).sum()
+    classes = logs.shape[axis]
+    return mul_number.function(exact, 1 - smoothing) + mul_number.function(spread, smoothing / classes)
+
+
+@function("F.cross_entropy")
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """``nll_loss`` of ``log_softmax(input)`` along the classes.
+
+    Args:
+        input: logits, (C), (N, C) or (N, C, ...).
+        target: classes, int64: (), (N) or (N, ...); or their probabilities, of the input's size.
+        weight: a factor per class.
+        ignore_index: a target that does not count.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per target.
+        label_smoothing: how much, from 0 to 1, of the target is spread over all classes.
+
+    Raises:
+        ValueError, RuntimeError: for sizes and dtypes that do not fit.
+        IndexError: for a target that is no class.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.cross_entropy(torch.zeros(1, 4), torch.tensor([2]))
+        tensor(1.3863)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+    same = input.shape == target.shape
+    if same and ignore_index >= 0:
+        raise RuntimeError("ignore_index is not supported for floating point target")
+    logs = log_softmax_plain.function(input, min(1, input.dim() - 1) if input.dim() else 0)
+    if same:
+        return _probable(logs, target, weight, how, label_smoothing)
+    if label_smoothing > 0.0:
+        return _smoothed(logs, target, weight, how, ignore_index, label_smoothing)
+    return _nll_any(logs, target, weight, how, ignore_index)

@@ -1,0 +1,392 @@
+"""How far results are from what was wanted, element by element: squares, absolute values, binary cross entropy."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
+from compat.loss_reduction import legacy_reduction
+from compat.ops.op import Op, op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.tracing import type_of
+
+NONE, MEAN, SUM = 0, 1, 2
+_REDUCTIONS = {"none": NONE, "mean": MEAN, "elementwise_mean": MEAN, "sum": SUM}
+
+# ---------------------------------------------------------------- what losses share
+
+
+def reduction_number(reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> int:
+    """PyTorch's number for a reduction.
+
+    Raises:
+        ValueError: for an unknown one.
+    """
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce)
+    if reduction not in _REDUCTIONS:
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return _REDUCTIONS[reduction]
+
+
+def reduced(loss: Any, reduction: int) -> Any:
+    """The losses of the elements, added or averaged as asked."""
+    if reduction == NONE:
+        return loss
+    total = r.reduce_sum(loss, axes=tuple(range(type_of(loss).ndim)))
+    return total if reduction == SUM else e.div(total, e.number(type_of(loss).size, total))
+
+
+def _pair_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """Of one loss per pair of elements, the pair's memory order."""
+    pair = [operands[n] for n in ("input", "target")]
+    if types[0].shape != pair[0].size:
+        return [None]
+    return [elementwise_strides([(tuple(p.size), p.stride) for p in pair], types[0].shape)]
+
+
+def _target_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """Of one loss per element, the target's memory order."""
+    target: Layout = operands["target"]
+    return [preserved_strides(tuple(target.size), target.stride) if types[0].shape == target.size else None]
+
+
+def _check_floating(kernel: str) -> Callable[..., None]:
+    def check(input: Tensor, target: Tensor, *_: Any) -> None:
+        d = dtypes.promote_types(input.dtype, target.dtype)
+        if not d.is_floating_point:
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
+
+    return check
+
+
+def _pair(node: str, saved: str, kernel: str, **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Declares a loss of pairs of floating-point elements."""
+    settings = dict(names="", promote="common", numbers=False, strides=_pair_strides, check=_check_floating(kernel))
+    return op(node, saved=saved, **(settings | options))
+
+
+def _matched(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, Tensor]:
+    """Two tensors of one size; other sizes broadcast, with a warning."""
+    if input.shape == target.shape:
+        return input, target
+    warnings.warn(
+        f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
+        "lead to "
+        "incorrect results due to broadcasting. Please ensure they have the same size.",
+        stacklevel=4,
+    )
+    size = broadcast_size(tuple(input.shape), tuple(target.shape))
+    return tuple(t if t.shape == size else t.expand(size) for t in (input, target))  # type: ignore[return-value]
+
+
+def _weighted(loss: Tensor, weight: Tensor, reduction: int, by_weight: bool = True) -> Tensor:
+    """Losses of elements times weights, reduced; a mean is over the weights (``by_weight``) or the elements."""
+    if weight.shape != loss.shape:
+        raise ValueError("Inputs and weights must have the same size.")
+    loss = loss * weight
+    if reduction == NONE:
+        return loss
+    if reduction == SUM:
+        return loss.sum()
+    return loss.sum() / weight.sum() if by_weight else loss.mean()
+
+
+# ---------------------------------------------------------------- squares and absolute values
+
+
+@_pair("MseLossBackward0", "self target reduction", "mse_cpu")
+def mse_pairs(input: Array, target: Array, reduction: int) -> Any:
+    return reduced(e.square(e.sub(input, target)), reduction)
+
+
+@function("F.mse_loss")
+def mse_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Squared differences.
+
+    Args:
+        input, target: tensors of one size.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+        weight: factors of the elements; a mean is then over their sum.
+        size_average, reduce: older ways to say the reduction.
+
+    Raises:
+        ValueError: for an unknown reduction.
+        NotImplementedError: for tensors that are not floating-point.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.mse_loss(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
+        tensor(5.)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    input, target = _matched(input, target, "mse_loss")
+    if weight is not None:
+        return _weighted(input.sub(target) ** 2, weight, how)
+    return mse_pairs.function(input, target, how)
+
+
+@function("F.l1_loss")
+def l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Absolute differences; arguments as for ``mse_loss``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.l1_loss(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
+        tensor(2.)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    input, target = _matched(input, target, "l1_loss")
+    loss = input.sub(target).abs()
+    if weight is not None:
+        return _weighted(loss, weight, how)
+    return loss if how == NONE else loss.sum() if how == SUM else loss.mean()
+
+
+@_pair("SmoothL1LossBackward0", "self target reduction beta", "smooth_l1_cpu")
+def smooth_l1_pairs(input: Array, target: Array, reduction: int, beta: float) -> Any:
+    distance = e.absolute(e.sub(input, target))
+    small = np.multiply(e.square(distance), 0.5 / beta)
+    return reduced(np.where(np.less(distance, beta), small, np.subtract(distance, 0.5 * beta)), reduction)
+
+
+@function("F.smooth_l1_loss")
+def smooth_l1_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", beta: float = 1.0,
+) -> Tensor:  # fmt: skip
+    """Half the squared difference over ``beta`` up to ``beta``, from there the difference less ``beta / 2``.
+
+    Raises:
+        RuntimeError: for a negative ``beta``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.smooth_l1_loss(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    input, target = _matched(input, target, "smooth_l1_loss")
+    if beta == 0.0:
+        return l1_loss(input, target, reduction=reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    return smooth_l1_pairs.function(input, target, how, float(beta))
+
+
+@_pair("HuberLossBackward0", "self target reduction delta", "huber_cpu")
+def huber_pairs(input: Array, target: Array, reduction: int, delta: float) -> Any:
+    distance = e.absolute(e.sub(input, target))
+    small = np.multiply(e.square(distance), 0.5)
+    return reduced(
+        np.where(np.less_equal(distance, delta), small, np.multiply(np.subtract(distance, 0.5 * delta), delta)),
+        reduction,
+    )
+
+
+@function("F.huber_loss")
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared difference up to ``delta``, from there ``delta`` times (the difference less ``delta / 2``).
+
+    Raises:
+        RuntimeError: for a ``delta`` that is not positive.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.huber_loss(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]), reduction="none")
+        tensor([0.1250, 2.5000])
+    """
+    how = reduction_number(reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    input, target = _matched(input, target, "huber_loss")
+    if weight is not None:
+        return _weighted(huber_pairs.function(input, target, NONE, float(delta)), weight, how, by_weight=False)
+    return huber_pairs.function(input, target, how, float(delta))
+
+
+# ---------------------------------------------------------------- binary cross entropy
+
+
+def _check_binary(input: Tensor, target: Tensor, weight: Tensor | None, reduction: int) -> None:
+    if input.dtype is not target.dtype:
+        raise RuntimeError(f"Found dtype {target.dtype.scalar_name} but expected {input.dtype.scalar_name}")
+    _check_floating("binary_cross_entropy")(input, target)
+
+
+def _inspect_binary(input: Tensor, target: Tensor, *_: Any) -> None:
+    for t, name in ((input, "input"), (target, "target")):
+        if t._layout.base.traced:
+            continue
+        values = array_of(t)
+        if not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
+
+
+#: The logarithm of a probability of zero counts as this.
+_LEAST_LOG = -100.0
+#: The least variance to divide by, a float32 number.
+_LEAST_VARIANCE = float(numpy.float32(1e-12))
+
+
+@_pair(
+    "BinaryCrossEntropyBackward0",
+    "self target weight reduction",
+    "",
+    check=_check_binary,
+    inspect=_inspect_binary,
+    promote=None,
+)
+def binary_pairs(input: Array, target: Array, weight: Index | None, reduction: int) -> Any:
+    yes, no = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
+    loss = np.subtract(np.multiply(np.subtract(target, 1.0), no), np.multiply(target, yes))
+    return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, type_of(loss).dtype)), reduction)
+
+
+@binary_pairs.backward
+def binary_pairs_backward(ct: Any, input: Any, target: Any, weight: Any, reduction: int) -> Any:
+    ct = ct if weight is None else np.multiply(ct, np.astype(weight, type_of(input).dtype))
+    ct = np.divide(ct, type_of(input).size) if reduction == MEAN else ct
+    variance = np.maximum(np.multiply(np.subtract(1.0, input), input), _LEAST_VARIANCE)
+    yes, no = (np.maximum(e.log(p), _LEAST_LOG) for p in (input, np.subtract(1.0, input)))
+    return np.multiply(ct, np.divide(np.subtract(input, target), variance)), np.multiply(ct, np.subtract(no, yes))
+
+
+@function("F.binary_cross_entropy")
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``-(target * log(input) + (1 - target) * log(1 - input))``, of probabilities; a logarithm is at least -100.
+
+    Args:
+        input, target: tensors of one size, with elements between 0 and 1.
+        weight: factors of the elements; broadcasts.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+
+    Raises:
+        ValueError: for different sizes.
+        RuntimeError: for elements outside.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.binary_cross_entropy(torch.tensor([0.5]), torch.tensor([1.0]))
+        tensor(0.6931)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    if target.shape != input.shape:
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
+            "deprecated. "
+            "Please ensure they have the same size."
+        )
+    if weight is not None:
+        weight = weight.expand(broadcast_size(tuple(target.shape), tuple(weight.shape)))
+    return binary_pairs.function(input, target, weight, how)
+
+
+@_pair(
+    "BinaryCrossEntropyWithLogitsBackward0",
+    "self target weight pos_weight reduction",
+    "",
+    strides=_target_strides,
+    check=None,
+)
+def logit_pairs(input: Array, target: Array, weight: Index | None, pos_weight: Index | None, reduction: int) -> Any:
+    dtype = type_of(input).dtype
+    # -log(sigmoid(x)) without overflow.
+    surprise = np.add(np.log1p(e.exp(e.neg(e.absolute(input)))), np.maximum(e.neg(input), 0.0))
+    if pos_weight is not None:
+        factor = np.add(np.multiply(np.subtract(np.astype(pos_weight, dtype), 1.0), target), 1.0)
+        surprise = np.multiply(factor, surprise)
+    loss = np.add(np.multiply(np.subtract(1.0, target), input), surprise)
+    return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, dtype)), reduction)
+
+
+@function("F.binary_cross_entropy_with_logits", "torch.binary_cross_entropy_with_logits")
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """``binary_cross_entropy`` of ``sigmoid(input)``, without overflow.
+
+    Args:
+        pos_weight: factors of the part with ``target``; broadcasts.
+
+    Raises:
+        ValueError: for different sizes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.binary_cross_entropy_with_logits(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(0.6931)
+    """
+    how = reduction_number(reduction, size_average, reduce) if isinstance(reduction, str) else reduction
+    if target.shape != input.shape:
+        raise ValueError(f"Target size ({target.size()}) must be the same as input size ({input.size()})")
+    return logit_pairs.function(input, target, weight, pos_weight, how)
+
+
+# ---------------------------------------------------------------- divergence
+
+
+@function("torch.kl_div")
+def kl_div_number(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
+    """As ``torch.nn.functional.kl_div``, the reduction as a number."""
+    if log_target:
+        loss = target.exp() * target.sub(input)
+    else:
+        loss = names_of("torch")["xlogy"](target, target) - target * input
+    return loss if reduction == NONE else loss.sum() if reduction == SUM else loss.mean()
+
+
+@function("F.kl_div")
+def kl_div(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean", log_target: bool = False,
+) -> Tensor:  # fmt: skip
+    """The divergence ``target * (log(target) - input)`` of logarithms of probabilities from probabilities.
+
+    Args:
+        reduction: ``"batchmean"`` (the definition), ``"mean"`` over all elements, ``"sum"`` or ``"none"``.
+        log_target: whether ``target`` are logarithms too.
+
+    Example:
+        >>> import compat as torch
+        >>> p = torch.tensor([[0.5, 0.5]])
+        >>> torch.nn.functional.kl_div(torch.tensor([[0.25, 0.75]]).log(), p, reduction="batchmean")
+        tensor(0.1438)
+    """
+    if size_average is not None or reduce is not None:
+        how = reduction_number(reduction, size_average, reduce)
+    else:
+        if reduction == "mean":
+            warnings.warn(
+                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' "
+                "divides only by "
+                "the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same "
+                "as "
+                "'batchmean' in the next major release.",
+                stacklevel=2,
+            )
+        how = SUM if reduction == "batchmean" else reduction_number(reduction)
+    loss = kl_div_number(input, target, how, log_target=log_target)
+    return loss / input.shape[0] if reduction == "batchmean" and input.dim() else loss

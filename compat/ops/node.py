@@ -1,0 +1,170 @@
+"""Nodes of declared operations, with the ``_saved_...`` attributes that PyTorch shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from compat.autograd.node import Node
+from compat.autograd.saved import SavedTensor, unpack
+from compat.dtypes import dtype as Dtype
+from compat.errors import FREED
+from compat.size import Size
+from compat.tensor import Tensor
+
+
+class OpNode(Node):
+    """A node whose backward was derived from an operation.
+
+    Attributes:
+        plan: what was run forward.
+        saved: the tensors kept, as ``plan.derivative`` asks; None once let go.
+        numbers: the numbers that the operation was called with, by input.
+    """
+
+    __slots__ = ("plan", "saved", "numbers")
+    plan: Any
+    saved: tuple | None
+    numbers: tuple
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        outputs = self.plan.outputs
+        return (outputs[nr].size, outputs[nr].dtype) if nr < len(outputs) else None
+
+    def release(self) -> None:
+        if self.saved or self.plan.derivative.keeps_numbers:
+            self.saved = None
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        derivative = self.plan.derivative
+        present = [g is not None for g in grads] + [False] * (derivative.results - len(grads))
+        if not any(present):
+            return (None,) * len(self.next_functions)
+        backward = derivative.backward(tuple(present), self.plan.grad_strides)
+        results: Sequence[Any] = ()
+        if backward.kernel is not None:
+            values = [grads[i] for i in backward.grads]
+            values += [unpack(self.saved[i], self) for i in backward.saved]
+            values += [self.numbers[i] for i in backward.numbers]
+            results = backward.kernel.call(values)
+        return [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
+
+    # ---------------------------------------------------------------- what `_saved_...` shows
+
+    def saved_tensor(self, place: int | None) -> Tensor | None:
+        """A kept tensor by its place, None where backward does not need it."""
+        if place is None:
+            return None
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return unpack(self.saved[place], self)
+
+
+class Underivable(OpNode):
+    """The node of an operation that PyTorch has no derivative for: going backward through it is an error."""
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        return "torch::autograd::NotImplemented"
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        raise RuntimeError(f"derivative for aten::{self.plan.kernel.name} is not implemented")
+
+
+Underivable.__name__ = Underivable.__qualname__ = "NotImplemented"
+Underivable.__module__ = "builtins"
+
+
+def uint64(value: Any) -> Any:
+    """Integers as PyTorch's attributes show them: without a sign."""
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int):
+        return value & 0xFFFFFFFFFFFFFFFF
+    if isinstance(value, tuple):
+        return tuple(uint64(v) for v in value)
+    return value
+
+
+#: What can be shown of a tensor besides itself, from its layout.
+METADATA: dict[str, Callable[[Any], Any]] = {
+    "sym_sizes": lambda layout: tuple(layout.size),
+    "sym_sizes_opt": lambda layout: tuple(layout.size),
+    "sym_strides": lambda layout: tuple(layout.stride),
+    "sym_numel": lambda layout: layout.numel,
+    "dim": lambda layout: layout.ndim,
+    "scalar_type": lambda layout: layout.dtype,
+}
+
+
+def metadata(name: str, layout: Any) -> Any:
+    """``sym_sizes``, ``sym_argsize_minus_1`` and the like, of a layout; None for no tensor."""
+    if layout is None or isinstance(layout, type):
+        return (0,) if name == "sym_sizes_opt" else None
+    if name.startswith("sym_argsize_"):
+        index = name.removeprefix("sym_argsize_").replace("minus_", "-")
+        return layout.size[int(index)]
+    return METADATA[name](layout)
+
+
+def make_node_class(name: str, shown: Mapping[str, Callable[[OpNode], Any]], base: type = OpNode) -> type[OpNode]:
+    """The class of an operation's nodes.
+
+    Args:
+        shown: what its ``_saved_...`` attributes give; those that give tensors have a ``_raw_saved_...`` beside them,
+        which
+            is told by a ``place`` attribute: the function from a node to the tensor's place among those kept.
+    """
+    namespace: dict[str, Any] = {"__slots__": (), "__module__": "builtins"}
+    for attribute, get in shown.items():
+        namespace[f"_saved_{attribute}"] = property(get)
+        place = getattr(get, "place", None)
+        if place is not None:
+            namespace[f"_raw_saved_{attribute}"] = property(partial(_raw, place))
+    return type(name, (base,), namespace)
+
+
+def _raw(place: Callable[[OpNode], int | None], node: OpNode) -> SavedTensor | None:
+    where = place(node)
+    return None if where is None else SavedTensor(node, where)
+
+
+def shown_tensor(place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None = None) -> Any:
+    """The getter of a kept tensor.
+
+    Args:
+        place: from a node to the tensor's place among those kept, None where it is not.
+        number: what the operand was where it was a number.
+    """
+
+    def get(node: OpNode) -> Any:
+        where = place(node)
+        if where is None and number is not None:
+            return number(node)
+        return node.saved_tensor(where)
+
+    get.place = place  # type: ignore[attr-defined]
+    return get
+
+
+_derived: dict[tuple[str, tuple[str, ...]], type[OpNode]] = {}
+
+
+def derived_node_class(of: type[OpNode] | None, names: tuple[str, ...]) -> type[OpNode]:
+    """The class of the nodes of a derived backward: ``MulBackward0`` has ``MulBackwardBackward0``.
+
+    Args:
+        names: its inputs; all are kept if its own backward needs them.
+    """
+    base = of.__name__ if of is not None else "Backward0"
+    stem, number = base.rstrip("0123456789"), base[len(base.rstrip("0123456789")) :]
+    key = (f"{stem}Backward{number}", names)
+    found = _derived.get(key)
+    if found is None:
+        shown = {n: shown_tensor(lambda node, n=n: node.plan.derivative.place_of(n)) for n in names}  # type: ignore[misc]
+        found = _derived[key] = make_node_class(key[0], shown)
+    return found

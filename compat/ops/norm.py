@@ -1,0 +1,472 @@
+"""Normalization: by layers, by groups, by batches, by instances, by the root mean square."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.errors import size_text
+from compat.layout import channels_last_strides, is_channels_last
+from compat.ops.op import op
+from compat.ops.reduction import reduce
+from compat.ops.scalars import add_number
+from compat.ops.signature import Array, Index, Scalar
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+Axes = tuple[int, ...]
+
+# ---------------------------------------------------------------- what all of them do
+
+_HALVES = (fdtypes.float16, fdtypes.bfloat16)
+
+
+def _wide(x: Any) -> Any:
+    """The halves as float32: too many of them are added up here."""
+    return np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in _HALVES else x
+
+
+def _count(x: Any, axes: Axes) -> int:
+    return math.prod(type_of(x).shape[a] for a in axes)
+
+
+def _mean(x: Any, axes: Axes) -> Any:
+    return np.divide(reduce(r.reduce_sum, x, axes, True), _count(x, axes))
+
+
+def _statistics(x: Any, axes: Axes) -> tuple[Any, Any]:
+    """The mean and the variance over axes, which stay."""
+    mean = _mean(x, axes)
+    return mean, _mean(e.square(np.subtract(x, mean)), axes)
+
+
+def _affine(x: Any, weight: Any, bias: Any) -> Any:
+    x = x if weight is None else np.multiply(x, weight)
+    return x if bias is None else np.add(x, bias)
+
+
+def _gradient(ct: Any, x: Any, mean: Any, inverse: Any, axes: Axes, ct_mean: Any, ct_inverse: Any) -> Any:
+    """The gradient through ``(x - mean) * inverse``, and through the two statistics as results of their own.
+
+    That the statistics have gradients is what makes the backward differentiable once more.
+    """
+    scaled = np.multiply(np.subtract(x, mean), inverse)
+    centred = np.subtract(np.subtract(ct, _mean(ct, axes)), np.multiply(scaled, _mean(np.multiply(ct, scaled), axes)))
+    own = np.multiply(np.multiply(e.square(inverse), scaled), np.divide(ct_inverse, _count(x, axes)))
+    return np.add(np.multiply(inverse, centred), np.subtract(np.divide(ct_mean, _count(x, axes)), own))
+
+
+def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """The first result has its channels last in memory where the input has."""
+    layout = operands["input"]
+    channels_last = is_channels_last(layout.size, layout.stride) or is_channels_last(layout.size, layout.stride, 5)
+    keep = channels_last and not layout.contiguous
+    return [channels_last_strides(types[0].shape) if keep else None] + [None] * (len(types) - 1)
+
+
+def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
+    """Whether the parameters' dtype goes with the input's: the same, or float32 for the halves."""
+    others = [p.dtype for p in parameters if p is not None and p.dtype is not input.dtype]
+    if any(d is not dtypes.float32 for d in others):
+        raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
+    if others and input.dtype not in (dtypes.float16, dtypes.bfloat16):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
+def _check_floating(kernel: str, input: Tensor) -> None:
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+
+
+# ---------------------------------------------------------------- layers
+
+
+def _check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **parameters: Tensor | None) -> None:
+    if not normalized_shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one element, "
+            "but got normalized_shape = []"
+        )
+    for name, p in parameters.items():
+        if p is not None and tuple(p.shape) != normalized_shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
+                f"{size_text(p.shape)} and "
+                f"normalized_shape = {size_text(normalized_shape)}"
+            )
+    if tuple(input.shape[-len(normalized_shape) :]) != normalized_shape:
+        raise RuntimeError(
+            f"Given normalized_shape={size_text(normalized_shape)}, expected input with shape "
+            f"[{star}{', '.join(map(str, normalized_shape))}], but got input of size{size_text(input.shape)}"
+        )
+
+
+def _check_layer(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> None:
+    _check_shape(input, normalized_shape, "*, ", weight=weight, bias=bias)
+    _check_floating("LayerNormKernelImpl", input)
+    _check_dtypes(input, weight, bias)
+
+
+def _last_axes(x: Any, shape: tuple[int, ...]) -> Axes:
+    ndim = type_of(x).ndim
+    return tuple(range(ndim - len(shape), ndim))
+
+
+@op(
+    "NativeLayerNormBackward0", saved="input weight bias normalized_shape result1 result2", keeps="bias", names="",
+    check=_check_layer,
+)  # fmt: skip
+def native_layer_norm(
+    input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
+) -> Any:
+    axes = _last_axes(input, normalized_shape)
+    x = _wide(input)
+    mean, variance = _statistics(x, axes)
+    inverse = e.rsqrt(np.add(variance, eps))
+    out = _affine(np.multiply(np.subtract(x, mean), inverse), _wide(weight), _wide(bias))
+    noted = type_of(input if weight is None else weight).dtype
+    return np.astype(out, type_of(input).dtype), np.astype(mean, noted), np.astype(inverse, noted)
+
+
+@native_layer_norm.backward
+def native_layer_norm_backward(
+    ct0: Any, ct1: Any, ct2: Any, input: Any, normalized_shape: Any, weight: Any, bias: Any, result1: Any, result2: Any
+) -> Any:
+    axes = _last_axes(input, normalized_shape)
+    ct, x, mean, inverse = (_wide(v) for v in (ct0, input, result1, result2))
+    through = ct if weight is None else np.multiply(ct, _wide(weight))
+    grad = _gradient(through, x, mean, inverse, axes, _wide(ct1), _wide(ct2))
+    # One row at least, so that the gradient of the bias is a tensor of its own.
+    rows = (math.prod(type_of(x).shape[: axes[0]]), *normalized_shape)
+    scaled = np.multiply(np.subtract(x, mean), inverse)
+    by_weight = None if weight is None else np.sum(np.reshape(np.multiply(ct, scaled), rows), 0)
+    return grad, by_weight, None if bias is None else np.sum(np.reshape(ct, rows), 0)
+
+
+@function("F.layer_norm", "torch.layer_norm")
+def layer_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-5, cudnn_enable: bool = True,
+) -> Tensor:  # fmt: skip
+    """The input less its mean, over its standard deviation, along its last dimensions; times ``weight``, plus ``bias``.
+
+    Args:
+        normalized_shape: the sizes of those dimensions.
+        weight, bias: of that shape.
+        eps: added to the variance.
+
+    Raises:
+        RuntimeError: for sizes or dtypes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.layer_norm(torch.tensor([[1.0, 3.0]]), (2,), eps=0.0)
+        tensor([[-1.,  1.]])
+    """
+    if not isinstance(normalized_shape, tuple | list):
+        what = type(normalized_shape).__name__
+        raise TypeError(f"layer_norm(): argument 'normalized_shape' (position 2) must be tuple of ints, not {what}")
+    return native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)[0]
+
+
+@function("F.rms_norm", "torch.rms_norm")
+def rms_norm(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float | None = None
+) -> Tensor:
+    """The input over the root of the mean of its squares, along its last dimensions; times ``weight``.
+
+    Args:
+        normalized_shape: the sizes of those dimensions.
+        eps: added to the mean; by default the smallest step of the dtype.
+
+    Raises:
+        RuntimeError: for sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.rms_norm(torch.tensor([[3.0, 3.0]]), (2,))
+        tensor([[1., 1.]])
+    """
+    shape = tuple(normalized_shape)
+    _check_shape(input, shape, "*", weight=weight)
+    half = input.dtype in (dtypes.float16, dtypes.bfloat16)
+    x = input.to(dtypes.float32) if half else input
+    mean = x.pow(2).mean(list(range(input.dim() - len(shape), input.dim())), True)
+    found = x * add_number.function(mean, dtypes.finfo(x.dtype).eps if eps is None else eps).rsqrt()
+    found = found if weight is None else found * weight
+    return found.to(input.dtype) if half else found
+
+
+# ---------------------------------------------------------------- groups
+
+
+def _grouped(x: Any, N: int, group: int) -> Any:
+    return reshape(x, shape=(N, group, type_of(x).size // max(N * group, 1)))
+
+
+def _by_channel(x: Any, like: Any) -> Any:
+    """A value per channel, to broadcast against (N, C, ...)."""
+    return reshape(x, shape=(1, type_of(x).size, *(1,) * (type_of(like).ndim - 2)))
+
+
+def _check_group(input: Tensor, weight: Any, bias: Any, *_: Any) -> None:
+    _check_floating("GroupNormKernelImpl", input)
+    _check_dtypes(input, weight, bias)
+
+
+@op(
+    "NativeGroupNormBackward0", saved="input weight N C HxW group eps result1 result2", names="", strides=_memory_order,
+    check=_check_group,
+)  # fmt: skip
+def native_group_norm(
+    input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
+) -> Any:
+    x = _wide(input)
+    mean, variance = _statistics(_grouped(x, N, group), (2,))
+    inverse = e.rsqrt(np.add(variance, eps))
+    scaled = reshape(np.multiply(np.subtract(_grouped(x, N, group), mean), inverse), shape=type_of(input).shape)
+    parts = [None if p is None else _by_channel(_wide(p), input) for p in (weight, bias)]
+    noted = type_of(input if weight is None else weight).dtype
+    stats = [np.astype(reshape(s, shape=(N, group)), noted) for s in (mean, inverse)]
+    return np.astype(_affine(scaled, *parts), type_of(input).dtype), *stats
+
+
+@native_group_norm.backward
+def native_group_norm_backward(
+    ct0: Any, ct1: Any, ct2: Any, input: Any, weight: Any, bias: Any, N: int, group: int, result1: Any, result2: Any
+) -> Any:
+    ct, x = _wide(ct0), _grouped(_wide(input), N, group)
+    stats = [reshape(_wide(s), shape=(N, group, 1)) for s in (result1, result2, ct1, ct2)]
+    mean, inverse, ct_mean, ct_inverse = stats
+    through = ct if weight is None else np.multiply(ct, _by_channel(_wide(weight), input))
+    grad = _gradient(_grouped(through, N, group), x, mean, inverse, (2,), ct_mean, ct_inverse)
+    scaled = reshape(np.multiply(np.subtract(x, mean), inverse), shape=type_of(input).shape)
+    others = tuple(d for d in range(type_of(input).ndim) if d != 1)
+    by_weight = None if weight is None else reduce(r.reduce_sum, np.multiply(ct, scaled), others, False)
+    by_bias = None if bias is None else reduce(r.reduce_sum, ct, others, False)
+    return reshape(grad, shape=type_of(input).shape), by_weight, by_bias
+
+
+@function("F.group_norm", "torch.group_norm")
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
+    """``layer_norm`` of each group of channels of each sample.
+
+    Args:
+        input: (N, C, ...).
+        num_groups: how many groups the channels make; divides C.
+        weight, bias: (C).
+        eps: added to the variance.
+
+    Raises:
+        RuntimeError: for sizes or dtypes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
+        tensor([[-1.,  1., -1.,  1.]])
+    """
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    n, c, *spatial = input.shape
+    if c % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{size_text(input.shape)} and num_groups={num_groups}"
+        )
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != (c,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                "shape "
+                f"{size_text(p.shape)} and input of shape {size_text(input.shape)}"
+            )
+    return native_group_norm.function(input, weight, bias, n, c, math.prod(spatial), num_groups, eps)[0]
+
+
+# ---------------------------------------------------------------- batches
+
+
+def _others(x: Any) -> Axes:
+    return tuple(d for d in range(type_of(x).ndim) if d != 1)
+
+
+def _check_batch(
+    input: Tensor,
+    weight: Any,
+    bias: Any,
+    running_mean: Any,
+    running_var: Any,
+    training: bool,
+    momentum: Any,
+    eps: float,
+) -> None:
+    features = input.shape[1] if input.dim() > 1 else 0
+    for name, t in (("running_mean", running_mean), ("running_var", running_var)):
+        if t is None and not training:
+            raise RuntimeError(f"{name} must be defined in evaluation mode")
+    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias))
+    for name, t in named:
+        if t is not None and t.numel() != features:
+            raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
+    _check_floating("batch_norm", input)
+
+
+@op(
+    "NativeBatchNormBackward0", saved="input weight running_mean running_var training eps result1 result2", names="",
+    strides=_memory_order, check=_check_batch, constant=(3, 4), keeps="running_mean running_var result1 result2",
+)  # fmt: skip
+def native_batch_norm(
+    input: Array, weight: Array | None, bias: Array | None, running_mean: Index | None, running_var: Index | None,
+    training: bool, momentum: Scalar, eps: float,
+) -> Any:  # fmt: skip
+    x, axes = _wide(input), _others(input)
+    channels = (type_of(input).shape[1],)
+    if training:
+        mean, variance = _statistics(x, axes)
+    else:
+        mean, variance = (_by_channel(_wide(s), input) for s in (running_mean, running_var))
+    inverse = e.rsqrt(np.add(variance, eps))
+    parts = [None if p is None else _by_channel(_wide(p), input) for p in (weight, bias)]
+    out = np.astype(_affine(np.multiply(np.subtract(x, mean), inverse), *parts), type_of(input).dtype)
+    if not training:
+        return (out, *[np.zeros((0,), type_of(x).dtype)] * 2)
+    stats = [reshape(s, shape=channels) for s in (mean, inverse)]
+    if running_mean is None:
+        return (out, *stats)
+    unbiased = np.multiply(variance, _count(x, axes) / max(_count(x, axes) - 1, 1))
+    return out, *stats, *(_moved(s, new, momentum) for s, new in ((running_mean, mean), (running_var, unbiased)))
+
+
+def _moved(running: Any, new: Any, momentum: Any) -> Any:
+    """A running statistic moved towards a new value."""
+    new = reshape(new, shape=type_of(running).shape)
+    momentum = np.astype(momentum, type_of(new).dtype)
+    moved = np.add(np.multiply(np.subtract(1.0, momentum), _wide(running)), np.multiply(momentum, new))
+    return np.astype(moved, type_of(running).dtype)
+
+
+@native_batch_norm.backward
+def native_batch_norm_backward(
+    ct0: Any, ct1: Any, ct2: Any, input: Any, weight: Any, bias: Any, running_mean: Any, running_var: Any,
+    training: bool, eps: float, result1: Any, result2: Any,
+) -> Any:  # fmt: skip
+    ct, x, axes = _wide(ct0), _wide(input), _others(input)
+    through = ct if weight is None else np.multiply(ct, _by_channel(_wide(weight), input))
+    if training:
+        mean, inverse, ct_mean, ct_inverse = (_by_channel(_wide(s), input) for s in (result1, result2, ct1, ct2))
+        grad = _gradient(through, x, mean, inverse, axes, ct_mean, ct_inverse)
+    else:
+        mean = _by_channel(_wide(running_mean), input)
+        inverse = e.rsqrt(np.add(_by_channel(_wide(running_var), input), eps))
+        grad = np.multiply(through, inverse)
+    scaled = np.multiply(np.subtract(x, mean), inverse)
+    by_weight = None if weight is None else reduce(r.reduce_sum, np.multiply(ct, scaled), axes, False)
+    return grad, by_weight, None if bias is None else reduce(r.reduce_sum, ct, axes, False)
+
+
+def _batch_norm(
+    input: Tensor,
+    running_mean: Any,
+    running_var: Any,
+    weight: Any,
+    bias: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Tensor:
+    """Normalizes, and moves the running statistics, which keep their version: no history of them is of interest."""
+    if not input.numel():
+        out = input.clone()
+        out = out if weight is None else out * weight[0]
+        return out if bias is None else out + bias[0]
+    out, _, _, *moved = native_batch_norm.function(
+        input, weight, bias, running_mean, running_var, bool(training), float(momentum), eps
+    )
+    for running, new in zip((running_mean, running_var), moved):
+        running.data.copy_(new)
+    return out
+
+
+@function("F.batch_norm")
+def batch_norm(
+    input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """The input less the mean of its channel, over the standard deviation; times ``weight``, plus ``bias``.
+
+    Args:
+        input: (N, C, ...).
+        running_mean, running_var: (C): used as they are, or, in ``training``, moved towards those of this batch.
+        weight, bias: (C).
+        training: whether the batch's own statistics are used.
+        momentum: how far the running statistics move.
+        eps: added to the variance.
+
+    Raises:
+        ValueError: in training, for a single value per channel.
+        RuntimeError: for sizes that do not fit, and missing statistics.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0)
+        tensor([[-1.],
+                [ 1.]])
+    """
+    if training and input.dim() > 1 and input.shape[0] * math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+@function("torch.batch_norm")
+def batch_norm_positional(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float, cudnn_enabled: bool = False,
+) -> Tensor:  # fmt: skip
+    """As ``torch.nn.functional.batch_norm``, with the arguments in another order."""
+    return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+# ---------------------------------------------------------------- instances
+
+
+@function("F.instance_norm")
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """``batch_norm`` of every sample by itself; arguments as there.
+
+    Args:
+        use_input_stats: whether the samples' own statistics are used.
+
+    Raises:
+        ValueError: for a single value per channel of a sample, if its own statistics are used.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.instance_norm(torch.tensor([[[1.0, 3.0]]]), eps=0.0)
+        tensor([[[-1.,  1.]]])
+    """
+    if use_input_stats and math.prod(input.shape[2:]) == 1:
+        raise ValueError(f"Expected more than 1 spatial element when training, got input size {input.size()}")
+    n, c, *spatial = input.shape
+    means, variances, weights, biases = (
+        None if t is None else t.repeat(n) for t in (running_mean, running_var, weight, bias)
+    )
+    seen = input.contiguous().view(1, n * c, *spatial)
+    out = _batch_norm(seen, means, variances, weights, biases, use_input_stats, momentum, eps)
+    for running, each in ((running_mean, means), (running_var, variances)):
+        if running is not None and each is not None and use_input_stats:
+            running.data.copy_(each.view(n, c).mean(0))
+    return out.view(n, c, *spatial)

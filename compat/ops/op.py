@@ -1,0 +1,414 @@
+"""Declaring operations.
+
+An operation is a pure function of funcgrad arrays, with the name of its backward node and what that node saves::
+
+    @op("AddmmBackward0", saved="mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides beta alpha")
+    def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1):
+        return beta * input + alpha * (mat1 @ mat2)
+
+That is all of it. The annotations say what the arguments are (``compat.ops.signature``): arrays and scalars are
+inputs of
+the compiled program, everything else is static. The backward is derived from the body, as a function of what is
+declared
+saved and the incoming gradients only; what it turns out not to need is ``None`` in ``_saved_...``, as in PyTorch. If it
+needs something that is not declared, an ``OpDeclarationError`` says so; then state the backward, in the same kind of
+code::
+
+    @op("SoftmaxBackward0", saved="result dim")
+    def softmax(input: Array, dim: Dim):
+        shifted = np.exp(input - np.max(input, axis=dim, keepdims=True))
+        return shifted / np.sum(shifted, axis=dim, keepdims=True)
+
+    @softmax.backward
+    def softmax_backward(ct, result, dim):
+        return (ct - np.sum(ct * result, axis=dim, keepdims=True)) * result
+
+The parameters of a stated backward are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results), operands,
+``result``
+(``result0``, ...), and static arguments. It returns the gradient, or a tuple with one per ``Array`` parameter.
+
+Options of ``op``:
+
+``saved``
+    names as PyTorch's attributes have them: operands (``self`` is the parameter ``input``), ``result``, ``resultN``,
+    arguments, and metadata of operands (``self.sym_sizes``).
+``names``
+    where the function appears, e.g. ``"torch.softmax Tensor.softmax F.softmax"``; by default ``torch`` and ``Tensor``
+    under its own name. ``""`` for a function that only others call.
+``inplace``
+    where the in-place variant appears; by default ``Tensor.NAME_`` for elementwise operations and nowhere for others.
+``out``
+    whether there is an ``out=`` variant; by default for what appears in ``torch``.
+``promote``
+    ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
+    least;
+    ``None``: operands come as they are.
+``numbers``
+    whether operands may be numbers; by default where ``promote`` is set.
+``strides``
+    ``"elementwise"``: results follow the operands' memory order; ``"contiguous"``: row-major; ``"like:NAME"``: keep the
+    operand's; or a function ``(operands, types) -> strides per result`` over a dictionary of layouts.
+``check``
+    a function with the operation's parameters that raises PyTorch's errors; called before anything else, and only for
+    combinations of layouts and static arguments not seen before (so it must not look at values).
+``returns``
+    names of several results, for a named tuple like ``torch.return_types.max``; ``saved`` and a stated backward may use
+    them. ``results`` gives names for these two only: the function returns a plain tuple.
+``inspect``
+    a function with the operation's parameters, called before every run, for errors that depend on values (an index
+    out of
+    bounds). It makes every call slower and waits for the values: only where PyTorch's own kernel looks.
+``constant``
+    which results have no derivative though they are floating.
+``keeps``
+    operands and results that PyTorch saves though gradients may do without them; all others are saved only where they
+    are needed.
+``undifferentiable``
+    for an operation on floating tensors that PyTorch has no derivative for: its node complains when run.
+``shows``
+    more ``saved`` names: functions of the static arguments by name, and of ``layouts``, a dictionary.
+
+``elementwise`` is ``op`` with ``promote="common"`` and elementwise strides, broadcasting and an in-place variant. A
+view
+is declared with ``view`` by a function from ``Geometry`` (size, stride, offset) to ``Geometry``. What is written in
+terms
+of other operations (``matmul``, ``linear``) is a plain function made public with ``compat.registry.function``; several
+operations under one name are one with ``overloads``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from compat import dtypes
+from compat.errors import OVERLAPS_ITSELF, wrong_combination
+from compat.grad_mode import mode
+from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
+from compat.ops.call import Call
+from compat.ops.declared import Declared
+from compat.ops.kernel import Kernel
+from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, uint64
+from compat.ops.out import into_out
+from compat.ops.plan import Kind, type_of_kind
+from compat.ops.signature import Param, key_of
+from compat.registry import publish
+from compat.returns import named_result
+from compat.tensor import Tensor
+from funcgrad.ir import ArrayType, Program
+
+# ---------------------------------------------------------------- operations
+
+
+class Op(Declared):
+    """A declared operation; calling it is calling ``function``. See the module for the options."""
+
+    def __init__(self, body: Callable[..., Any], node: str | None, saved: str, options: dict[str, Any]):
+        super().__init__(body, options.get("name"))
+        self.promote: str | None = options.get("promote")
+        self.numbers = options.get("numbers", self.promote is not None)
+        self.promoted: str | None = options.get("promoted")
+        self.strides: Any = options.get("strides", "contiguous")
+        self.broadcasts: bool = options.get("broadcasts", self.strides == "elementwise")
+        self.check: Callable[..., None] | None = options.get("check")
+        self.constant = frozenset(options.get("constant", ()))
+        self.inspect: Callable[..., None] | None = options.get("inspect")
+        self.returns: str | None = options.get("returns")
+        self.results: list[str] = options.get("results", self.returns or "").split()
+        self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
+        self.keeps = frozenset(options.get("keeps", "").split())
+        self.stated: Callable[..., Any] | None = None
+        self.node_name = node
+        self.saved = tuple(saved.split())
+        self.kernels: dict[tuple, Kernel] = {}
+        self.inplace_plans: dict[tuple, Any] = {}
+        self.node = Underivable if options.get("undifferentiable") else self._node_class() if node is not None else None
+        names = options.get("names")
+        names = f"torch.{self.name} Tensor.{self.name}" if names is None else names
+        out = options.get("out")
+        self.function = self._entry(
+            self.name, self.miss, self.plans, any(n.startswith("torch.") for n in names.split()) if out is None else out
+        )
+        publish(self.function, *names.split())
+        inplace = options.get("inplace")
+        if inplace is None:
+            inplace = f"Tensor.{self.name}_" if self.strides == "elementwise" and names else ""
+        self.inplace = self._entry(f"{self.name}_", self.miss_inplace, self.inplace_plans, False)
+        publish(self.inplace, *inplace.split())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def backward(self, stated: Callable[..., Any]) -> Callable[..., Any]:
+        """States the backward instead of deriving it; a decorator."""
+        self.stated = stated
+        return stated
+
+    # ---------------------------------------------------------------- calls not seen before
+
+    def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
+        """Runs a call that found no plan: cleans the arguments, makes the plan, keeps it."""
+        args = self.clean(self.name, args, named)
+        if out is not None:
+            return into_out(self, args, out)
+        return self._plan(args, self.plans, None).run(self.values(args))
+
+    def miss_inplace(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
+        """The same for the in-place variant."""
+        args = self.clean(f"{self.name}_", args, named)
+        if not isinstance(args[0], Tensor):
+            raise TypeError(
+                f"{self.name}_(): argument '{self.params[0].name}' (position 1) must be Tensor, not "
+                f"{type(args[0]).__name__}"
+            )
+        return self._plan(args, self.inplace_plans, 0).run(self.values(args))
+
+    def _plan(self, args: list[Any], plans: dict, target: int | None) -> Any:
+        key = key_of(self.params, args, self.offsets)
+        plan = plans.get(key)
+        if plan is None:
+            plan = plans[key] = self._make(args, target)
+        return plan
+
+    def _make(self, args: list[Any], target: int | None) -> Any:
+        if self.check is not None:
+            self.check(*self._positional(args), **self._keywords(args))
+        values = self.values(args)
+        tensors = [v for v in values if isinstance(v, Tensor)]
+        if self.broadcasts:
+            size = broadcast_size(*[tuple(t.shape) for t in tensors])
+            if target is not None and size != tensors[0].shape:
+                raise RuntimeError(
+                    f"output with shape {list(tensors[0].shape)} doesn't match the broadcast shape {list(size)}"
+                )
+        kinds, mask = self._kinds(args)
+        statics = self.statics(args, tensors[0].dim() if tensors else 0)
+        kernel = self._kernel(args, kinds, statics)
+        if target is not None:
+            self._check_target(args[0], kernel.program(tuple(type_of_kind(k) for k in kinds)))
+        plan = kernel.plan(kinds, mask if mode.grad else None, target)
+        if target is None and self.returns is None and len(plan.outputs) == 1:
+            plan.give_one()
+        elif target is None:
+            plan.give(tuple if self.returns is None else named_result(self.name, tuple(self.returns.split())))
+        return plan if self.inspect is None else _Inspected(plan, self, args)
+
+    def _kinds(self, args: list[Any]) -> tuple[tuple[Kind, ...], tuple[bool, ...]]:
+        kinds: list[Kind] = []
+        mask = []
+        for p, a in zip(self.params, args):
+            if not p.dynamic:
+                continue
+            for v in a if p.kind == "arrays" else (a,):
+                default = p.kind == "scalar" and not p.required and v is p.default
+                kinds.append(v._layout if isinstance(v, Tensor) else None if default or v is None else type(v))
+                mask.append(p.edge and isinstance(v, Tensor) and v._rg)
+        return tuple(kinds), tuple(mask)
+
+    def _check_target(self, t: Tensor, program: Program) -> None:
+        layout = t._layout
+        (result,) = program.output_types
+        dtype = dtypes.from_numpy(result.dtype)
+        if not dtypes.can_cast(dtype, layout.dtype):
+            raise RuntimeError(
+                f"result type {dtype.scalar_name} can't be cast to the desired output type {layout.dtype.scalar_name}"
+            )
+        if tuple(result.shape) != layout.size:
+            wanted = list(result.shape)
+            if not self.broadcasts:
+                raise RuntimeError(
+                    f"Bad in-place call: input tensor size {list(layout.size)} and output tensor size {wanted} "
+                    "should match"
+                )
+            raise RuntimeError(f"output with shape {list(layout.size)} doesn't match the broadcast shape {wanted}")
+        if overlaps_itself(layout.size, layout.stride):
+            raise RuntimeError(OVERLAPS_ITSELF)
+
+    def _positional(self, args: Sequence[Any]) -> list[Any]:
+        return [a for p, a in zip(self.params, args) if not p.keyword]
+
+    def _keywords(self, args: Sequence[Any]) -> dict[str, Any]:
+        return {p.name: a for p, a in zip(self.params, args) if p.keyword}
+
+    # ---------------------------------------------------------------- kernels
+
+    def _kernel(self, args: list[Any], kinds: tuple[Kind, ...], statics: dict[str, Any]) -> Kernel:
+        counts = tuple(len(a) for p, a in zip(self.params, args) if p.kind == "arrays")
+        numbers = tuple(None if isinstance(k, Layout) else k or type(None) for k in kinds)
+        raw = tuple(a for p, a in zip(self.params, args) if not p.dynamic)
+        key = (raw, tuple(statics.values()), counts, numbers)
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.kernels[key] = self._make_kernel(args, numbers, statics)
+        return kernel
+
+    def _make_kernel(self, args: list[Any], numbers: tuple, statics: dict[str, Any]) -> Kernel:
+        call = Call(self, args, numbers, statics)
+        raw = {p.name: a for p, a in zip(self.params, args) if not p.dynamic}
+        return Kernel(
+            self.name,
+            call.body,
+            call.inputs,
+            node=self.node,
+            strides=self._strides(call),
+            edges=call.edges,
+            saveable=self._saveable(call),
+            stated=call.stated if self.stated is not None else None,
+            constant=self.constant,
+            shows=raw,
+            keeps=self.keeps,
+        )
+
+    def _saveable(self, call: Call) -> frozenset[str]:
+        names = set()
+        for item in self.saved:
+            if "." in item:
+                continue
+            name = self._parameter(item)
+            names.add(name)
+            names.update(n for n in call.inputs if n.startswith(f"{name}["))
+        return frozenset(names)
+
+    def _parameter(self, shown: str) -> str:
+        """The parameter that PyTorch shows under a name."""
+        own = {p.name for p in self.params}
+        if shown in self.results:
+            return f"result{self.results.index(shown)}"
+        return "input" if shown == "self" and "self" not in own else shown
+
+    def _strides(self, call: Call) -> Any:
+        rule = self.strides
+        if rule == "contiguous":
+            return None
+        if rule == "elementwise":
+            return call.elementwise_strides
+        if isinstance(rule, str):
+            name = rule.removeprefix("like:")
+
+            def like(kinds: Sequence[Kind], types: Sequence[ArrayType]) -> list[Any]:
+                layout = call.layouts(kinds)[name]
+                return [
+                    preserved_strides(tuple(layout.size), layout.stride) if t.shape == layout.size else None
+                    for t in types
+                ]
+
+            return like
+        return lambda kinds, types: rule(call.layouts(kinds) | call.statics, types)
+
+    # ---------------------------------------------------------------- the node
+
+    def _node_class(self) -> type[OpNode]:
+        assert self.node_name is not None
+        return make_node_class(self.node_name, {item.replace(".", "_"): self._shown(item) for item in self.saved})
+
+    def _shown(self, item: str) -> Callable[[OpNode], Any]:
+        operand, _, what = item.partition(".")
+        name = self._parameter(operand)
+        param = next((p for p in self.params if p.name == name), None)
+        if what:
+            return lambda node: _metadata(node, node.plan.kernel.inputs.index(name), what)
+        if param is None:
+            if name in self.shows:
+                return lambda node: uint64(self.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node)))
+            return shown_tensor(lambda node: node.plan.derivative.place_of(name))
+        if param.kind == "array":
+            return shown_tensor(lambda node: node.plan.derivative.place_of(name), partial(_shown_number, name))
+        if param.kind == "arrays":
+            return lambda node: tuple(
+                node.saved_tensor(node.plan.derivative.place_of(n))
+                for n in node.plan.kernel.inputs
+                if n.startswith(f"{name}[")
+            )
+        if param.kind == "scalar":
+            return lambda node: _scalar(node, param)
+        return lambda node: uint64(node.plan.kernel.shows[name])
+
+
+class _Inspected:
+    """A plan whose operation looks at its arguments' values before each run."""
+
+    __slots__ = ("plan", "op", "args")
+
+    def __init__(self, plan: Any, op: Op, args: Sequence[Any]):
+        self.plan = plan
+        self.op = op
+        self.args: list[Any] = [
+            len(a) if p.kind == "arrays" else None if p.dynamic else a for p, a in zip(op.params, args)
+        ]
+
+    def run(self, values: Sequence[Any]) -> Any:
+        given = iter(values)
+        args: list[Any] = []
+        for p, a in zip(self.op.params, self.args):
+            args.append([next(given) for _ in range(a)] if p.kind == "arrays" else next(given) if p.dynamic else a)
+        assert self.op.inspect is not None
+        self.op.inspect(*self.op._positional(args), **self.op._keywords(args))
+        return self.plan.run(values)
+
+
+def _metadata(node: OpNode, i: int, what: str) -> Any:
+    if what == "sym_strides" and not node.plan.derivative.mask[i]:
+        return ()  # PyTorch notes strides only of operands that get a gradient
+    return metadata(what, node.plan.kinds[i])
+
+
+def _layouts_of(node: OpNode) -> dict[str, Any]:
+    return dict(zip(node.plan.kernel.inputs, node.plan.kinds))
+
+
+def _shown_number(name: str, node: OpNode) -> Any:
+    i = node.plan.kernel.inputs.index(name)
+    if isinstance(node.plan.kinds[i], Layout) or node.plan.kinds[i] is None:
+        return None
+    from compat.registry import names_of
+
+    return names_of("torch")["tensor"](node.numbers[i])
+
+
+def _scalar(node: OpNode, param: Param) -> Any:
+    i = node.plan.kernel.inputs.index(param.name)
+    return param.default if node.plan.kinds[i] is None else node.numbers[i]
+
+
+def op(node: str | None, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Declares an operation; see the module.
+
+    Args:
+        node: the name of its backward node; None if it has no derivative.
+        saved: what the node shows as ``_saved_...``.
+        options: as the module lists them.
+    """
+    return lambda body: Op(body, node, saved, options)
+
+
+def elementwise(node: str | None, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], Op]:
+    """Declares an operation on corresponding elements, with NumPy's broadcasting."""
+    return op(node, saved=saved, **{"promote": "common", "strides": "elementwise", **options})
+
+
+# ---------------------------------------------------------------- several operations under one name
+
+
+def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable[..., Any]:
+    """One public function for several operations: the first whose parameters the arguments fit.
+
+    Args:
+        name: what users call it.
+        candidates: functions, or pairs of a function and a predicate ``(args, kwargs) -> bool``; the last one needs
+        none.
+        names: where it appears; by default in ``torch`` and ``Tensor``.
+    """
+    tests = [c if isinstance(c, tuple) else (c, None) for c in candidates]
+
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        for function, test in tests:
+            if test is None or test(args, kwargs):
+                return function(*args, **kwargs)
+        raise wrong_combination(name, args, kwargs)
+
+    chosen.__name__ = chosen.__qualname__ = name
+    first = tests[0][0]
+    chosen.__doc__ = getattr(first, "function", first).__doc__
+    publish(chosen, *(f"torch.{name} Tensor.{name}" if names is None else names).split())
+    return chosen

@@ -1,0 +1,88 @@
+"""The ``out=`` variants: compute, then write into tensors that the caller gives."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.errors import cpp_name
+from compat.grad_mode import mode, no_grad
+from compat.layout import contiguous_strides, layout_of
+from compat.storage import UntypedStorage
+from compat.tensor import SHARED, Tensor
+
+
+def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
+    """Runs an operation into ``out``; returns it.
+
+    Raises:
+        RuntimeError: if an argument requires grad, or the result's dtype cannot be cast.
+    """
+    outs = out if isinstance(out, tuple | list) else (out,)
+    for t in outs:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
+    if mode.grad and any(isinstance(v, Tensor) and v.requires_grad for v in (*op.values(args), *outs)):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+            "the arguments requires grad."
+        )
+    with no_grad():
+        result = op.miss(list(args))
+        results = result if isinstance(result, tuple) else (result,)
+        if len(results) != len(outs):
+            raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(results)} Tensors, got {len(outs)}")
+        for r, t in zip(results, outs):
+            check_dtype(r, t, exact=op.promote is None)
+        for r, t in zip(results, outs):
+            resize_out(t, tuple(r.shape))
+            t.copy_(r)
+    return (
+        out if isinstance(out, Tensor) else type(result)(out) if not hasattr(result, "_fields") else type(result)(*outs)
+    )
+
+
+def check_dtype(result: Tensor, out: Tensor, exact: bool) -> None:
+    """Whether a result may be written into a tensor of another dtype."""
+    if result.dtype is out.dtype:
+        return
+    if exact:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {cpp_name(result.dtype)}, but got {cpp_name(out.dtype)} instead"
+        )
+    if not dtypes.can_cast(result.dtype, out.dtype):
+        raise RuntimeError(
+            f"result type {result.dtype.scalar_name} can't be cast to the desired output type {out.dtype.scalar_name}"
+        )
+
+
+def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
+    """Gives ``out`` the size that it needs; warns if that was another."""
+    if tuple(t.shape) == size:
+        return
+    if t.numel():
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape {list(t.shape)}, which does not "
+            "match the required "
+            f"output shape {list(size)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized "
+            "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
+            "to zero elements with "
+            "t.resize_(0).",
+            stacklevel=4,
+        )
+    resize(t, size)
+
+
+def resize(t: Tensor, size: tuple[int, ...]) -> None:
+    """Gives a tensor another size, row-major from its offset; its storage grows if it must."""
+    stride = contiguous_strides(size)
+    storage: UntypedStorage = t._storage
+    need = t._offset + (0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride)))
+    ratio = t.dtype.itemsize / storage.base.dtype.itemsize
+    if need * ratio > storage.base.numel:
+        storage.resize_elements(int(need * ratio))
+    t._layout = layout_of(storage.base, size, stride, t._offset, t.dtype)
+    t._view = t._view or SHARED

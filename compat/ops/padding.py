@@ -1,0 +1,234 @@
+"""Padding: by a constant, and by what stands in the tensor itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from compat.errors import size_text
+from compat.layout import contiguous_strides
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.op import Op, op
+from compat.ops.parts import slice_view
+from compat.ops.signature import Array, Ints, Scalar
+from compat.ops.windows import format_strides
+from compat.tensor import Tensor
+from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.indexing import take
+from funcgrad.primitives.shape import concatenate, reverse, slice_
+from funcgrad.primitives.shape import pad as pad_edges
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- a constant
+
+
+def _strides(given: dict[str, Any], types: Any) -> list[Any]:
+    return [format_strides(given["input"], types[0].shape)]
+
+
+def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    n = input.dim()
+    if len(pad) > 2 * n:
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
+            f"{len(pad)}while the input has "
+            f"{n}dimensions."
+        )
+    for i in range(len(pad) // 2):
+        left = input.shape[n - 1 - i] + min(pad[2 * i], 0)
+        if left < 0 or left + min(pad[2 * i + 1], 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+
+
+@op("ConstantPadNdBackward0", saved="pad", names="torch.constant_pad_nd", out=False, strides=_strides, check=_check)
+def constant_pad_nd(input: Array, pad: Ints, value: Scalar = 0) -> Any:
+    """A constant around a tensor.
+
+    Args:
+        input: any size.
+        pad: how much before and after the last dimension, then the one before it, ...; negative numbers cut.
+        value: what is put there.
+
+    Raises:
+        RuntimeError: for an odd number of paddings, more than twice the dimensions, or a cut of more than there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.constant_pad_nd(torch.tensor([[1, 2]]), (1, 0, 0, 1), 7)
+        tensor([[7, 1, 2],
+                [7, 7, 7]])
+    """
+    type = type_of(input)
+    low, high = [0] * type.ndim, [0] * type.ndim
+    for i in range(len(pad) // 2):
+        low[-1 - i], high[-1 - i] = pad[2 * i], pad[2 * i + 1]
+    fill = type.dtype.type(value) if isinstance(value, int) else cast(value, dtype=type.dtype)
+    return pad_edges(input, fill, low=tuple(low), high=tuple(high), interior=(0,) * type.ndim)
+
+
+# ---------------------------------------------------------------- reflection and replication
+
+
+def _part(x: Any, axis: int, start: int, limit: int) -> Any:
+    shape = type_of(x).shape
+    low, high = [0] * len(shape), list(shape)
+    low[axis], high[axis] = start, limit
+    return slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
+
+
+def _reflected(x: Any, axis: int, before: int, after: int) -> Any:
+    """The neighbours of the first and last element, mirrored outside."""
+    n = type_of(x).shape[axis]
+    inner = _part(x, axis, max(-before, 0), n - max(-after, 0))
+    pieces = [inner]
+    if before > 0:
+        pieces.insert(0, reverse(_part(x, axis, 1, before + 1), axes=(axis,)))
+    if after > 0:
+        pieces.append(reverse(_part(x, axis, n - after - 1, n - 1), axes=(axis,)))
+    return concatenate(*pieces, axis=axis) if len(pieces) > 1 else inner
+
+
+def _replicated(x: Any, axis: int, before: int, after: int) -> Any:
+    """The first and last element, repeated outside."""
+    n = type_of(x).shape[axis]
+    places = numpy.clip(numpy.arange(-before, n + after), 0, n - 1)
+    return take(x, places, axis=axis)
+
+
+_WORDS = ("W", "H", "D")
+
+
+def _check_mirror(name: str, spatial: int, reflects: bool) -> Any:
+    def check(input: Tensor, padding: Sequence[int]) -> None:
+        size, n = tuple(input.shape), input.dim()
+        if n not in (spatial + 1, spatial + 2) or any(v == 0 for v in size[n - spatial - 1 :]):
+            raise RuntimeError(
+                f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and "
+                "other non-zero dimensions for "
+                f"input, but got: {size_text(size)}"
+            )
+        for i in range(spatial):
+            d, (before, after) = n - 1 - i, padding[2 * i : 2 * i + 2]
+            if reflects and (before >= size[d] or after >= size[d]):
+                raise RuntimeError(
+                    f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, "
+                    "but got: padding "
+                    f"({before}, {after}) at dimension {d} of input {size_text(size)}"
+                )
+        new = [size[n - 1 - i] + padding[2 * i] + padding[2 * i + 1] for i in range(spatial)]
+        if any(v < 1 for v in new):
+            have = " ".join(f"{w}: {size[n - 1 - i]}" for i, w in reversed(list(enumerate(_WORDS[:spatial]))))
+            made = " ".join(f"{w}: {new[i]}" for i, w in reversed(list(enumerate(_WORDS[:spatial]))))
+            raise RuntimeError(f"input ({have}) is too small. Calculated output {made}")
+
+    return check
+
+
+def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
+    """``reflection_padNd`` or ``replication_padNd``."""
+    name = f"{kind}_pad{spatial}d"
+
+    def body(input: Array, padding: Ints) -> Any:
+        n = type_of(input).ndim
+        for i in range(spatial):
+            before, after = padding[2 * i : 2 * i + 2]
+            if before or after:
+                input = one(input, n - 1 - i, before, after)
+        return input
+
+    body.__doc__ = f"{what} over the last {spatial} dimensions; ``padding`` as for ``constant_pad_nd``."
+    node = f"{kind.capitalize()}Pad{spatial}DBackward0"
+    check = _check_mirror(name, spatial, kind == "reflection")
+    return op(
+        node,
+        saved="padding self",
+        keeps="input",
+        names=f"_C._nn.{name}",
+        name=name,
+        out=False,
+        strides=_strides,
+        check=check,
+    )(body)
+
+
+_MIRRORS = {
+    "reflect": {n: _declare("reflection", _reflected, n, "The border mirrored outside") for n in (1, 2, 3)},
+    "replicate": {n: _declare("replication", _replicated, n, "The border repeated outside") for n in (1, 2, 3)},
+}
+
+# ---------------------------------------------------------------- wrapping, and the choice of a mode
+
+
+def _wrapped(input: Tensor, pad: Sequence[int]) -> Tensor:
+    """What falls off one end comes back at the other; made in place, and so shown in the graph."""
+    n, spatial = input.dim(), len(pad) // 2
+    size, before = list(input.shape), [0] * n
+    for i in range(spatial):
+        d, (low, high) = n - 1 - i, pad[2 * i : 2 * i + 2]
+        if low > size[d] or high > size[d]:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        size[d] += low + high
+        before[d] = low
+        if size[d] < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+    made = input.new_empty_strided(tuple(size), contiguous_strides(tuple(size)))
+    inside, source = made, input
+    for d in range(n - spatial, n):
+        low, high = before[d], size[d] - input.shape[d] - before[d]
+        inside = slice_view(inside, d, max(low, 0), size[d] - max(high, 0))
+        source = slice_view(source, d, max(-low, 0), input.shape[d] - max(-high, 0))
+    inside.copy_(source)
+    for d in range(n - 1, n - spatial - 1, -1):
+        low, high = before[d], size[d] - input.shape[d] - before[d]
+        if low > 0:
+            slice_view(made, d, 0, low).copy_(slice_view(made, d, size[d] - low - max(high, 0), size[d] - max(high, 0)))
+        if high > 0:
+            slice_view(made, d, size[d] - high, size[d]).copy_(slice_view(made, d, max(low, 0), max(low, 0) + high))
+    return made
+
+
+@composite("F.pad")
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """A border around a tensor.
+
+    Args:
+        input: any size; except in mode ``"constant"``, channels in front of the padded dimensions.
+        pad: how much before and after the last dimension, then the one before it, ...; negative numbers cut.
+        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
+        value: what is put there, in mode ``"constant"``.
+
+    Raises:
+        RuntimeError: where ``pad`` does not fit the tensor.
+        NotImplementedError: for a mode, or a number of dimensions in it, that there is not.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.pad(torch.tensor([[1.0, 2.0, 3.0]]), (2, 0), mode="reflect")
+        tensor([[3., 2., 1., 2., 3.]])
+    """
+    tensor_argument("pad", "input", 1, input)
+    pad, n = tuple(p.__index__() for p in pad), input.dim()
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * n:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got padding length "
+            f"{len(pad)} and input of dimension {n}"
+        )
+    if mode == "constant":
+        return constant_pad_nd(input, pad, 0 if value is None else value)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    spatial = len(pad) // 2
+    if spatial and n in (spatial + 1, spatial + 2) and spatial <= 3:
+        if mode == "circular":
+            return _wrapped(input, pad)
+        if mode in _MIRRORS:
+            return _MIRRORS[mode][spatial](input, pad)
+    if mode not in ("circular", *_MIRRORS):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    raise NotImplementedError(f"Padding size {len(pad)} is not supported for {n}D input tensor.")

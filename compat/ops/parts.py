@@ -1,0 +1,213 @@
+"""Views of parts of a tensor: select, slice, narrow, diagonal, unfold, split, unbind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.errors import size_text, wrap_dim, wrong_combination
+from compat.ops.signature import Array, Dim, Ints
+from compat.ops.view import Geometry
+from compat.ops.view_op import view
+from compat.registry import function
+from compat.tensor import Tensor
+
+
+def _cut(x: Geometry, d: int, start: int, length: int, step: int = 1) -> Geometry:
+    size, stride = list(x.size), list(x.stride)
+    offset = x.offset + start * stride[d]
+    size[d], stride[d] = length, stride[d] * step
+    return x._replace(size=tuple(size), stride=tuple(stride), offset=offset)
+
+
+@view("SelectBackward0", saved="dim index self.sym_sizes")
+def select(input: Array, dim: int, index: int) -> Any:
+    """One place along a dimension, which disappears.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(6).view(2, 3).select(1, 0)
+        tensor([0, 3])
+    """
+    if input.ndim == 0:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = wrap_dim(dim, input.ndim)
+    n = input.size[d]
+    if not -n <= index < n:
+        raise IndexError(
+            f"select(): index {index} out of range for tensor of size {size_text(input.size)} at dimension {d}"
+        )
+    at = input.offset + (index % n) * input.stride[d]
+    return input._replace(
+        size=input.size[:d] + input.size[d + 1 :], stride=input.stride[:d] + input.stride[d + 1 :], offset=at
+    )
+
+
+_END = 2**63 - 1
+
+
+@view("SliceBackward0", saved="dim end self.sym_sizes start step", names="", name="slice")
+def slice_view(input: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    """Every ``step``-th place along a dimension, from ``start`` to ``end``."""
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    if input.ndim == 0:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    n = input.size[dim]
+    first, last = 0 if start is None else start, n if end is None else end
+    first, last = (min(max(i + n if i < 0 else i, 0), n) for i in (first, last))
+    last = max(first, last)
+    return _cut(input, dim, first, -(-(last - first) // step), step)
+
+
+@function("torch.narrow", "Tensor.narrow")
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """``length`` places along a dimension, from ``start`` on."""
+    if input.dim() == 0:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if isinstance(start, Tensor) and (start.dim() or start.dtype.category != dtypes.INTEGER):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    if not hasattr(start, "__index__"):
+        raise wrong_combination("narrow", (dim, start, length))
+    start = start.__index__()
+    n = input.shape[wrap_dim(dim, input.dim())]
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got {start})")
+    if start < 0:
+        start += n
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return slice_view(input, dim, start, start + length)
+
+
+@view("DiagonalBackward0", saved="dim1 dim2 offset self.sym_sizes")
+def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
+    """The places where two dimensions have equal indices (``offset`` apart), as a new last dimension."""
+    if dim1 == dim2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    rows, columns = input.size[dim1], input.size[dim2]
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    at = input.offset
+    if length:
+        at += offset * input.stride[dim2] if offset >= 0 else -offset * input.stride[dim1]
+    rest = [d for d in range(input.ndim) if d not in (dim1, dim2)]
+    size = (*[input.size[d] for d in rest], length)
+    return input._replace(
+        size=size, stride=(*[input.stride[d] for d in rest], input.stride[dim1] + input.stride[dim2]), offset=at
+    )
+
+
+@view("UnfoldBackward0", saved="dimension self.sym_sizes size step", names="Tensor.unfold")
+def unfold(input: Array, dimension: Dim, size: int, step: int) -> Any:
+    """All windows of ``size`` places along a dimension, ``step`` apart; inside a window runs a new last dimension."""
+    n, stride = (input.size[dimension], input.stride[dimension]) if input.ndim else (1, 1)
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {dimension} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    sizes, strides = list(input.size), list(input.stride)
+    if input.ndim:
+        sizes[dimension], strides[dimension] = (n - size) // step + 1, stride * step
+    return input._replace(size=(*sizes, size), stride=(*strides, stride))
+
+
+# ---------------------------------------------------------------- several parts at once
+
+
+def _pieces(x: Geometry, d: int, lengths: Sequence[int]) -> list[Geometry]:
+    starts = [sum(lengths[:i]) for i in range(len(lengths))]
+    return [_cut(x, d, start, length) for start, length in zip(starts, lengths)]
+
+
+@view("SplitBackward0", saved="dim self.sym_sizes split_size", names="")
+def _split_size(input: Array, split_size: int, dim: Dim = 0) -> Any:
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    n = input.size[dim]
+    if split_size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={split_size}")
+    if split_size == 0 and n:
+        raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}")
+    count = max(-(-n // split_size), 1) if split_size else 1
+    return _pieces(input, dim, [split_size] * (count - 1) + [n - split_size * (count - 1)])
+
+
+@view(
+    "SplitWithSizesBackward0",
+    saved="dim self.sym_sizes split_sizes",
+    names="torch.split_with_sizes Tensor.split_with_sizes",
+)
+def split_with_sizes(input: Array, split_sizes: Ints, dim: Dim = 0) -> Any:
+    """Parts of given sizes along a dimension."""
+    if input.ndim == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    n = input.size[dim]
+    if any(s < 0 for s in split_sizes):
+        raise RuntimeError(
+            "split_with_sizes expects split_sizes have only non-negative entries, but got "
+            f"split_sizes={size_text(split_sizes)}"
+        )
+    if sum(split_sizes) != n:
+        raise RuntimeError(
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
+            f"{dim}), but got "
+            f"split_sizes={size_text(split_sizes)}"
+        )
+    return _pieces(input, dim, split_sizes)
+
+
+@function("torch.split", "Tensor.split")
+def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
+    """Parts along a dimension: each of one size (the last perhaps smaller), or of the sizes given.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(5).split(2)
+        (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    sizes = split_size_or_sections
+    return _split_size(input, sizes, dim) if hasattr(sizes, "__index__") else split_with_sizes(input, sizes, dim)
+
+
+@function("torch.chunk", "Tensor.chunk")
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most ``chunks`` parts of equal size along a dimension, the last perhaps smaller."""
+    if input.dim() == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input.shape[wrap_dim(dim, input.dim())]
+    each = -(-n // chunks)
+    return _split_size(input, each, dim) if n else split_with_sizes(input, [0] * chunks, dim)
+
+
+@view("UnbindBackward0", saved="dim")
+def unbind(input: Array, dim: int = 0) -> Any:
+    """All places along a dimension, each a tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(2).unbind()
+        (tensor(0), tensor(1))
+    """
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    d = wrap_dim(dim, input.ndim)
+    size, stride = input.size[:d] + input.size[d + 1 :], input.stride[:d] + input.stride[d + 1 :]
+    return [
+        input._replace(size=size, stride=stride, offset=input.offset + i * input.stride[d])
+        for i in range(input.size[d])
+    ]
+
+
+@function("Tensor.__iter__")
+def iterate(self: Tensor) -> Any:
+    """The places along the first dimension."""
+    if self.dim() == 0:
+        raise TypeError("iteration over a 0-d tensor")
+    return iter(unbind(self, 0))

@@ -1,0 +1,339 @@
+"""Plans: a kernel for tensors of given layouts, compiled.
+
+A plan's program reads its inputs through their lenses, computes, and writes its results in the memory order that
+PyTorch gives them. Running one takes the tensors' buffers, and makes tensors and, where a gradient is wanted, a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes, lens
+from compat.autograd.node import NO_EDGE, Edge, accumulator, next_sequence
+from compat.autograd.saved import HookStack, save, save_result
+from compat.grad_mode import mode
+from compat.layout import Layout, contiguous_layout, dense_layout
+from compat.ops.inplace import run_into
+from compat.tensor import Tensor, from_buffer, new_tensor
+from funcgrad import runtime
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program
+from funcgrad.primitives.elementwise import cast
+from funcgrad.tracing import type_of
+
+#: What a kernel's input is: a tensor of a layout, a number of a Python type, or nothing.
+Kind = Any
+
+#: Numbers are weak: they take the dtype of the arrays they meet. That also tells them from tensors.
+_NUMBER_TYPES = {
+    bool: ArrayType((), np.dtype(np.bool_), weak=True),
+    int: ArrayType((), np.dtype(np.int64), weak=True),
+    float: ArrayType((), np.dtype(np.float64), weak=True),
+    complex: ArrayType((), np.dtype(np.complex128), weak=True),
+}
+_new = object.__new__
+_OFFSET = ArrayType((), np.dtype(np.int64))
+
+
+def type_of_kind(kind: Kind) -> ArrayType | None:
+    """The type of a kernel's input: a tensor's elements, a number, or None."""
+    if isinstance(kind, Layout):
+        assert kind.dtype.numpy is not None, f"{kind.dtype} has no arrays"
+        return ArrayType(tuple(kind.size), kind.dtype.numpy)
+    return _NUMBER_TYPES.get(kind)
+
+
+def is_number(t: ArrayType | None) -> bool:
+    """Whether a kernel's input of this type is a number."""
+    return t is not None and t.weak
+
+
+def number_buffer(value: Any) -> Any:
+    """A number as a buffer."""
+    return runtime.scalar(value, _NUMBER_TYPES[type(value)].dtype)
+
+
+# ---------------------------------------------------------------- the program
+
+
+def _forward(plan: Plan, logical: Program) -> Program:
+    """From buffers to buffers, around the kernel's program on arrays."""
+    kinds, outputs, target = plan.kinds, plan.outputs, plan.target
+    types: list[ArrayType] = []
+    for kind in kinds:
+        if isinstance(kind, Layout):
+            base = kind.base
+            assert base.dtype.numpy is not None
+            types.append(ArrayType(base.shape, base.dtype.numpy))
+            if not kind.whole:
+                types.append(_OFFSET)
+        elif kind in _NUMBER_TYPES:
+            types.append(_NUMBER_TYPES[kind])
+
+    def run(*arguments: Any) -> list[Any]:
+        given = iter(arguments)
+        arrays, place = [], None
+        for i, kind in enumerate(kinds):
+            if isinstance(kind, Layout):
+                buffer = next(given)
+                offset = 0 if kind.whole else next(given)
+                if i == target:
+                    place = (buffer, offset)
+                arrays.append(lens.read(buffer, kind, offset))
+            elif kind in _NUMBER_TYPES:
+                arrays.append(next(given))
+        results = evaluate(logical, arrays)
+        if target is None:
+            return [lens.write(None, layout, 0, result) for layout, result in zip(outputs, results)]
+        return [_overwrite(place, outputs[0], results[0])]
+
+    return stage(run, types, name=logical.name, description=f"the operation {logical.name}")
+
+
+def _overwrite(place: Any, layout: Layout, result: Any) -> Any:
+    assert layout.dtype.numpy is not None
+    if type_of(result).dtype != layout.dtype.numpy:
+        result = cast(result, dtype=layout.dtype.numpy)
+    return lens.write(place[0], layout, place[1], result)
+
+
+def _runner(program: Program, traced: bool) -> Callable[..., Sequence[Any]]:
+    """What runs a program on buffers."""
+    if not program.equations and all(atom in program.inputs for atom in program.outputs):
+        # A copy. Buffers never change, so the results may be the operands'.
+        places = [program.inputs.index(atom) for atom in program.outputs]  # type: ignore[arg-type]
+        return lambda *buffers: [buffers[i] for i in places]
+    if traced:
+        return lambda *buffers: evaluate(program, buffers)
+    return runtime.executable(program).run
+
+
+def _plain(kind: Kind) -> bool:
+    """Whether reading a tensor of this layout is nothing at all."""
+    return (
+        isinstance(kind, Layout)
+        and kind.contiguous
+        and kind.access[0] == "whole"
+        and kind.base.shape == kind.size
+        and (kind.dtype is kind.base.dtype and not kind.conj and not kind.neg)
+    )
+
+
+# ---------------------------------------------------------------- plans
+
+# What an input is to the program: a buffer, a buffer and where in it to begin, a number.
+_BUFFER, _BUFFER_AND_OFFSET, _NUMBER = range(3)
+
+
+def _buffers(values: Sequence[Any]) -> list[Any]:
+    return [v._storage.buffer for v in values]
+
+
+class Plan:
+    """A kernel for inputs of given kinds.
+
+    Attributes:
+        outputs: the layouts of the results.
+        forward: runs the program on buffers.
+        node: the class of nodes to make; None where no gradient is wanted.
+        derivative: its backward, where ``node`` is.
+        make_node: makes a node for a call with given inputs, results not yet kept.
+        run: takes tensors and numbers, one per input; returns a list of tensors (``give`` and ``give_one`` change
+            that), or for a plan with a target that tensor.
+    """
+
+    __slots__ = (
+        "kernel", "kinds", "target", "outputs", "program", "forward", "traced", "node", "derivative", "run", "_places",
+        "_saves", "_results", "_differentiable", "finish", "types", "make_node", "grad_strides",
+    )  # fmt: skip
+
+    def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
+        self.kernel = kernel
+        self.kinds = kinds
+        self.target = target
+        self.types = types = tuple(type_of_kind(k) for k in kinds)
+        logical = kernel.program(types)
+        self.traced = any(isinstance(k, Layout) and k.base.traced for k in kinds)
+        self.outputs = self._layouts(logical.output_types)
+        simple = target is None and all(
+            k is None or k is type(None) or not isinstance(k, Layout) or _plain(k) for k in kinds
+        )
+        if simple and all(_plain(o) for o in self.outputs):
+            self.program = logical
+        else:
+            self.program = _forward(self, logical)
+        self.forward: Callable[..., Sequence[Any]] = _runner(self.program, self.traced)
+        self.finish: Callable[[list[Tensor]], Any] | None = None
+        self.run: Callable[[Sequence[Any]], Any]
+        self.make_node: Callable[[Sequence[Any]], Any]
+        self._prepare(types, mask)
+
+    def _layouts(self, types: Sequence[ArrayType]) -> tuple[Layout, ...]:
+        if self.target is not None:
+            return (self.kinds[self.target],)
+        rule = self.kernel.strides
+        strides = rule(self.kinds, types) if rule is not None else [None] * len(types)
+        layouts = []
+        for t, stride in zip(types, strides):
+            dtype = dtypes.from_numpy(t.dtype)
+            if stride is None:
+                layouts.append(contiguous_layout(t.shape, dtype, self.traced))
+            else:
+                layouts.append(dense_layout(t.shape, stride, dtype, self.traced))
+        return tuple(layouts)
+
+    def _prepare(self, types: tuple, mask: tuple[bool, ...]) -> None:
+        """Chooses how to run, and what a node will need."""
+        kernel = self.kernel
+        wanted = tuple(
+            m and t is not None and dtypes.from_numpy(t.dtype).category >= dtypes.FLOATING for m, t in zip(mask, types)
+        )
+        self.node, self.derivative = None, None
+        if kernel.node is not None and any(wanted):
+            derivative = kernel.derivative(types, wanted)
+            if any(derivative.differentiable()):
+                self.node, self.derivative = kernel.node, derivative
+                edges = tuple(i if mask[i] else None for i in kernel.edges if mask[i] or kernel.derivable)
+                self._saves = derivative.saved_inputs
+                self._results = derivative.saved_results
+                self._differentiable = derivative.differentiable()
+                # Gradients come in the operands' memory order, so that accumulating them needs no copy.
+                strides = tuple(
+                    k.stride if isinstance(k, Layout) and k.dense and not k.contiguous else None for k in self.kinds
+                )
+                self.grad_strides = strides if any(strides) else None
+                numbers = tuple(is_number(t) for t in types)
+                self.make_node = node_maker(self, edges, self._saves, numbers if any(numbers) else None)
+        self._places = [
+            (i, _NUMBER if not isinstance(k, Layout) else _BUFFER if k.whole else _BUFFER_AND_OFFSET)
+            for i, k in enumerate(self.kinds)
+            if isinstance(k, Layout) or k in _NUMBER_TYPES
+        ]
+        if self.target is not None:
+            self.run = lambda values: run_into(self, values)
+        else:
+            self.run = self._run if self.node is None else self._run_recorded
+
+    def give(self, finish: Callable[[list[Tensor]], Any]) -> None:
+        """What the caller of ``run`` gets, from a list of tensors."""
+        self.finish = finish
+
+    def give_one(self) -> None:
+        """The caller of ``run`` gets the only result itself: the way of most calls, so it is short."""
+        tensors = len(self._places) == len(self.kinds) and all(what == _BUFFER for _, what in self._places)
+        take = _buffers if tensors else self.arguments
+        forward, (layout,) = self.forward, self.outputs
+        make = from_buffer if mode.inference else new_tensor
+        if self.node is None:
+            self.run = lambda values: make(forward(*take(values))[0], layout)
+            return
+        make_node, keeps = self.make_node, bool(self._results)
+
+        def run(values: Sequence[Any]) -> Tensor:
+            node = make_node(values)
+            t = make(forward(*take(values))[0], layout)
+            t._rg = True
+            t._node = node
+            if keeps:
+                node.saved += (save_result(t, 0),)
+            return t
+
+        self.run = run
+
+    # ---------------------------------------------------------------- running
+
+    def arguments(self, values: Sequence[Any]) -> list[Any]:
+        """What the program takes, from tensors and numbers."""
+        result = []
+        for i, what in self._places:
+            value = values[i]
+            if what == _NUMBER:
+                result.append(number_buffer(value))
+            else:
+                result.append(value._storage.buffer)
+                if what == _BUFFER_AND_OFFSET:
+                    result.append(number_buffer(value._offset))
+        return result
+
+    def _run(self, values: Sequence[Any]) -> Any:
+        buffers = self.forward(*self.arguments(values))
+        tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
+        return tensors if self.finish is None else self.finish(tensors)
+
+    def _run_recorded(self, values: Sequence[Any]) -> Any:
+        node = self.make_node(values)
+        buffers = self.forward(*self.arguments(values))
+        tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
+        for nr, (t, differentiable) in enumerate(zip(tensors, self._differentiable)):
+            if differentiable:
+                t._rg = True
+                t._node = node
+                t._nr = nr
+        if self._results:
+            self.keep_results(node, tensors)
+        return tensors if self.finish is None else self.finish(tensors)
+
+    def keeps(self, i: int) -> bool:
+        """Whether a node keeps the input ``i``."""
+        return i in self._saves
+
+    def keep_results(self, node: Any, tensors: Sequence[Tensor]) -> None:
+        """Keeps those results that backward needs."""
+        node.saved += tuple([save_result(tensors[nr], nr) for nr in self._results])
+
+
+def edge(t: Tensor) -> Edge:
+    """Where the gradient of a tensor that requires grad goes."""
+    node = t._node
+    return (node, t._nr) if node is not None else leaf_edge(t)
+
+
+def leaf_edge(t: Tensor) -> Edge:
+    """Where the gradient of a leaf goes."""
+    view = t._view
+    if view is not None and view.base is not None and view.base.requires_grad:
+        # A view made without recording: its base is what requires grad, and no gradient can reach that.
+        return NO_EDGE
+    return (accumulator(t), 0)
+
+
+def node_maker(
+    plan: Plan, edges: Sequence[int | None], saves: Sequence[int], numbers: Sequence[bool] | None
+) -> Callable[[Sequence[Any]], Any]:
+    """What makes a plan's nodes, results not yet kept. One is made at every recorded operation, so it is short.
+
+    Args:
+        edges: per edge, the input that it is for; None for no edge.
+        saves: the inputs that a node keeps.
+        numbers: which inputs are numbers, if any is.
+    """
+    kind: Any = plan.node
+
+    def make(values: Sequence[Any]) -> Any:
+        node = _new(kind)
+        node.plan = plan
+        node._sequence = next_sequence()
+        node._hooks = None
+        node.next_functions = tuple(
+            [
+                NO_EDGE if i is None else (n, t._nr) if (n := (t := values[i])._node) is not None else leaf_edge(t)
+                for i in edges
+            ]
+        )
+        node.numbers = () if numbers is None else tuple([v if n else None for v, n in zip(values, numbers)])
+        if not saves:
+            node.saved = ()
+        elif HookStack.used:
+            node.saved = tuple([save(values[i]) for i in saves])
+        else:
+            try:
+                node.saved = tuple([(values[i], values[i]._counter.version) for i in saves])
+            except AttributeError:  # an inference tensor counts no versions, and complains
+                node.saved = tuple([save(values[i]) for i in saves])
+        return node
+
+    return make

@@ -1,0 +1,568 @@
+"""Pooling: the maximum or the average of windows that slide over the last dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from compat.dtypes import bool_
+from compat.errors import size_text
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.op import Op, op
+from compat.ops.signature import Array, Ints
+from compat.ops.views import squeeze, unsqueeze
+from compat.ops.windows import by, each, format_strides
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.elementwise import add, div, eq, mul, select
+from funcgrad.primitives.indexing import IndexDims, scatter_add
+from funcgrad.primitives.shape import broadcast, full, iota, reshape
+from funcgrad.primitives.shape import pad as pad_edges
+from funcgrad.primitives.windows import Window, window_argmax, window_index, window_over, window_sum
+from funcgrad.tracing import type_of
+
+Dims = tuple[int, ...]
+
+_COUNTS = {1: "one int", 2: "two ints", 3: "three ints"}
+
+# ---------------------------------------------------------------- where windows lie
+
+
+def pooled_size(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """How many windows there are; with ``ceil_mode`` the last may reach past the padding, but must not start there."""
+    span = size + 2 * padding - dilation * (kernel - 1) - 1
+    if ceil_mode:
+        found = -(-span // stride) + 1
+        return found - 1 if (found - 1) * stride >= size + padding else found
+    return span // stride + 1
+
+
+def _pooled(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims, ceil_mode: bool) -> Dims:
+    rows = zip(spatial, kernel, stride, padding, dilation)
+    return tuple(pooled_size(n, k, s, p, d, ceil_mode) for n, k, s, p, d in rows)
+
+
+def _window(shape: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims, ceil_mode: bool) -> Window:
+    """The window over the last dimensions of an array."""
+    n = len(kernel)
+    axes = tuple(range(len(shape) - n, len(shape)))
+    pads = []
+    for size, k, s, p, d in zip(shape[-n:], kernel, stride, padding, dilation):
+        out = pooled_size(size, k, s, p, d, ceil_mode)
+        pads.append((p, max(p, (out - 1) * s + d * (k - 1) + 1 - size - p)))
+    return window_over(len(shape), axes, kernel, stride, pads, dilation)
+
+
+def _check_words(name: str, n: int, **given: Any) -> None:
+    for what, value in given.items():
+        if len(value) not in (1, n) and not (what == "stride" and not value):
+            must = "must be either" if what == "dilation" else "must either be"
+            if what == "stride":
+                raise RuntimeError(f"{name}: stride must either be omitted, a single int, or a tuple of {_COUNTS[n]}")
+            raise RuntimeError(f"{name}: {what} {must} a single int, or a tuple of {_COUNTS[n]}")
+
+
+def _check_numbers(kernel: Dims, stride: Dims, padding: Dims, dilation: Dims) -> None:
+    n = len(kernel)
+    letters = "THW"[-n:] if n == 3 else "HW"[-n:]
+
+    def shown(what: str, values: Dims) -> str:
+        return " ".join(f"{what}{letter}: {v}" for letter, v in zip(letters, values))
+
+    if any(s == 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError(f"kernel size should be greater than zero, but got {shown('k', kernel)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"stride should be greater than zero, but got {shown('d', stride)}")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {shown('dilation', dilation)}")
+    for k, p, d in zip(kernel, padding, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > ((k - 1) * d + 1) // 2:
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
+            )
+
+
+def _check_sizes(size: Dims, out: Dims) -> None:
+    if any(v < 1 for v in out):
+        channels = size[-len(out) - 1]
+        raise RuntimeError(
+            f"Given input size: ({by((channels, *size[-len(out) :]))}). Calculated output size: "
+            f"({by((channels, *out))}). Output size is too small"
+        )
+
+
+def _not_for_bools(name: str, input: Tensor) -> None:
+    if input.dtype is bool_:
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+
+
+def _kept_format(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    return [format_strides(given["input"], t.shape) if t.ndim == len(given["input"].size) else None for t in types]
+
+
+# ---------------------------------------------------------------- maxima
+
+
+def _check_max(n: int) -> Any:
+    name = f"max_pool{n}d"
+
+    def check(
+        input: Tensor,
+        kernel_size: Dims,
+        stride: Dims = (),
+        padding: Dims = (0,),
+        dilation: Dims = (1,),
+        ceil_mode: bool = False,
+    ) -> None:
+        _check_words(name, n, kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation)
+        size = tuple(input.shape)
+        if n == 3 and len(size) not in (4, 5):
+            raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+        if n == 2 and len(size) not in (3, 4):
+            raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
+        kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, dilation)
+        _check_numbers(kernel, step, pads, holes)
+        _check_positive(n, size)
+        _check_sizes(size, _pooled(size[-n:], kernel, step, pads, holes, ceil_mode))
+        _not_for_bools(name, input)
+
+    return check
+
+
+def _check_positive(n: int, size: Dims) -> None:
+    counted = range(len(size) - n - 1, len(size))
+    empty = next((d for d in counted if size[d] == 0), None)
+    if empty is None:
+        return
+    if n == 2:
+        raise RuntimeError(
+            f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{size_text(size)}"
+        )
+    raise RuntimeError(
+        "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive "
+        "length, but input has a shape of "
+        f"{size_text(size)} and non-batch dimension {empty} has length zero!"
+    )
+
+
+def _parameters(n: int, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims) -> tuple[Dims, Dims, Dims, Dims]:
+    kernel = each(kernel, n)
+    return kernel, each(stride, n) if stride else kernel, each(padding, n), each(dilation, n)
+
+
+def _max_pool(n: int) -> Op:
+    def body(
+        input: Array,
+        kernel_size: Ints,
+        stride: Ints = (),
+        padding: Ints = (0,),
+        dilation: Ints = (1,),
+        ceil_mode: bool = False,
+    ) -> Any:
+        shape = type_of(input).shape
+        window = _window(shape, *_parameters(n, kernel_size, stride, padding, dilation), ceil_mode)
+        values, offset = window_argmax(input, window=window)
+        return values, window_index(offset, shape, tuple(range(len(shape) - n, len(shape))), window=window)
+
+    body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where in them they were."
+    declared = op(
+        f"MaxPool{n}DWithIndicesBackward0",
+        saved="ceil_mode dilation kernel_size padding result1 self stride",
+        keeps="input result1",
+        names=f"F.max_pool{n}d_with_indices _C._nn.max_pool{n}d_with_indices",
+        name=f"max_pool{n}d_with_indices",
+        strides=_kept_format,
+        check=_check_max(n),
+        out=False,
+    )(body)
+
+    def backward(
+        ct0: Any, input: Any, result1: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
+    ) -> Any:
+        shape = type_of(input).shape
+        window = _window(shape, *_parameters(n, kernel_size, stride, padding, dilation), ceil_mode)
+        return _spread_back(ct0, result1, shape, n, window)
+
+    declared.backward(backward)
+    return declared
+
+
+def _spread_back(ct: Any, index: Any, shape: Dims, n: int, window: Window) -> Any:
+    """Each gradient added where its window's maximum was.
+
+    Windows side by side are laid out over the input, where each element compares its own index with its window's; few
+    that overlap are laid out once per place in a window; otherwise the gradients are scattered.
+    """
+    spatial = shape[-n:]
+    if prod(shape) == 0:
+        return full(type_of(ct).dtype.type(0), shape)
+    if window.size[-n:] == window.strides[-n:] and set(window.window_dilation) == {1}:
+        return _laid_out(ct, index, shape, n, window)
+    if prod(window.size) <= 16:
+        return _shifted(ct, index, shape, n, window)
+    lead = type_of(ct).shape[:-n]
+    count, places = prod(lead), prod(type_of(ct).shape[-n:])
+    flat, rows = reshape(ct, shape=(count, places)), reshape(index, shape=(count, places, 1))
+    dims = IndexDims(window=(), collapsed=(1,), operand_batch=(0,), indices_batch=(0,), index_map=(1,))
+    zero = full(type_of(ct).dtype.type(0), (count, prod(spatial)))
+    return reshape(scatter_add(zero, rows, flat, dims=dims, mode="promise", unique=False), shape=shape)
+
+
+def _own_index(shape: Dims, n: int, origin: Sequence[int], step: Sequence[int], spatial: Dims) -> Any:
+    """The flat index over ``spatial`` that each element of ``shape`` stands for: ``origin + step * i`` per axis."""
+    total: Any = None
+    for i, (o, s) in enumerate(zip(origin, step)):
+        weight = prod(spatial[i + 1 :])
+        place = mul(iota(shape=shape, axis=len(shape) - n + i, dtype=numpy.dtype(numpy.int64)), numpy.int64(s * weight))
+        place = add(place, numpy.int64(o * weight))
+        total = place if total is None else add(total, place)
+    return total
+
+
+def _laid_out(ct: Any, index: Any, shape: Dims, n: int, window: Window) -> Any:
+    kernel, low = window.size[-n:], [p for p, _ in window.padding[-n:]]
+    lead, counts = shape[:-n], type_of(ct).shape[-n:]
+    wide = tuple(v for c, k in zip(counts, kernel) for v in (c, k))
+    dims = (*range(len(lead)), *[len(lead) + 2 * i for i in range(n)])
+    full_size = tuple(c * k for c, k in zip(counts, kernel))
+
+    def tiled(x: Any) -> Any:
+        return reshape(broadcast(x, shape=(*lead, *wide), dims=dims), shape=(*lead, *full_size))
+
+    mine = _own_index((*lead, *full_size), n, [-p for p in low], [1] * n, shape[-n:])
+    # Padding may have the index of another row's element, but is cut off.
+    spread = select(eq(tiled(index), mine), tiled(ct), full(type_of(ct).dtype.type(0), (*lead, *full_size)))
+    return _fitted(spread, shape, n, low)
+
+
+def _fitted(x: Any, shape: Dims, n: int, low: Sequence[int]) -> Any:
+    """``x`` without its first ``low`` elements, cut or filled up with zeros to ``shape``."""
+    have = type_of(x).shape
+    m = len(have) - n
+    before = (0,) * m + tuple(-v for v in low)
+    after = tuple(w - h - b for w, h, b in zip(shape, have, before))
+    if not any(before) and not any(after):
+        return x
+    return pad_edges(x, type_of(x).dtype.type(0), low=before, high=after, interior=(0,) * len(have))
+
+
+def _shifted(ct: Any, index: Any, shape: Dims, n: int, window: Window) -> Any:
+    kernel, stride, holes = window.size[-n:], window.strides[-n:], window.window_dilation[-n:]
+    low, counts = [p for p, _ in window.padding[-n:]], type_of(ct).shape
+    m, zero = len(shape) - n, type_of(ct).dtype.type(0)
+    total: Any = None
+    for place in numpy.ndindex(*kernel):
+        origin = [k * h - p for k, h, p in zip(place, holes, low)]
+        mine = _own_index(counts, n, origin, stride, shape[-n:])
+        inside = _inside(counts, n, origin, stride, shape[-n:])
+        chosen = np.logical_and(eq(index, mine), inside) if inside is not None else eq(index, mine)
+        part = select(chosen, ct, full(zero, counts))
+        low_pad = (0,) * m + tuple(origin)
+        interior = (0,) * m + tuple(s - 1 for s in stride)
+        spans = (*counts[:m], *[(c - 1) * s + 1 for c, s in zip(counts[m:], stride)])
+        high_pad = tuple(w - h - b for w, h, b in zip(shape, spans, low_pad))
+        part = pad_edges(part, zero, low=low_pad, high=high_pad, interior=interior)
+        total = part if total is None else add(total, part)
+    return total
+
+
+def _inside(counts: Dims, n: int, origin: Sequence[int], stride: Dims, spatial: Dims) -> Any:
+    """Which windows have this place inside the input; None for all. The index of others may be another row's."""
+    rows = [
+        (o + s * numpy.arange(c) >= 0) & (o + s * numpy.arange(c) < size)
+        for o, s, c, size in zip(origin, stride, counts[-n:], spatial)
+    ]
+    if all(r.all() for r in rows):
+        return None
+    total: Any = None
+    for i, r in enumerate(rows):
+        if not r.all():
+            row = broadcast(r, shape=counts, dims=(len(counts) - n + i,))
+            total = row if total is None else np.logical_and(total, row)
+    return total
+
+
+_MAX = {n: _max_pool(n) for n in (2, 3)}
+
+
+def _max_pool_function(n: int) -> Any:
+    function = _MAX[n].function
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        dilation: Any = 1,
+        ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:
+        found = function(
+            input, _ints(kernel_size, n), _ints(stride, n), _ints(padding, n), _ints(dilation, n), ceil_mode
+        )
+        return found if return_indices else found[0]
+
+    return pool
+
+
+def _ints(value: Any, n: int = 1) -> Dims:
+    """A parameter as a tuple, () for None; a number counts for all dimensions."""
+    if hasattr(value, "__index__"):
+        return (value.__index__(),) * n
+    return () if value is None else tuple(v.__index__() for v in value)
+
+
+_POOL_DOC = """The {what} of windows over the last {n} dimensions.
+
+    Args:
+        input: channels, and a batch perhaps, in front of the pooled dimensions.
+        kernel_size: the window's size, a number or one per dimension.
+        stride: how far windows lie apart; the window's size if not given.
+        padding: how much is added at each end, at most half a window.
+        {more}
+
+    Raises:
+        RuntimeError: where these do not fit the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.{name}({example}, 2)
+        {result}
+    """
+
+
+_HOLES = "dilation: holes in the window.\n        "
+_CEIL = "ceil_mode: whether a window may reach past the end.\n        "
+
+
+def _example(n: int, result: str) -> tuple[str, str]:
+    size = ", ".join(["1", "1", *["2"] * n])
+    return f"torch.ones({size})", "tensor([[" + "[" * n + "1." + "]" * n + "]])"
+
+
+def _publish_max(n: int) -> None:
+    pool = _max_pool_function(n)
+    name = f"max_pool{n}d"
+    example, result = _example(n, "1.")
+    more = f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were, over the pooled dimensions."
+    pool.__doc__ = _POOL_DOC.format(what="maxima", n=n, more=more, name=name, example=example, result=result)
+    pool.__name__ = pool.__qualname__ = name
+    composite(f"torch.{name}", f"F.{name}")(pool)
+
+
+for _n in (2, 3):
+    _publish_max(_n)
+
+
+def _check_max1d(input: Tensor, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims, ceil_mode: bool) -> None:
+    size = tuple(input.shape)
+    if len(size) not in (2, 3) or any(v == 0 for v in size[1:]) or (len(size) == 2 and size[0] == 0):
+        raise RuntimeError(
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for input, but "
+            f"got:{size_text(size)}"
+        )
+    for what, value in (("kernel_size", kernel), ("stride", stride), ("padding", padding), ("dilation", dilation)):
+        if len(value) != 1:
+            raise RuntimeError(
+                f"max_pool1d() {what} must be an int, list of ints or tuple of ints of size 1 but got size {len(value)}"
+            )
+    (k,), (s,), (p,), (d,) = kernel, stride, padding, dilation
+    for what, v in (("kernel_size", k), ("stride", s)):
+        if v <= 0:
+            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {v}")
+    if p < 0:
+        raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+    if d <= 0:
+        raise RuntimeError(f"max_pool1d() dilation must be greater than zero, but got {d}")
+    if p > ((k - 1) * d + 1) // 2:
+        raise RuntimeError(
+            f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and dilation={d}"
+        )
+    out = pooled_size(size[-1], k, s, p, d, ceil_mode)
+    if out <= 0:
+        raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
+
+
+@composite("torch.max_pool1d", "F.max_pool1d")
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Any:
+    tensor_argument("max_pool1d", "input", 1, input)
+    kernel, pads, holes = _ints(kernel_size), _ints(padding), _ints(dilation)
+    step = _ints(stride) or kernel
+    _check_max1d(input, kernel, step, pads, holes, ceil_mode)
+    values, indices = _MAX[2].function(
+        unsqueeze(input, -2), (1, *kernel), (1, *step), (0, *pads), (1, *holes), ceil_mode
+    )
+    values = squeeze(values, -2)
+    return (values, squeeze(indices, -2)) if return_indices else values
+
+
+# ---------------------------------------------------------------- averages
+
+
+def _check_average(n: int) -> Any:
+    name = f"avg_pool{n}d"
+
+    def check(
+        input: Tensor,
+        kernel_size: Dims,
+        stride: Dims = (),
+        padding: Dims = (0,),
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        _check_words(name, n, kernel_size=kernel_size, stride=stride, padding=padding)
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        size = tuple(input.shape)
+        if n == 3 and len(size) not in (4, 5):
+            raise RuntimeError("non-empty 4D or 5D (batch mode) tensor expected for input")
+        kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, (1,))
+        _check_numbers(kernel, step, pads, holes)
+        if len(size) < n + 1:
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-n - 1})"
+            )
+        _check_sizes(size, _pooled(size[-n:], kernel, step, pads, holes, ceil_mode))
+        if not all(v > 0 for v in size[1:]) or len(size) not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
+                f"got:{size_text(size)}"
+            )
+        _not_for_bools(name, input)
+
+    return check
+
+
+def _divisors(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, counts: Dims, include: bool) -> numpy.ndarray:
+    """How many elements each window counts."""
+    found = numpy.ones((1,) * len(spatial), numpy.int64)
+    for i, (size, k, s, p, c) in enumerate(zip(spatial, kernel, stride, padding, counts)):
+        start = numpy.arange(c) * s - p
+        end = numpy.minimum(start + k, size + p)
+        row = end - start if include else numpy.minimum(end, size) - numpy.maximum(start, 0)
+        found = found * row.reshape([-1 if j == i else 1 for j in range(len(spatial))])
+    return found
+
+
+def _average_pool(n: int) -> Op:
+    def body(
+        input: Array,
+        kernel_size: Ints,
+        stride: Ints = (),
+        padding: Ints = (0,),
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> Any:
+        type = type_of(input)
+        kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, (1,))
+        window = _window(type.shape, kernel, step, pads, holes, ceil_mode)
+        total = window_sum(input, window=window)
+        if divisor_override is not None:
+            return div(total, type.dtype.type(divisor_override))
+        counts = type_of(total).shape
+        divisors = _divisors(type.shape[-n:], kernel, step, pads, counts[-n:], count_include_pad)
+        if divisors.size == 0 or (divisors == divisors.flat[0]).all():
+            return div(total, type.dtype.type(divisors.flat[0] if divisors.size else 1))
+        return div(
+            total, broadcast(divisors.astype(type.dtype), shape=counts, dims=tuple(range(len(counts) - n, len(counts))))
+        )
+
+    return op(
+        f"AvgPool{n}DBackward0",
+        saved="ceil_mode count_include_pad divisor_override kernel_size padding self stride",
+        keeps="input",
+        names="",
+        name=f"avg_pool{n}d",
+        strides=_kept_format if n == 2 else "contiguous",
+        check=_check_average(n),
+        out=True,
+    )(body)
+
+
+_AVERAGE = {n: _average_pool(n) for n in (2, 3)}
+
+
+def _publish_average(n: int) -> None:
+    function, name = _AVERAGE[n].function, f"avg_pool{n}d"
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+        *,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        sizes = (_ints(kernel_size, n), _ints(stride, n), _ints(padding, n))
+        return function(input, *sizes, ceil_mode, count_include_pad, divisor_override, out=out)
+
+    example, result = _example(n, "1.")
+    more = (
+        "ceil_mode: whether a window may reach past the end.\n        count_include_pad: whether padding counts in "
+        "the divisor.\n        "
+        "divisor_override: the divisor, instead of the number of elements."
+    )
+    pool.__doc__ = _POOL_DOC.format(what="averages", n=n, more=more, name=name, example=example, result=result)
+    pool.__name__ = pool.__qualname__ = name
+    composite(f"F.{name}", f"_C._nn.{name}")(pool)
+
+
+for _n in (2, 3):
+    _publish_average(_n)
+
+
+@composite("torch.avg_pool1d", "F.avg_pool1d")
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    tensor_argument("avg_pool1d", "input", 1, input)
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while "
+            "checking arguments for avg_pool1d)"
+        )
+    kernel, step, pads = _ints(kernel_size), _ints(stride), _ints(padding)
+    for what, value in (("kernel_size", kernel), ("stride", step), ("padding", pads)):
+        if len(value) != 1 and not (what == "stride" and not value):
+            raise RuntimeError(f"avg_pool1d() argument '{what}' should contain one int (got {len(value)})")
+    step = step or kernel
+    found = _AVERAGE[2].function(
+        unsqueeze(input, -2), (1, *kernel), (1, *step), (0, *pads), ceil_mode, count_include_pad
+    )
+    return squeeze(found, -2)
+
+
+max_pool1d.__doc__ = _POOL_DOC.format(
+    what="maxima", n=1, name="max_pool1d", example="torch.ones(1, 1, 2)", result="tensor([[[1.]]])",
+    more=f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were.",
+)  # fmt: skip
+avg_pool1d.__doc__ = _POOL_DOC.format(
+    what="averages", n=1, name="avg_pool1d", example="torch.ones(1, 1, 2)", result="tensor([[[1.]]])",
+    more=f"{_CEIL}count_include_pad: whether padding counts in the divisor.",
+)  # fmt: skip

@@ -1,0 +1,576 @@
+"""Products of vectors, matrices and batches of them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from compat.dtypes import bool_
+from compat.errors import cpp_name
+from compat.grad_mode import mode, no_grad
+from compat.layout import broadcast_size
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.inplace import check_recorded, set_history
+from compat.ops.op import op
+from compat.ops.out import resize
+from compat.ops.signature import Array, Scalar
+from compat.ops.views import _unsafe_squeeze, _unsafe_view, expand, reshape, squeeze, t, transpose, unsqueeze, view_size
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.contraction import dot as contract
+from funcgrad.primitives.elementwise import cast, conj, eq, mul, select
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.shape import full
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- pieces
+
+
+def _matrix_product(x: Any, y: Any) -> Any:
+    return contract(x, y, contract=((1,), (0,)), batch=((), ()))
+
+
+def _batched_product(x: Any, y: Any) -> Any:
+    return contract(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
+
+
+def _times(factor: Any, x: Any) -> Any:
+    """``factor * x`` in the dtype of ``x``; the default factor is no work at all."""
+    if isinstance(factor, int) and factor == 1:
+        return x
+    return mul(cast(factor, dtype=type_of(x).dtype), x)
+
+
+def _plus(beta: Any, x: Any, alpha: Any, product: Any) -> Any:
+    """``beta * x + alpha * product``; where ``beta`` is 0, what ``x`` holds does not matter, be it NaN."""
+    scaled = _times(beta, x)
+    if scaled is not x:
+        scaled = select(
+            eq(cast(beta, dtype=type_of(x).dtype), type_of(x).dtype.type(0)),
+            full(type_of(x).dtype.type(0), type_of(x).shape),
+            scaled,
+        )
+    return np.add(np.broadcast_to(scaled, type_of(product).shape), _times(alpha, product))
+
+
+def _by(*sizes: Any) -> str:
+    return " and ".join("x".join(map(str, s)) for s in sizes)
+
+
+def _same_dtype(message: str, a: Tensor, b: Tensor, name: Any = lambda d: d.scalar_name) -> None:
+    if a.dtype is not b.dtype:
+        raise RuntimeError(message.format(name(a.dtype), name(b.dtype)))
+
+
+def _no_bools(kernel: str, x: Tensor) -> None:
+    if x.dtype is bool_:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+
+
+def _fits(x: Tensor, size: tuple[int, ...]) -> None:
+    """Whether ``x`` can be expanded to ``size``."""
+    have, shift = tuple(x.shape), len(size) - x.dim()
+    if shift < 0:
+        raise RuntimeError(
+            f"expand(torch.{x.dtype.scalar_name}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes "
+            f"provided ({len(size)}) must be "
+            f"greater or equal to the number of dimensions in the tensor ({x.dim()})"
+        )
+    for d in range(len(size) - 1, shift - 1, -1):
+        if have[d - shift] not in (1, size[d]):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({size[d]}) must match the existing size ({have[d - shift]}) at "
+                f"non-singleton dimension {d}.  "
+                f"Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
+            )
+
+
+# ---------------------------------------------------------------- matrix by matrix
+
+
+def _check_mm(input: Tensor, mat2: Tensor) -> None:
+    if input.dim() != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.dim() != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    _check_inner(input, mat2)
+    _same_dtype("expected m1 and m2 to have the same dtype, but got: {} != {}", input, mat2, cpp_name)
+    _no_bools("addmm_impl_cpu_", input)
+
+
+def _check_inner(a: Tensor, b: Tensor) -> None:
+    if a.shape[1] != b.shape[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({_by(a.shape, b.shape)})")
+
+
+@op(
+    "MmBackward0",
+    saved="mat2 mat2.sym_sizes mat2.sym_strides self self.sym_sizes self.sym_strides",
+    check=_check_mm,
+)
+def mm(input: Array, mat2: Array) -> Any:
+    """The product of two matrices.
+
+    Args:
+        input: ``(n, k)``.
+        mat2: ``(k, m)``, of the same dtype.
+
+    Returns:
+        ``(n, m)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.mm(torch.tensor([[1, 2]]), torch.tensor([[3], [4]]))
+        tensor([[11]])
+    """
+    return _matrix_product(input, mat2)
+
+
+def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, **_: Any) -> None:
+    for name, m in (("mat1", mat1), ("mat2", mat2)):
+        if m.dim() != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {m.dim()}-D tensor")
+    _check_inner(mat1, mat2)
+    _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, mat2)
+    _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
+    _fits(input, (mat1.shape[0], mat2.shape[1]))
+    _no_bools("addmm_impl_cpu_", input)
+
+
+@op(
+    "AddmmBackward0",
+    saved="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
+    check=_check_addmm,
+    inplace="Tensor.addmm_",
+)
+def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+    """``beta * input + alpha * (mat1 @ mat2)``.
+
+    Args:
+        input: what is added, of a size that broadcasts to ``(n, m)``.
+        mat1: ``(n, k)``.
+        mat2: ``(k, m)``.
+        beta: with 0, the contents of ``input`` do not matter, not even NaN.
+        alpha: the factor of the product.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.addmm(torch.ones(1), torch.ones(1, 3), torch.ones(3, 2), alpha=2)
+        tensor([[7., 7.]])
+    """
+    return _plus(beta, input, alpha, _matrix_product(mat1, mat2))
+
+
+# ---------------------------------------------------------------- vectors
+
+
+def _check_dot(input: Tensor, tensor: Tensor) -> None:
+    if input.dim() != 1 or tensor.dim() != 1:
+        raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
+    _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
+    if input.numel() != tensor.numel():
+        raise RuntimeError(
+            f"inconsistent tensor size, expected tensor [{input.numel()}] and src [{tensor.numel()}] to have the "
+            "same number of elements, but got "
+            f"{input.numel()} and {tensor.numel()} elements respectively"
+        )
+    _no_bools("dot", input)
+
+
+def _inner(x: Any, y: Any) -> Any:
+    return contract(x, y, contract=((0,), (0,)), batch=((), ()))
+
+
+@op("DotBackward0", saved="self tensor", check=_check_dot)
+def dot(input: Array, tensor: Array) -> Any:
+    """The sum of the products of two vectors' elements.
+
+    Raises:
+        RuntimeError: unless both are vectors of one size and dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.dot(torch.tensor([1, 2]), torch.tensor([3, 4]))
+        tensor(11)
+    """
+    return _inner(input, tensor)
+
+
+@op("VdotBackward0", saved="other self", check=_check_dot)
+def vdot(input: Array, other: Array) -> Any:
+    """``dot`` with the first vector conjugated.
+
+    Raises:
+        RuntimeError: unless both are vectors of one size and dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.vdot(torch.tensor([1j]), torch.tensor([1j]))
+        tensor(1.+0.j)
+    """
+    return _inner(conj(input) if type_of(input).dtype.kind == "c" else input, other)
+
+
+def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
+    ndim = 1 if input is None else input.dim()
+    if mat.dim() != 2 or vec.dim() != 1 or ndim > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {ndim}, {mat.dim()}, {vec.dim()}")
+    n = mat.shape[0] if input is None else input.numel()
+    if mat.shape[1] != vec.shape[0] or n not in (1, mat.shape[0]):
+        raise RuntimeError(f"size mismatch, got input ({n}), mat ({_by(mat.shape)}), vec ({vec.shape[0]})")
+
+
+def _check_mv(input: Tensor, vec: Tensor) -> None:
+    _vector_sizes(None, input, vec)
+    if vec.dtype is not input.dtype:
+        first = vec.dtype.scalar_name
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {first}, {input.dtype.scalar_name}, and {first}"
+        )
+    _no_bools("addmv_impl_cpu", input)
+
+
+def _matrix_vector(m: Any, v: Any) -> Any:
+    return contract(m, v, contract=((1,), (0,)), batch=((), ()))
+
+
+@op("MvBackward0", saved="self vec", check=_check_mv)
+def mv(input: Array, vec: Array) -> Any:
+    """The product of a matrix and a vector.
+
+    Args:
+        input: ``(n, k)``.
+        vec: ``(k,)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.mv(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
+        tensor([3, 7])
+    """
+    return _matrix_vector(input, vec)
+
+
+def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, **_: Any) -> None:
+    _vector_sizes(input, mat, vec)
+    if not input.dtype is mat.dtype is vec.dtype:
+        names = [x.dtype.scalar_name for x in (input, mat, vec)]
+        raise RuntimeError(
+            f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
+        )
+
+
+@op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_")
+def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+    """``beta * input + alpha * (mat @ vec)``.
+
+    Args:
+        input: ``(n,)``, or one element.
+        mat: ``(n, k)``.
+        vec: ``(k,)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
+        tensor([4., 4.])
+    """
+    return _plus(beta, input, alpha, _matrix_vector(mat, vec))
+
+
+def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, **_: Any) -> None:
+    for name, v in (("vec1", vec1), ("vec2", vec2)):
+        if v.dim() != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {v.dim()}-D")
+    _fits(input, (vec1.shape[0], vec2.shape[0]))
+
+
+@op("AddrBackward0", saved="alpha beta vec1 vec2", check=_check_addr, promote="common", inplace="Tensor.addr_")
+def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+    """``beta * input + alpha * outer(vec1, vec2)``.
+
+    Args:
+        input: of a size that broadcasts to ``(n, m)``.
+        vec1: ``(n,)``.
+        vec2: ``(m,)``.
+
+    Raises:
+        RuntimeError: where sizes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.addr(torch.zeros(2, 2), torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0]))
+        tensor([[3., 4.],
+                [6., 8.]])
+    """
+    return _plus(beta, input, alpha, contract(vec1, vec2, contract=((), ()), batch=((), ())))
+
+
+# ---------------------------------------------------------------- batches of matrices
+
+
+def _check_batches(a: Tensor, b: Tensor) -> None:
+    for name, x in (("batch1", a), ("batch2", b)):
+        if x.dim() != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if b.shape[0] != a.shape[0] or b.shape[1] != a.shape[2]:
+        raise RuntimeError(
+            f"Expected size for first two dimensions of batch2 tensor to be: [{a.shape[0]}, {a.shape[2]}] but got: "
+            f"[{b.shape[0]}, {b.shape[1]}]."
+        )
+    _same_dtype("expected scalar type {} but found {}", a, b)
+    _no_bools("bmm", a)
+
+
+@op("BmmBackward0", saved="mat2 self", check=_check_batches)
+def bmm(input: Array, mat2: Array) -> Any:
+    """The products of the matrices of two batches.
+
+    Args:
+        input: ``(b, n, k)``.
+        mat2: ``(b, k, m)``.
+
+    Returns:
+        ``(b, n, m)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.bmm(torch.ones(2, 1, 3), torch.ones(2, 3, 1)).flatten()
+        tensor([3., 3.])
+    """
+    return _batched_product(input, mat2)
+
+
+def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> None:
+    _check_batches(batch1, batch2)
+    _same_dtype("Input dtypes must be the same, got: input {}, batch1: {}", input, batch1, cpp_name)
+    _fits(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+
+
+@op("BaddbmmBackward0", saved="alpha batch1 batch2 beta", check=_check_baddbmm, inplace="Tensor.baddbmm_")
+def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+    """``beta * input + alpha * bmm(batch1, batch2)``.
+
+    Args:
+        input: of a size that broadcasts to ``(b, n, m)``.
+        batch1: ``(b, n, k)``.
+        batch2: ``(b, k, m)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.baddbmm(torch.zeros(1), torch.ones(1, 1, 3), torch.ones(1, 3, 1), alpha=2)
+        tensor([[[6.]]])
+    """
+    return _plus(beta, input, alpha, _batched_product(batch1, batch2))
+
+
+def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> None:
+    for name, x in (("batch1", batch1), ("batch2", batch2)):
+        if x.dim() != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if batch1.shape[0] != batch2.shape[0]:
+        raise RuntimeError(
+            f"batch1 and batch2 must have same number of batches, got {batch1.shape[0]} and {batch2.shape[0]}"
+        )
+    if batch1.shape[2] != batch2.shape[1]:
+        raise RuntimeError(f"Incompatible matrix sizes for bmm ({_by(batch1.shape[1:], batch2.shape[1:])})")
+    _same_dtype("expected scalar type {} but found {}", batch1, batch2)
+    _fits(input, (batch1.shape[1], batch2.shape[2]))
+
+
+@op(
+    "AddbmmBackward0",
+    saved="alpha batch1 batch1.sym_argsize_0 batch1.sym_argsize_1 batch2 batch2.sym_argsize_2 beta",
+    check=_check_addbmm,
+)
+def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
+    """``beta * input`` plus ``alpha`` times the sum of the products of two batches' matrices.
+
+    Args:
+        input: of a size that broadcasts to ``(n, m)``.
+        batch1: ``(b, n, k)``.
+        batch2: ``(b, k, m)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.addbmm(torch.zeros(1), torch.ones(5, 1, 3), torch.ones(5, 3, 1))
+        tensor([[15.]])
+    """
+    return _plus(beta, input, alpha, reduce_sum(_batched_product(batch1, batch2), axes=(0,)))
+
+
+@function("Tensor.addbmm_")
+def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``addbmm`` into the tensor, which takes the size of the result."""
+    if batch1.dim() != 3 or batch2.dim() != 3 or self.shape == (batch1.shape[1], batch2.shape[2]):
+        return addbmm.inplace(self, batch1, batch2, beta=beta, alpha=alpha)
+    result = addbmm(self, batch1, batch2, beta=beta, alpha=alpha)
+    if mode.grad:
+        check_recorded(self)
+    with no_grad():
+        resize(self, tuple(result.shape))
+        self.copy_(result)
+    if result.requires_grad:
+        set_history(self, result.grad_fn, result.output_nr)
+    return self
+
+
+# ---------------------------------------------------------------- matmul
+
+
+@composite("torch.matmul", "Tensor.matmul", "linalg.matmul", out=True)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The product of vectors, matrices, or batches of matrices, whose leading dimensions broadcast.
+
+    Args:
+        input: ``(k,)``, ``(n, k)`` or ``(*batch, n, k)``.
+        other: ``(k,)``, ``(k, m)`` or ``(*batch, k, m)``.
+
+    Returns:
+        ``(*batch, n, m)``, without ``n`` or ``m`` where that operand is a vector.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.matmul(torch.ones(5, 2, 3), torch.ones(3)).shape
+        torch.Size([5, 2])
+    """
+    tensor_argument("matmul", "input", 1, input)
+    tensor_argument("matmul", "other", 2, other)
+    a, b = input.dim(), other.dim()
+    if a == 2 and b == 2:
+        return mm(input, other)
+    if a == 0 or b == 0:
+        raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a}D and {b}D")
+    if a == 1 and b == 1:
+        return dot(input, other)
+    if a == 2 and b == 1:
+        return mv(input, other)
+    if a == 1 and b == 2:
+        return _unsafe_squeeze(mm(unsqueeze(input, 0), other), 0)
+    if _folds(input, other):
+        return _folded(input, other)
+    return _broadcast_product(input, other)
+
+
+def _folds(a: Tensor, b: Tensor) -> bool:
+    """Whether a batch times a matrix or a vector is done as one product of matrices, the batch folded into the rows."""
+    large, small = (a, b) if a.dim() >= b.dim() else (b, a)
+    if large.dim() < 3 or small.dim() > 2:
+        return False
+    if small.requires_grad:
+        return True
+    if a.dim() == 2:
+        return False
+    if large.numel() == 0:
+        return True
+    if large is b:
+        large = transpose(large.detach(), -2, -1)
+    size, stride = large.shape, large.stride()
+    return all(stride[i] == stride[i + 1] * size[i + 1] for i in range(len(size) - 2))
+
+
+def _folded(a: Tensor, b: Tensor) -> Tensor:
+    turned = b.dim() > a.dim()
+    large, small = (transpose(b, -2, -1), t(a) if a.dim() == 2 else a) if turned else (a, b)
+    lead, last = tuple(large.shape[:-1]), large.shape[-1]
+    rows = reshape(large, (prod(lead), last))
+    if small.dim() == 1:
+        return _unsafe_view(mv(rows, small), lead)
+    product = _unsafe_view(mm(rows, small), (*lead, small.shape[1]))
+    return transpose(product, -2, -1).contiguous() if turned else product
+
+
+def _broadcast_product(a: Tensor, b: Tensor) -> Tensor:
+    rows, inner = (a.shape[-2] if a.dim() > 1 else 1), a.shape[-1]
+    vector = b.dim() == 1
+    lead_a, lead_b = tuple(a.shape[:-2]), tuple(b.shape[:-2])
+    if a.dim() == b.dim() == 3 and lead_a != lead_b:
+        # A batch of one that wants a gradient: folding spares the sum over the batch.
+        if lead_a[0] == 1 and a.requires_grad:
+            return matmul(squeeze(a, 0), b)
+        if lead_b[0] == 1 and b.requires_grad:
+            return matmul(a, squeeze(b, 0))
+    lead = broadcast_size(lead_a, lead_b)
+    count = prod(lead)
+    left = reshape(expand(a, (*lead, rows, inner)), (count, rows, inner))
+    if vector:
+        right = unsqueeze(reshape(expand(b, (*lead, b.shape[0])), (count, b.shape[0])), 2)
+    else:
+        right = reshape(expand(b, (*lead, *b.shape[-2:])), (count, *b.shape[-2:]))
+    product = bmm(left, right)
+    size = (*lead, *([rows] if a.dim() > 1 else []), *([] if vector else [b.shape[-1]]))
+    return _unsafe_view(squeeze(product, -1) if vector else product, size)
+
+
+@function("Tensor.__matmul__")
+def _matmul_operator(self: Tensor, other: Any) -> Any:
+    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+
+
+@function("Tensor.__rmatmul__")
+def _reflected_matmul(self: Tensor, other: Any) -> Any:
+    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+# ---------------------------------------------------------------- linear layers
+
+
+@composite("F.linear", out=True)
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``input @ weight.T + bias``.
+
+    Args:
+        input: ``(*, in_features)``.
+        weight: ``(out_features, in_features)``, or ``(in_features,)``.
+        bias: ``(out_features,)``.
+
+    Returns:
+        ``(*, out_features)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.linear(torch.ones(2, 3), torch.ones(1, 3), torch.ones(1))
+        tensor([[4.],
+                [4.]])
+    """
+    tensor_argument("linear", "input", 1, input)
+    tensor_argument("linear", "weight", 2, weight)
+    n = input.dim()
+    if n == 0 or weight.dim() == 0:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are {n}D and {weight.dim()}D")
+    if bias is None:
+        return matmul(input, t(weight))
+    tensor_argument("linear", "bias", 3, bias)
+    if n == 2:
+        return addmm(bias, input, t(weight))
+    if input.is_contiguous() and (n == 3 or bias.dim() == 1):
+        size = tuple(input.shape)
+        rows = addmm(bias, reshape(input, (prod(size[:-1]), size[-1])), t(weight))
+        return view_size(rows, (*size[:-1], rows.shape[1]))
+    return matmul(input, t(weight)).add_(bias)

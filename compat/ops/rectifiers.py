@@ -1,0 +1,398 @@
+"""Nonlinearities made of straight lines: ``relu`` and its kin, clamps, shrinkage."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.ops.elements import checks, filled, new_or_inplace, only_floating, private, refuses, zeros_like
+from compat.ops.op import elementwise
+from compat.ops.signature import Array, Scalar
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+
+# ---------------------------------------------------------------- relu and its kin
+
+_no_bools = refuses("", "bool", message="Boolean inputs not supported for relu", error=RuntimeError)
+_no_complex = refuses("", "complex", message="clamp is not supported for complex types")
+
+
+@elementwise(
+    "ReluBackward0",
+    saved="result",
+    promote=None,
+    names="torch.relu Tensor.relu",
+    inplace="torch.relu_ Tensor.relu_ F.relu_",
+    out=False,
+    check=checks(_no_bools, _no_complex),
+)
+def relu(input: Array) -> Any:
+    """The elements, or zero where they are negative.
+
+    Args:
+        input: a real tensor.
+
+    Raises:
+        RuntimeError: for bools.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.relu(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
+    return np.where(input <= e.number(0, input), zeros_like(input), input)
+
+
+@relu.backward
+def _relu_backward(ct: Any, result: Any) -> Any:
+    return np.where(result <= e.number(0, result), zeros_like(ct), ct)
+
+
+@function("F.relu")
+def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
+    """The elements, or zero where they are negative.
+
+    Args:
+        input: a real tensor.
+        inplace: whether to overwrite ``input``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.relu(torch.tensor([-1.0, 2.0]))
+        tensor([0., 2.])
+    """
+    return new_or_inplace(relu, inplace, input)
+
+
+def _threshold(input: Any, threshold: Any, value: Any) -> Any:
+    return np.where(input <= filled(input, threshold), filled(input, value), input)
+
+
+_check_threshold = refuses("threshold_cpu", "bool complex", first=True)
+
+
+@elementwise(
+    "ThresholdBackward0",
+    **private("threshold", "self threshold", _check_threshold),
+)
+def _threshold_new(input: Array, threshold: Scalar, value: Scalar) -> Any:
+    return _threshold(input, threshold, value)
+
+
+@elementwise(
+    "ThresholdBackward1",
+    **private(
+        "threshold",
+        "self threshold",
+        _check_threshold,
+        inplace="torch.threshold_ F.threshold_",
+    ),
+)
+def _threshold_into(input: Array, threshold: Scalar, value: Scalar) -> Any:
+    return _threshold(input, threshold, value)
+
+
+@function("torch.threshold", "F.threshold")
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """The elements, or ``value`` where they are not above ``threshold``.
+
+    Args:
+        input: a real tensor.
+        threshold, value: numbers.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.threshold(torch.tensor([0.5, 2.0]), 1.0, 20.0)
+        tensor([20.,  2.])
+    """
+    return new_or_inplace(_threshold_new, _threshold_into if inplace else False, input, threshold, value)
+
+
+def _check_hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> None:
+    refuses("", "bool", message="Bool inputs not supported for hardtanh", error=RuntimeError)(input)
+    _no_complex(input)
+
+
+@elementwise("HardtanhBackward0", **private("hardtanh", "max_val min_val self", _check_hardtanh, inplace="F.hardtanh_"))
+def _hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Any:
+    low, high = filled(input, min_val), filled(input, max_val)
+    return np.where(input <= low, low, np.where(input >= high, high, input))
+
+
+@function("F.hardtanh")
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """The elements held between ``min_val`` and ``max_val``.
+
+    Args:
+        input: a real tensor.
+        min_val, max_val: numbers.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        ValueError: if ``min_val`` is the larger.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.hardtanh(torch.tensor([-2.0, 0.5]))
+        tensor([-1.0000,  0.5000])
+    """
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    if input.dtype is dtypes.uint8 and (min_val < 0 or max_val < 0):
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    return new_or_inplace(_hardtanh, inplace, input, min_val, max_val)
+
+
+@function("F.relu6")
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """The elements held between 0 and 6.
+
+    Args:
+        input: a real tensor.
+        inplace: whether to overwrite ``input``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.relu6(torch.tensor([-2.0, 9.0]))
+        tensor([0., 6.])
+    """
+    return new_or_inplace(_hardtanh, inplace, input, 0, 6)
+
+
+_check_leaky = only_floating("leaky_relu_cpu")
+
+
+def _leaky(input: Any, slope: Any) -> Any:
+    return np.where(input > e.number(0, input), input, input * filled(input, slope))
+
+
+@elementwise("LeakyReluBackward0", **private("leaky_relu", "negative_slope self", _check_leaky))
+def _leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Any:
+    return _leaky(input, negative_slope)
+
+
+@elementwise(
+    "LeakyReluBackward1",
+    **private("leaky_relu", "negative_slope result", _check_leaky, inplace="F.leaky_relu_"),
+)
+def _leaky_relu_into(input: Array, negative_slope: Scalar = 0.01) -> Any:
+    return _leaky(input, negative_slope)
+
+
+@_leaky_relu_into.backward
+def _leaky_relu_into_backward(ct: Any, negative_slope: Any, result: Any) -> Any:
+    return np.where(result > e.number(0, result), ct, ct * filled(ct, negative_slope))
+
+
+@function("F.leaky_relu")
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """The elements, or ``negative_slope`` times them where they are negative.
+
+    Args:
+        input: a floating tensor.
+        negative_slope: a number.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
+        tensor([-0.1000,  2.0000])
+    """
+    return new_or_inplace(_leaky_relu, _leaky_relu_into if inplace else False, input, negative_slope)
+
+
+def _check_prelu(input: Tensor, weight: Tensor) -> None:
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"
+        )
+    only_floating("prelu_cpu")(input)
+
+
+@elementwise("PreluKernelBackward0", keeps="weight", **private("_prelu_kernel", "self weight", _check_prelu))
+def _prelu_kernel(input: Array, weight: Array) -> Any:
+    return np.where(input > e.number(0, input), input, input * weight)
+
+
+@function("torch.prelu", "Tensor.prelu", "F.prelu")
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """The elements, or ``weight`` times them where they are negative.
+
+    Args:
+        input: a floating tensor.
+        weight: one number for all, or one a channel (dimension 1).
+
+    Raises:
+        RuntimeError: for a weight of another dtype, or of a size that does not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.prelu(torch.tensor([-1.0, 2.0]), torch.tensor([0.25]))
+        tensor([-0.2500,  2.0000])
+    """
+    ndim = input.dim()
+    if weight.dim() > 1:
+        raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    if weight.numel() != 1:
+        if not ndim:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = input.shape[1] if ndim > 1 else 1
+        if channels != weight.numel():
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+    if ndim != weight.dim():
+        weight = weight.reshape(tuple(weight.numel() if d == 1 else 1 for d in range(ndim)))
+    return _prelu_kernel.function(input, weight)
+
+
+# ---------------------------------------------------------------- made of straight lines
+
+
+@elementwise("HardswishBackward0", **private("hardswish", "self", only_floating("hardswish_cpu")))
+def _hardswish(input: Array) -> Any:
+    return input * _six(input) / e.number(6, input)
+
+
+def _six(x: Any) -> Any:
+    """``x + 3`` held between 0 and 6."""
+    up = x + e.number(3, x)
+    up = np.where(up < e.number(0, x), e.number(0, x), up)
+    return np.where(up > e.number(6, x), e.number(6, x), up)
+
+
+@_hardswish.backward
+def _hardswish_backward(ct: Any, input: Any) -> Any:
+    middle = ct * (input / e.number(3, input) + e.number(0.5, input))
+    inside = np.where(input < e.number(3, input), middle, ct)
+    return np.where(input <= e.number(-3, input), zeros_like(ct), inside)
+
+
+@function("F.hardswish")
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """``x * clamp(x + 3, 0, 6) / 6``.
+
+    Source: A. Howard et al., "Searching for MobileNetV3", ICCV 2019.
+
+    Args:
+        input: a floating tensor.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.hardswish(torch.tensor([-3.0, 3.0]))
+        tensor([-0., 3.])
+    """
+    return new_or_inplace(_hardswish, inplace, input)
+
+
+@elementwise("HardsigmoidBackward0", **private("hardsigmoid", "self", only_floating("hardsigmoid_cpu")))
+def _hardsigmoid(input: Array) -> Any:
+    return _six(input) / e.number(6, input)
+
+
+@_hardsigmoid.backward
+def _hardsigmoid_backward(ct: Any, input: Any) -> Any:
+    inside = np.logical_and(input > e.number(-3, input), input < e.number(3, input))
+    return np.where(inside, ct / e.number(6, ct), zeros_like(ct))
+
+
+@function("F.hardsigmoid")
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """``clamp(x + 3, 0, 6) / 6``.
+
+    Args:
+        input: a floating tensor.
+        inplace: whether to overwrite ``input``.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.hardsigmoid(torch.tensor([-3.0, 0.0]))
+        tensor([0.0000, 0.5000])
+    """
+    return new_or_inplace(_hardsigmoid, inplace, input)
+
+
+def _outside(x: Any, lambd: Any) -> Any:
+    lambd = filled(x, lambd)
+    return np.logical_not(np.logical_and(x >= -lambd, x <= lambd))
+
+
+@elementwise(
+    "HardshrinkBackward0",
+    saved="lambd self",
+    promote=None,
+    names="torch.hardshrink Tensor.hardshrink F.hardshrink",
+    inplace="",
+    check=only_floating("hardshrink_cpu"),
+)
+def hardshrink(input: Array, lambd: Scalar = 0.5) -> Any:
+    """The elements, or zero where they are between ``-lambd`` and ``lambd``.
+
+    Args:
+        input: a floating tensor.
+        lambd: a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.hardshrink(torch.tensor([0.25, 2.0]))
+        tensor([0., 2.])
+    """
+    return np.where(_outside(input, lambd), input, zeros_like(input))
+
+
+@elementwise("SoftshrinkBackward0", **private("softshrink", "lambd self", only_floating("softshrink_check"), out=True))
+def _softshrink(input: Array, lambd: Scalar = 0.5) -> Any:
+    lambd = filled(input, lambd)
+    return np.where(input > lambd, input - lambd, np.where(input < -lambd, input + lambd, input * e.number(0, input)))
+
+
+@_softshrink.backward
+def _softshrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
+    return np.where(_outside(input, lambd), ct, zeros_like(ct))
+
+
+@function("F.softshrink")
+def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """The elements moved by ``lambd`` towards zero, and zero where they are nearer than that.
+
+    Args:
+        input: a floating tensor.
+        lambd: a number that is not negative.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for a negative ``lambd``.
+        NotImplementedError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.softshrink(torch.tensor([0.25, 2.0]))
+        tensor([0.0000, 1.5000])
+    """
+    if input.dtype.is_floating_point and not lambd >= 0:
+        limit = f"{dtypes.finfo(input.dtype).max:g}"
+        raise RuntimeError(
+            f"lambda must be in range [0, {limit}] for input dtype {input.dtype.scalar_name}, but found {lambd:g}"
+        )
+    return _softshrink.function(input, lambd) if out is None else _softshrink.function(input, lambd, out=out)

@@ -1,0 +1,472 @@
+"""Reductions: sums, products, means, variances, tests of all elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from compat import dtypes
+from compat.ops.op import op, overloads
+from compat.ops.signature import Array, Dim, Dims
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- what reductions share
+
+
+def axes_of(x: Any, dim: tuple[int, ...] | int | None) -> tuple[int, ...]:
+    """The axes that ``dim`` means: all for None or none named. A number, having no axes, accepts dimension 0."""
+    ndim = type_of(x).ndim
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    return tuple(d for d in (dim if isinstance(dim, tuple) else (dim,)) if d < ndim)
+
+
+def kept_shape(shape: tuple[int, ...], axes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape with the axes reduced to one place each."""
+    return tuple(1 if i in axes else n for i, n in enumerate(shape))
+
+
+def restore(reduced: Any, like: Any, axes: tuple[int, ...]) -> Any:
+    """A reduction's result with the axes back that it lost, to broadcast against what was reduced."""
+    return reshape(reduced, shape=kept_shape(type_of(like).shape, axes))
+
+
+def reduce(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """A primitive reduction over axes, which may stay as axes of one place."""
+    found = primitive(x, axes=axes) if axes else x
+    return restore(found, x, axes) if keepdim and axes else found
+
+
+def accumulated(x: Any, body: Callable[[Any], Any]) -> Any:
+    """A body that adds up many elements, run in float32 for the halves, which would lose them."""
+    own = type_of(x).dtype
+    if own not in (fdtypes.float16, fdtypes.bfloat16):
+        return body(x)
+    return e.cast(body(e.cast(x, dtype=fdtypes.float32)), dtype=own)
+
+
+def no_dim(args: tuple, kwargs: dict) -> bool:
+    """Whether a call names no dimension, so that everything is reduced."""
+    return len(args) == 1 - ("input" in kwargs) and not kwargs.keys() & {"dim", "axis", "keepdim"}
+
+
+def _summand(x: Any, dtype: Any) -> Any:
+    """The elements in the dtype to add up in: integers and bools in int64."""
+    if dtype is not None:
+        return np.astype(x, dtype.numpy)
+    return x if fdtypes.is_inexact(type_of(x).dtype) else np.astype(x, fdtypes.int64)
+
+
+def check_dtype(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
+    """Whether the result's dtype can have the gradient that the input requires.
+
+    Raises:
+        RuntimeError: for an integer dtype asked of a tensor that requires grad.
+    """
+    if dtype is not None and dtype.category < dtypes.FLOATING and input.requires_grad:
+        raise RuntimeError(f"Autograd not support dtype: {dtype.scalar_name}")
+
+
+# ---------------------------------------------------------------- sums
+
+
+def _sum(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return accumulated(_summand(x, dtype), lambda v: reduce(r.reduce_sum, v, axes, keepdim))
+
+
+@op("SumBackward0", saved="self.sym_sizes", name="sum", names="", check=check_dtype)
+def sum_all(input: Array, *, dtype: Any = None) -> Any:
+    """The sum over dimensions, by default over all.
+
+    Args:
+        input: a tensor; bools and integers are summed as int64.
+        dim: a dimension, several, or None for all.
+        keepdim: leave the reduced dimensions with size 1.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, 3).sum(0)
+        tensor([2., 2., 2.])
+    """
+    return _sum(input, axes_of(input, None), False, dtype)
+
+
+@op("SumBackward1", saved="dim keepdim self.sym_sizes", name="sum", names="", out=True, check=check_dtype)
+def sum_dim(input: Array, dim: Dims | None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    return _sum(input, axes_of(input, dim), keepdim, dtype)
+
+
+sum = overloads("sum", (sum_all.function, no_dim), sum_dim.function)
+
+
+@op("NansumBackward0", saved="dim keepdim self")
+def nansum(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The sum over dimensions with NaN counted as zero; arguments as for ``sum``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
+        tensor(3.)
+    """
+    if fdtypes.is_complex(type_of(input).dtype):
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    if fdtypes.is_floating(type_of(input).dtype):
+        input = e.select(e.ne(input, input), e.number(0, input), input)
+    return _sum(input, axes_of(input, dim), keepdim, dtype)
+
+
+@op(None)
+def count_nonzero(input: Array, dim: Dims | None = None) -> Any:
+    """How many elements are not zero, over dimensions, by default over all; int64.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.count_nonzero(torch.tensor([0, 3, 5]))
+        tensor(2)
+    """
+    return reduce(r.reduce_sum, np.astype(np.not_equal(input, 0), fdtypes.int64), axes_of(input, dim), False)
+
+
+# ---------------------------------------------------------------- means
+
+
+def check_mean(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
+    """Whether a mean is defined.
+
+    Raises:
+        RuntimeError: for integers and bools.
+    """
+    for which, d in (("Input", input.dtype), ("Optional", dtype)):
+        if d is not None and d.category < dtypes.FLOATING and (which == "Optional" or dtype is None):
+            raise RuntimeError(
+                f"mean(): could not infer output dtype. {which} dtype must be either a floating point or complex "
+                f"dtype. Got: {d.scalar_name}"
+            )
+
+
+def _mean(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any = None) -> Any:
+    count = math.prod(type_of(x).shape[a] for a in axes)
+    x = x if dtype is None else np.astype(x, dtype.numpy)
+
+    def body(v: Any) -> Any:
+        total = reduce(r.reduce_sum, v, axes, keepdim)
+        return e.div(total, e.number(count, total))
+
+    return accumulated(x, body)
+
+
+@op("MeanBackward0", saved="self.sym_numel self.sym_sizes", name="mean", names="", check=check_mean)
+def mean_all(input: Array, *, dtype: Any = None) -> Any:
+    """The arithmetic mean over dimensions, by default over all; NaN over no elements.
+
+    Args:
+        input: a floating-point or complex tensor.
+        dim: a dimension, several, or None for all.
+        keepdim: leave the reduced dimensions with size 1.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+        RuntimeError: for integers and bools.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([1.0, 3.0]).mean()
+        tensor(2.)
+    """
+    return _mean(input, axes_of(input, None), False, dtype)
+
+
+@op(
+    "MeanBackward1",
+    saved="dim keepdim self.sym_numel self.sym_sizes",
+    name="mean",
+    names="",
+    out=True,
+    check=check_mean,
+)
+def mean_dim(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    return _mean(input, axes_of(input, dim), keepdim, dtype)
+
+
+mean = overloads(
+    "mean", (mean_all.function, lambda args, kwargs: no_dim(args, kwargs) and "out" not in kwargs), mean_dim.function
+)
+
+
+# ---------------------------------------------------------------- products
+
+
+def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    return accumulated(_summand(x, dtype), lambda v: reduce(r.reduce_prod, v, axes, keepdim))
+
+
+@op("ProdBackward0", saved="self result", keeps="result0", name="prod", names="", check=check_dtype)
+def prod_all(input: Array, *, dtype: Any = None) -> Any:
+    """The product over a dimension, by default over all; its gradient is right where factors are zero.
+
+    Args:
+        input: a tensor; bools and integers are multiplied as int64.
+        dim: a dimension.
+        keepdim: leave the reduced dimension with size 1.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([2.0, 3.0]).prod()
+        tensor(6.)
+    """
+    return _prod(input, axes_of(input, None), False, dtype)
+
+
+@op(
+    "ProdBackward1",
+    saved="self result dim keepdim",
+    keeps="result0",
+    name="prod",
+    names="",
+    out=True,
+    check=check_dtype,
+)
+def prod_dim(input: Array, dim: Dim, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    return _prod(input, axes_of(input, dim), keepdim, dtype)
+
+
+prod = overloads("prod", (prod_all.function, no_dim), prod_dim.function)
+
+
+# ---------------------------------------------------------------- all, any
+
+
+def _tested(primitive: Callable[..., Any], x: Any, dim: Any, keepdim: bool) -> Any:
+    """Whether the elements along dimensions are nonzero: bools, but uint8 of uint8."""
+    axes = () if dim == () else axes_of(x, dim)
+    found = reduce(primitive, np.not_equal(x, 0), axes, keepdim)
+    return np.astype(found, fdtypes.uint8) if type_of(x).dtype == fdtypes.uint8 else found
+
+
+@op(None)
+def all(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
+    """Whether every element is nonzero, over dimensions, by default over all.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[True, False], [True, True]]).all(1)
+        tensor([False,  True])
+    """
+    return _tested(r.reduce_all, input, dim, keepdim)
+
+
+@op(None)
+def any(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
+    """Whether some element is nonzero, over dimensions, by default over all.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[True, False], [False, False]]).any(1)
+        tensor([ True, False])
+    """
+    return _tested(r.reduce_any, input, dim, keepdim)
+
+
+# ---------------------------------------------------------------- logsumexp
+
+
+def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
+    """Whether the dimensions to reduce are named.
+
+    Raises:
+        RuntimeError: if none is, for a tensor that has some.
+    """
+    if dim == () and input.dim():
+        raise RuntimeError(f"output with shape [] doesn't match the broadcast shape {[1] * input.dim()}")
+
+
+@op(
+    "LogsumexpBackward0",
+    saved="self result dim keepdim",
+    names="torch.logsumexp Tensor.logsumexp special.logsumexp",
+    check=check_logsumexp,
+)
+def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Any:
+    """``log(sum(exp(input)))`` over dimensions, without overflow; integers become floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.logsumexp(torch.tensor([100.0, 100.0]), 0)
+        tensor(100.6931)
+    """
+    x = input
+    if not fdtypes.is_inexact(type_of(x).dtype):
+        dtype = dtypes.get_default_dtype().numpy
+        assert dtype is not None
+        x = np.astype(x, dtype)
+    axes = axes_of(x, dim)
+    size = e.real(x) if fdtypes.is_complex(type_of(x).dtype) else x
+    if 0 in type_of(x).shape:
+        return e.log(reduce(r.reduce_sum, e.exp(x), axes, keepdim))
+    high = e.stop_gradient(reduce(r.reduce_max, size, axes, True))
+    high = np.astype(e.select(e.is_finite(high), high, e.number(0, high)), type_of(x).dtype)
+    total = e.log(reduce(r.reduce_sum, e.exp(np.subtract(x, high)), axes, keepdim))
+    return e.add(total, reshape(high, shape=type_of(total).shape))
+
+
+@logsumexp.backward
+def logsumexp_backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
+    axes = axes_of(input, dim)
+    weight = e.exp(np.conj(np.subtract(input, restore(result, input, axes))))
+    return np.multiply(restore(ct, input, axes), weight)
+
+
+# ---------------------------------------------------------------- variances
+
+
+def check_variance(input: Tensor, *_: Any, **__: Any) -> None:
+    """Whether a variance is defined.
+
+    Raises:
+        RuntimeError: for integers and bools.
+    """
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+
+
+def _centred(x: Any, axes: tuple[int, ...]) -> Any:
+    return np.subtract(x, _mean(x, axes, True))
+
+
+def _freedom(x: Any, axes: tuple[int, ...], correction: Any) -> Any:
+    count = math.prod(type_of(x).shape[a] for a in axes)
+    return max(count - (1 if correction is None else correction), 0)
+
+
+def _variance(x: Any, axes: tuple[int, ...], correction: Any, keepdim: bool) -> Any:
+    """The sum of the squared distances from the mean over ``n - correction``; NaN where that is zero."""
+    own = type_of(x).dtype
+    if own in (fdtypes.float16, fdtypes.bfloat16):
+        return np.astype(_variance(np.astype(x, fdtypes.float32), axes, correction, keepdim), own)
+    centred = _centred(x, axes)
+    squares = e.square(centred) if not fdtypes.is_complex(own) else e.real(e.mul(centred, e.conj(centred)))
+    total = reduce(r.reduce_sum, squares, axes, keepdim)
+    return e.div(total, e.number(_freedom(x, axes, correction), total))
+
+
+def _deviation_gradient(ct: Any, x: Any, deviation: Any, axes: tuple[int, ...], correction: Any) -> Any:
+    """The gradient of a standard deviation; zero where that is zero."""
+    scale = np.divide(ct, np.multiply(deviation, _freedom(x, axes, correction)))
+    scale = np.where(np.equal(deviation, 0), e.number(0, scale), scale)
+    return np.multiply(restore(scale, x, axes), _centred(x, axes))
+
+
+_VARIANCE = dict(names="", out=True, check=check_variance)
+
+
+@op("VarBackward0", saved="self dim correction keepdim", name="var", **_VARIANCE)
+def var_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    return _variance(input, axes_of(input, dim), correction, keepdim)
+
+
+@op("StdBackward0", saved="self result dim correction keepdim", name="std", **_VARIANCE)
+def std_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    return e.sqrt(_variance(input, axes_of(input, dim), correction, keepdim))
+
+
+@std_correction.backward
+def std_backward(ct: Any, input: Any, result: Any, dim: Any, correction: Any) -> Any:
+    return _deviation_gradient(ct, input, result, axes_of(input, dim), correction)
+
+
+@op("VarMeanBackward0", saved="self dim correction keepdim", name="var_mean", **_VARIANCE)
+def var_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    axes = axes_of(input, dim)
+    return _variance(input, axes, correction, keepdim), _mean(input, axes, keepdim)
+
+
+@op("StdMeanBackward0", saved="self result0 dim correction keepdim", name="std_mean", **_VARIANCE)
+def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
+    axes = axes_of(input, dim)
+    return e.sqrt(_variance(input, axes, correction, keepdim)), _mean(input, axes, keepdim)
+
+
+@std_mean_correction.backward
+def std_mean_backward(ct0: Any, ct1: Any, input: Any, result0: Any, dim: Any, correction: Any) -> Any:
+    axes = axes_of(input, dim)
+    count = math.prod(type_of(input).shape[a] for a in axes)
+    through_mean = np.broadcast_to(restore(np.divide(ct1, count), input, axes), type_of(input).shape)
+    return np.add(_deviation_gradient(ct0, input, result0, axes, correction), through_mean)
+
+
+def _publish_variance(name: str, declared: Any, what: str, example: str, places: str) -> None:
+    """The public function, with the two older ways of calling: ``(unbiased)`` and ``(dim, unbiased, keepdim)``."""
+
+    def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if "axis" in kwargs:
+            kwargs["dim"] = kwargs.pop("axis")
+        if "keepdims" in kwargs:
+            kwargs["keepdim"] = kwargs.pop("keepdims")
+        if args and isinstance(args[0], bool):
+            return declared.function(input, None, correction=int(args[0]))
+        names = ("dim", "unbiased", "keepdim")
+        kwargs.update(zip(names, args))
+        if "unbiased" in kwargs:
+            if "correction" in kwargs:
+                raise TypeError(
+                    f"{name}() received an invalid combination of arguments - got both unbiased and correction"
+                )
+            kwargs["correction"] = int(kwargs.pop("unbiased"))
+        elif "dim" in kwargs and "correction" not in kwargs:
+            kwargs["correction"] = 1
+        return declared.function(input, kwargs.pop("dim", None), **kwargs)
+
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = (
+        f"{what} over dimensions, by default over all.\n\nArgs:\n    input: a floating-point or complex tensor.\n"
+        "    dim: a dimension, several, or None for all.\n    correction: what is taken off the number of elements; 1 "
+        "unless given.\n"
+        "    unbiased: the older way to say so: True is a correction of 1, False of 0.\n"
+        "    keepdim: leave the reduced dimensions with size 1.\n    out: a tensor to write the result "
+        "into.\n\nRaises:\n"
+        f"    RuntimeError: for integers and bools.\n\nExample:\n    >>> import compat as torch\n    >>> {example}\n"
+    )
+    function(*(f"{place}.{name}" for place in places.split()))(public)
+
+
+_publish_variance(
+    "var", var_correction, "The variance", "torch.tensor([1.0, 3.0]).var()\n    tensor(2.)", "torch Tensor"
+)
+_publish_variance(
+    "std",
+    std_correction,
+    "The standard deviation",
+    "torch.tensor([1.0, 9.0]).std(correction=0)\n    tensor(4.)",
+    "torch Tensor",
+)
+_publish_variance(
+    "var_mean",
+    var_mean_correction,
+    "The variance and the mean",
+    "torch.var_mean(torch.tensor([1.0, 3.0]))\n    (tensor(2.), tensor(2.))",
+    "torch",
+)
+_publish_variance(
+    "std_mean", std_mean_correction, "The standard deviation and the mean",
+    "torch.std_mean(torch.tensor([1.0, 9.0]), correction=0)\n    (tensor(4.), tensor(5.))", "torch",
+)  # fmt: skip

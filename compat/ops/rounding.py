@@ -1,0 +1,103 @@
+"""Rounding: floor, ceil, round, trunc, and what trunc leaves."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.ops.elements import category, checks, only_floating, overloaded, refuses, unary, zero_gradient, zeros_like
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array
+from funcgrad.primitives import elementwise as e
+
+
+def _of_floats(round: Any) -> Any:
+    """Integers are round already."""
+    return lambda x: round(x) if category(x) == dtypes.FLOATING else x
+
+
+def _check(name: str) -> Any:
+    message = f"{name} is not supported for complex inputs"
+    return checks(refuses(f"{name}_vml_cpu", "bool"), refuses("", "complex", message=message))
+
+
+def _rounding(name: str, node: str, body: Any, what: str, aliases: str = "") -> Op:
+    return unary(
+        name,
+        node,
+        _of_floats(body),
+        what,
+        aliases=aliases,
+        promote="common",
+        backward=zero_gradient,
+        check=_check(name),
+    )
+
+
+floor = _rounding("floor", "FloorBackward0", e.floor, "The largest integers that are not larger.")
+ceil = _rounding("ceil", "CeilBackward0", e.ceil, "The smallest integers that are not smaller.")
+trunc = _rounding("trunc", "TruncBackward0", e.trunc, "The next integers towards zero.", "fix")
+frac = unary(
+    "frac",
+    "FracBackward0",
+    lambda x: x - e.trunc(x),
+    "What ``trunc`` leaves: the part behind the point, with its sign.",
+    promote="common",
+    backward=lambda ct: ct,
+    check=refuses("frac_cpu", "bool integer complex"),
+)
+
+_round = unary(
+    "round",
+    "RoundBackward0",
+    _of_floats(e.round_half_even),
+    "",
+    promote="common",
+    names="",
+    inplace="",
+    out=True,
+    backward=zero_gradient,
+    check=refuses("round_vml_cpu", "bool complex"),
+)
+
+
+@elementwise(
+    "RoundBackward1",
+    name="round",
+    names="",
+    inplace="",
+    out=True,
+    check=only_floating("round_cpu"),
+)
+def _round_decimals(input: Array, *, decimals: int) -> Any:
+    ten = e.number(10.0 ** abs(decimals), input)
+    if decimals < 0:
+        return e.round_half_even(input / ten) * ten
+    return e.round_half_even(input * ten) / ten
+
+
+@_round_decimals.backward
+def _round_decimals_backward(ct: Any) -> Any:
+    return zeros_like(ct)
+
+
+@overloaded(
+    "Tensor input, *, Tensor out = None", "Tensor input, *, int decimals, Tensor out = None", aliases="special.round"
+)
+def round(input: Any, *, decimals: int | None = None) -> Op:
+    """The nearest integers; halves go to the even one.
+
+    Args:
+        input: a tensor.
+        decimals: how many places behind the point to keep; negative ones are before it.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors, and integers with ``decimals``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.round(torch.tensor([0.5, 1.5, -1.7]))
+        tensor([ 0.,  2., -2.])
+    """
+    return _round if decimals is None else _round_decimals

@@ -1,0 +1,434 @@
+"""Choosing between elements: ``where``, ``masked_fill``, the larger and the smaller, ``clamp``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import cpp_name, wrong_argument
+from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array, Index, Scalar
+from compat.registry import names_of, publish
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- where
+
+
+def _check_where(condition: Tensor, input: Any, other: Any) -> None:
+    if condition.dtype not in (dtypes.bool_, dtypes.uint8):
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{condition.dtype.scalar_name}"
+        )
+
+
+@elementwise("WhereBackward0", saved="condition", names="", inplace="", out=True, name="where", check=_check_where)
+def _where(condition: Index, input: Array, other: Array) -> Any:
+    return np.where(condition, input, other)
+
+
+@_where.backward
+def _where_backward(ct: Any, condition: Any) -> Any:
+    zero = zeros_like(ct)
+    return np.where(condition, ct, zero), np.where(condition, zero, ct)
+
+
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+    """``input`` where ``condition`` is true, ``other`` elsewhere; without both, the indices where it is true.
+
+    Args:
+        condition: a bool tensor.
+        input, other: tensors or numbers that broadcast together with it; their dtypes are promoted.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for a condition of another dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([-1.0, 2.0])
+        >>> torch.where(x > 0, x, 0.0)
+        tensor([0., 2.])
+    """
+    if not isinstance(condition, Tensor):
+        raise wrong_argument("where", "condition", 1, "Tensor", condition)
+    if input is None and other is None:
+        return names_of("torch")["nonzero"](condition, as_tuple=True)
+    return (
+        _where.function(condition, input, other) if out is None else _where.function(condition, input, other, out=out)
+    )
+
+
+def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
+    """The tensor where ``condition`` is true, ``other`` elsewhere."""
+    return where(condition, self, other)
+
+
+_where_method.__name__ = "where"
+publish(where, "torch.where")
+publish(_where_method, "Tensor.where")
+
+# ---------------------------------------------------------------- masked_fill
+
+
+def _check_mask(input: Tensor, mask: Tensor, value: Any) -> None:
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_name(mask.dtype)}")
+    given = common((value,))
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    if given.is_complex and not input.dtype.is_complex:
+        raise RuntimeError(f"value cannot be converted to type {cpp_name(input.dtype)} without overflow")
+
+
+_MASKED: dict[str, Any] = dict(
+    saved="mask", name="masked_fill", names="", inplace="", out=False, promote=None, check=_check_mask
+)
+
+
+def _filled(input: Any, mask: Any, value: Any) -> Any:
+    return np.where(mask, np.astype(value, type_of(input).dtype), input)
+
+
+@elementwise("MaskedFillBackward0", **_MASKED)
+def _masked_fill_number(input: Array, mask: Index, value: Scalar) -> Any:
+    return _filled(input, mask, value)
+
+
+@_masked_fill_number.backward
+def _masked_fill_number_backward(ct: Any, mask: Any) -> Any:
+    return np.where(mask, zeros_like(ct), ct)
+
+
+@elementwise("MaskedFillBackward1", **_MASKED)
+def _masked_fill_tensor(input: Array, mask: Index, value: Array) -> Any:
+    return _filled(input, mask, value)
+
+
+@_masked_fill_tensor.backward
+def _masked_fill_tensor_backward(ct: Any, mask: Any) -> Any:
+    return np.where(mask, zeros_like(ct), ct), np.where(mask, ct, zeros_like(ct))
+
+
+@overloaded("Tensor input, Tensor mask, Tensor value", "Tensor input, Tensor mask, Number value")
+def masked_fill(input: Any, mask: Any, value: Any) -> Op:
+    """``input``, but ``value`` where ``mask`` is true.
+
+    Args:
+        input: a tensor.
+        mask: a bool tensor that broadcasts together with it.
+        value: a number or a tensor without dimensions; it takes the dtype of ``input``.
+
+    Raises:
+        RuntimeError: for a mask of another dtype, and a value that ``input`` cannot hold.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.masked_fill(torch.tensor([1.0, 2.0]), torch.tensor([True, False]), 0)
+        tensor([0., 2.])
+    """
+    return _masked_fill_tensor if isinstance(value, Tensor) else _masked_fill_number
+
+
+# ---------------------------------------------------------------- the larger, the smaller
+
+
+def _refuse_complex(name: str) -> Any:
+    return refuses("", "complex", message=f"{name} not implemented for complex tensors.", error=RuntimeError)
+
+
+def _shared(ct: Any, loses: Any, ties: Any) -> Any:
+    """A gradient that is halved where both are equal."""
+    return np.where(loses, zeros_like(ct), np.where(ties, ct * e.number(0.5, ct), ct))
+
+
+def _maximum_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
+    ties = input == other
+    return _shared(ct, input < other, ties), _shared(ct, other < input, ties)
+
+
+def _minimum_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
+    ties = input == other
+    return _shared(ct, input > other, ties), _shared(ct, other > input, ties)
+
+
+maximum = binary(
+    "maximum",
+    "MaximumBackward0",
+    e.maximum,
+    "The larger of two elements; NaN if either is.",
+    saved="other self",
+    inplace="",
+    check=_refuse_complex("maximum"),
+    backward=_maximum_backward,
+)
+minimum = binary(
+    "minimum",
+    "MinimumBackward0",
+    e.minimum,
+    "The smaller of two elements; NaN if either is.",
+    saved="other self",
+    inplace="",
+    check=_refuse_complex("minimum"),
+    backward=_minimum_backward,
+)
+fmax = binary(
+    "fmax",
+    "FmaxBackward0",
+    lambda x, y: np.where(np.logical_or(x >= y, y != y), x, y),
+    "The larger of two elements; one that is NaN is left out.",
+    saved="other self",
+    inplace="",
+    check=_refuse_complex("fmax"),
+)
+fmin = binary(
+    "fmin",
+    "FminBackward0",
+    lambda x, y: np.where(np.logical_or(x <= y, y != y), x, y),
+    "The smaller of two elements; one that is NaN is left out.",
+    saved="other self",
+    inplace="",
+    check=_refuse_complex("fmin"),
+)
+
+# ---------------------------------------------------------------- clamp
+
+
+def _at_least(x: Any, low: Any) -> Any:
+    return x if low is None else np.where(np.logical_or(x < low, low != low), low, x)
+
+
+def _at_most(x: Any, high: Any) -> Any:
+    return x if high is None else np.where(np.logical_or(x > high, high != high), high, x)
+
+
+def _within(ct: Any, x: Any, low: Any, high: Any) -> Any:
+    """The gradient where ``x`` was not moved."""
+    for bound, inside in ((low, np.greater_equal), (high, np.less_equal)):
+        if bound is not None:
+            ct = np.where(inside(x, bound), ct, zeros_like(ct))
+    return ct
+
+
+def _check_clamp(kernel: str, refused: str = "complex") -> Any:
+    """Complex numbers have no order; bools have, but no code."""
+
+    def check(input: Any, *bounds: Any, **named: Any) -> None:
+        operands = (input, *bounds, *named.values())
+        if common([x for x in operands if x is not None]).is_complex:
+            if kernel == "clamp":
+                raise NotImplementedError("clamp is not supported for complex types")
+            refuses(f"{kernel}_cpu", "complex")(*[x for x in operands if x is not None])
+        refuses(f"{kernel}_cpu", refused)(*[x for x in operands if x is not None])
+
+    return check
+
+
+_CLAMP: dict[str, Any] = dict(
+    name="clamp", numbers=False, names="", inplace="", out=True, check=_check_clamp("clamp", "bool")
+)
+
+
+@elementwise("ClampBackward1", saved="max min self", promoted="input min max", **_CLAMP)
+def _clamp_numbers(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Any:
+    return _at_most(_at_least(input, min), max)
+
+
+@_clamp_numbers.backward
+def _clamp_numbers_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
+    return _within(ct, input, min, max)
+
+
+@elementwise("ClampBackward0", saved="max min self", **_CLAMP)
+def _clamp_tensors(input: Array, min: Array | None = None, max: Array | None = None) -> Any:
+    return _at_most(_at_least(input, min), max)
+
+
+@_clamp_tensors.backward
+def _clamp_tensors_backward(ct: Any, input: Any, min: Any, max: Any) -> Any:
+    zero = zeros_like(ct)
+    own = _within(ct, input, min, max)
+    if max is None:
+        return own, np.where(input < min, ct, zero), None
+    if min is None:
+        return own, None, np.where(input > max, ct, zero)
+    crossed = max < min
+    raised = np.logical_and(min < max, input < min)
+    return own, np.where(raised, ct, zero), np.where(np.logical_or(input > max, crossed), ct, zero)
+
+
+@overloaded(
+    "Tensor input, Tensor min = None, Tensor max = None, *, Tensor out = None",
+    "Tensor input, Number min = None, Number max = None, *, Tensor out = None",
+    aliases="clip",
+)
+def clamp(input: Any, min: Any = None, max: Any = None) -> Op:
+    """The elements held between ``min`` and ``max``; where ``min`` is the larger, the result is ``max``.
+
+    Args:
+        input: a tensor.
+        min, max: both numbers, or both tensors; either may be left out.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: if both are left out.
+        TypeError: for a number beside a tensor.
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.clamp(torch.tensor([-1.0, 0.5, 2.0]), 0, 1)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    return _clamp_tensors if isinstance(min, Tensor) or isinstance(max, Tensor) else _clamp_numbers
+
+
+def _sided(which: str, kernel: str) -> dict[str, Any]:
+    return dict(
+        saved=f"{which} self",
+        name=f"clamp_{which}",
+        numbers=False,
+        names="",
+        inplace="",
+        out=True,
+        check=_check_clamp(kernel, ""),
+    )
+
+
+def _split(ct: Any, stays: Any) -> tuple[Any, Any]:
+    """The gradient of the element where it stays, that of the bound elsewhere."""
+    return np.where(stays, ct, zeros_like(ct)), np.where(stays, zeros_like(ct), ct)
+
+
+@elementwise("ClampMinBackward0", promoted="input min", **_sided("min", "clamp_min"))
+def _clamp_min_number(input: Array, min: Scalar) -> Any:
+    return _at_least(input, min)
+
+
+@_clamp_min_number.backward
+def _clamp_min_number_backward(ct: Any, input: Any, min: Any) -> Any:
+    return _within(ct, input, min, None)
+
+
+@elementwise("ClampMinBackward1", **_sided("min", "maximum"))
+def _clamp_min_tensor(input: Array, min: Array) -> Any:
+    return _at_least(input, min)
+
+
+@_clamp_min_tensor.backward
+def _clamp_min_tensor_backward(ct: Any, input: Any, min: Any) -> Any:
+    return _split(ct, input >= min)
+
+
+@elementwise("ClampMaxBackward0", promoted="input max", **_sided("max", "clamp_max"))
+def _clamp_max_number(input: Array, max: Scalar) -> Any:
+    return _at_most(input, max)
+
+
+@_clamp_max_number.backward
+def _clamp_max_number_backward(ct: Any, input: Any, max: Any) -> Any:
+    return _within(ct, input, None, max)
+
+
+@elementwise("ClampMaxBackward1", **_sided("max", "minimum"))
+def _clamp_max_tensor(input: Array, max: Array) -> Any:
+    return _at_most(input, max)
+
+
+@_clamp_max_tensor.backward
+def _clamp_max_tensor_backward(ct: Any, input: Any, max: Any) -> Any:
+    return _split(ct, input <= max)
+
+
+@overloaded("Tensor input, Tensor min, *, Tensor out = None", "Tensor input, Number min, *, Tensor out = None")
+def clamp_min(input: Any, min: Any) -> Op:
+    """The elements, or ``min`` where that is larger.
+
+    Args:
+        input: a tensor.
+        min: a number or a tensor.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.clamp_min(torch.tensor([-1.0, 2.0]), 0)
+        tensor([0., 2.])
+    """
+    return _clamp_min_tensor if isinstance(min, Tensor) else _clamp_min_number
+
+
+@overloaded("Tensor input, Tensor max, *, Tensor out = None", "Tensor input, Number max, *, Tensor out = None")
+def clamp_max(input: Any, max: Any) -> Op:
+    """The elements, or ``max`` where that is smaller.
+
+    Args:
+        input: a tensor.
+        max: a number or a tensor.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.clamp_max(torch.tensor([-1.0, 2.0]), 0)
+        tensor([-1.,  0.])
+    """
+    return _clamp_max_tensor if isinstance(max, Tensor) else _clamp_max_number
+
+
+# ---------------------------------------------------------------- what is not a number
+
+
+@elementwise("NanToNumBackward0", saved="self", numbers=False, inplace="Tensor.nan_to_num_")
+def nan_to_num(
+    input: Array, nan: Scalar | None = None, posinf: Scalar | None = None, neginf: Scalar | None = None
+) -> Any:
+    """The elements, with numbers in place of NaN and the infinities.
+
+    Args:
+        input: a tensor.
+        nan: what stands for NaN, 0 if left out.
+        posinf, neginf: what stands for the infinities, the dtype's largest and smallest number if left out.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nan_to_num(torch.tensor([1.0, float("nan")]), nan=5.0)
+        tensor([1., 5.])
+    """
+    if category(input) < dtypes.FLOATING:
+        return input
+    if category(input) == dtypes.COMPLEX:
+        return e.make_complex(*[_finite(part(input), nan, posinf, neginf) for part in (e.real, e.imag)])
+    return _finite(input, nan, posinf, neginf)
+
+
+def _finite(x: Any, nan: Any, high: Any, low: Any) -> Any:
+    dtype = type_of(x).dtype
+    limits = np.finfo(dtype)
+    for found, given, usual in (
+        (x != x, nan, 0.0),
+        (x == e.number(numpy.inf, x), high, limits.max),
+        (x == e.number(-numpy.inf, x), low, limits.min),
+    ):
+        x = np.where(found, np.astype(usual if given is None else given, dtype), x)
+    return x
+
+
+@nan_to_num.backward
+def _nan_to_num_backward(ct: Any, input: Any) -> Any:
+    return np.where(np.isfinite(input), ct, zeros_like(ct))

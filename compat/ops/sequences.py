@@ -1,0 +1,165 @@
+"""Sequences of numbers: arange, linspace, and the identity matrix."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.dtypes import dtype as Dtype
+from compat.errors import wrong_argument, wrong_combination
+from compat.ops.copying import available
+from compat.ops.creation import into, with_grad
+from compat.registry import function
+from compat.tensor import Tensor, from_array
+
+
+def _number(x: Any) -> Any:
+    return x.item() if isinstance(x, Tensor | np.generic) else x
+
+
+@function("torch.arange")
+def arange(
+    *bounds: Any,
+    start: Any = None,
+    end: Any = None,
+    step: Any = None,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers from ``start`` (0) up to but without ``end``.
+
+    Raises:
+        RuntimeError: for a step of zero, or one in the wrong direction.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(1, 2.5, 0.5)
+        tensor([1.0000, 1.5000, 2.0000])
+    """
+    if device is not None:
+        available(device)
+    given = [_number(b) for b in bounds]
+    if len(given) == 1 and end is None:
+        given = [0 if start is None else _number(start), *given]
+    names = dict(zip(("start", "end", "step"), given))
+    first = names.get("start", 0 if start is None else _number(start))
+    last = names.get("end", _number(end))
+    by = names.get("step", 1 if step is None else _number(step))
+    if last is None:
+        raise wrong_combination("arange", bounds)
+    for name, value in (("end", last), ("start", first), ("step", by)):
+        if not isinstance(value, bool | int | float):
+            raise wrong_argument("arange", name, 1, "Number", value)
+    if dtype is None:
+        dtype = (
+            out.dtype
+            if out is not None
+            else dtypes.get_default_dtype()
+            if any(isinstance(x, float) for x in (first, last, by))
+            else dtypes.int64
+        )
+    if by == 0 or (dtype.category <= dtypes.INTEGER and int(by) == 0):
+        raise (RuntimeError if by == 0 else ValueError)("step must be nonzero")
+    if not all(np.isfinite(x) for x in (first, last)):
+        raise RuntimeError(f"unsupported range: {first} -> {last}")
+    if (by > 0) != (last >= first) and last != first:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if dtype.category <= dtypes.INTEGER:
+        first, last, by = int(first), int(last), int(by)
+        count = max(-(-(last - first) // by), 0)
+        array = first + by * np.arange(count, dtype=np.int64)
+    else:
+        array = first + by * np.arange(ceil((last - first) / by), dtype=np.float64)
+    return into(out, with_grad(from_array(array.astype(dtype.numpy), dtype), requires_grad))
+
+
+@function("torch.range")
+def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Dtype | None = None, **more: Any) -> Tensor:
+    """Evenly spaced numbers from ``start`` up to and with ``end``."""
+    count = int((end - start) / step) + 1
+    dtype = dtype or dtypes.get_default_dtype()
+    return from_array((start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy), dtype)
+
+
+@function("torch.linspace")
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` evenly spaced numbers from ``start`` to ``end``, both included.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linspace(0, 1, 3)
+        tensor([0.0000, 0.5000, 1.0000])
+    """
+    if not hasattr(steps, "__index__"):
+        raise wrong_combination("linspace", (start, end, steps))
+    for name, value in (("start", start), ("end", end)):
+        if isinstance(value, Tensor) and value.dim():
+            raise RuntimeError(
+                f"linspace only supports 0-dimensional start and end tensors, but got {name} with {value.dim()} "
+                "dimension(s)."
+            )
+    first, last = _number(start), _number(end)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
+        if isinstance(first, complex) or isinstance(last, complex):
+            dtype = dtype.to_complex()
+    return into(out, with_grad(from_array(_even(first, last, steps, dtype), dtype), requires_grad))
+
+
+def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
+    """Counted from both ends towards the middle, so that both are met exactly."""
+    kind = dtype.numpy
+    assert kind is not None
+    work: Any = np.float64 if dtype.category <= dtypes.INTEGER else kind
+    a, b = np.asarray(first, work)[()], np.asarray(last, work)[()]
+    if steps == 1:
+        return np.asarray([a]).astype(kind)
+    index = np.arange(steps)
+    by = ((b - a) / np.asarray(max(steps - 1, 1), work)).astype(work) if steps else a
+    up = a + by * index.astype(work)
+    down = b - by * (steps - 1 - index).astype(work)
+    return np.where(index < steps // 2, up, down).astype(kind)
+
+
+@function("torch.eye")
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A matrix of zeros with ones on the diagonal.
+
+    Raises:
+        RuntimeError: for a negative size.
+    """
+    for name, size in (("n", n), ("m", n if m is None else m)):
+        if size < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
+    return into(out, with_grad(from_array(np.eye(n, m, dtype=dtype.numpy), dtype), requires_grad))

@@ -1,0 +1,344 @@
+"""The parameters of an operation: their kinds, the cleaning of arguments, and the generated entry function.
+
+Kinds are written as annotations of the declared function:
+
+``Array``
+    a tensor; a number too where the operation promotes dtypes. ``Array | None``: may be left out.
+``Arrays``
+    a sequence of tensors.
+``Index``, ``Indices``
+    a tensor, and a sequence of tensors or None, that never have a gradient (indices, masks, weights of classes): a node
+    has no edge for them, and they are not promoted.
+``Scalar``
+    a number that the compiled program takes as an argument, so that a changing one compiles nothing anew.
+``Dim``
+    one dimension of the first tensor; the function gets it counted from the left.
+``Dims``
+    a dimension, several, or None; the function gets a tuple counted from the left, or None.
+``Ints``
+    integers, given as a sequence or one by one if the parameter is starred.
+anything else
+    a static argument, part of what the program is compiled for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compat.errors import wrap_dim, wrap_dims, wrong_argument
+from compat.grad_mode import mode
+from compat.tensor import Tensor, sync
+
+if TYPE_CHECKING:
+    Array = Any
+    Arrays = Any
+    Index = Any
+    Indices = Any
+    Scalar = Any
+    Dim = int
+    Dims = Any
+    Ints = Any
+else:
+    Array, Arrays, Index, Indices, Scalar, Dim, Dims, Ints = (
+        type(name, (), {}) for name in ("Array", "Arrays", "Index", "Indices", "Scalar", "Dim", "Dims", "Ints")
+    )
+
+_KINDS = ("Arrays", "Array", "Indices", "Index", "Scalar", "Dims", "Dim", "Ints")
+_WITHOUT_EDGE = {"index": "array", "indices": "arrays"}
+#: Other names under which PyTorch accepts an argument.
+ALIASES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "x1": "input", "x2": "other"}
+_NUMBERS = (int, float, complex, bool)
+#: Stands for an argument that was not given.
+MISSING = object()
+
+
+@dataclass(frozen=True)
+class Param:
+    """One parameter."""
+
+    name: str
+    kind: str
+    optional: bool
+    default: Any
+    keyword: bool
+    starred: bool
+    edge: bool = True
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty and not self.starred
+
+    @property
+    def dynamic(self) -> bool:
+        """Whether its value is an argument of the compiled program."""
+        return self.kind in ("array", "arrays", "scalar")
+
+
+def parse(function: Callable[..., Any]) -> tuple[Param, ...]:
+    """The parameters of a declared function."""
+    result = []
+    for p in inspect.signature(function).parameters.values():
+        text = (
+            p.annotation
+            if isinstance(p.annotation, str)
+            else getattr(p.annotation, "__name__", "") or _union(p.annotation)
+        )
+        kind = next((k for k in _KINDS if text == k or text.startswith(k + " ")), "static").lower()
+        optional = "None" in text or p.default is None
+        starred = p.kind is inspect.Parameter.VAR_POSITIONAL
+        keyword = p.kind is inspect.Parameter.KEYWORD_ONLY
+        edge = kind not in _WITHOUT_EDGE
+        result.append(Param(p.name, _WITHOUT_EDGE.get(kind, kind), optional, p.default, keyword, starred, edge))
+    return tuple(result)
+
+
+def _union(annotation: Any) -> str:
+    return " | ".join(getattr(a, "__name__", str(a)) for a in getattr(annotation, "__args__", ()))
+
+
+# ---------------------------------------------------------------- cleaning arguments
+
+
+def freeze(value: Any) -> Any:
+    """A static argument in a form that can be part of a key."""
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return tuple(freeze(v) for v in value)
+    if isinstance(value, Tensor) or (isinstance(value, np.generic) and not isinstance(value, _NUMBERS)):
+        return value.item()
+    if isinstance(value, range):
+        return tuple(value)
+    return value
+
+
+def _integer(function: str, p: Param, position: int, value: Any) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise wrong_argument(function, p.name, position, "int", value)
+    return value.__index__()
+
+
+def _integers(function: str, p: Param, position: int, value: Any) -> tuple[int, ...]:
+    if p.starred and len(value) == 1 and not hasattr(value[0], "__index__"):
+        value = value[0]
+    if hasattr(value, "__index__") and not isinstance(value, bool):
+        return (value.__index__(),)
+    if not isinstance(value, tuple | list | range):
+        raise wrong_argument(function, p.name, position, "tuple of ints", value)
+    for i, n in enumerate(value):
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            what = f"tuple of ints, but found element of type {type(n).__name__} at pos {i}"
+            raise TypeError(f"{function}(): argument '{p.name}' (position {position}) must be {what}")
+    return tuple(n.__index__() for n in value)
+
+
+def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
+    """An argument of the kind its parameter wants.
+
+    Args:
+        numbers: whether an ``Array`` may be a number.
+
+    Raises:
+        TypeError: naming the function, the argument, what was wanted and what came.
+    """
+    if value is MISSING:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{p.name}"')
+    if value is None and p.optional:
+        return None
+    if p.kind == "array":
+        return _array(function, p, position, value, numbers)
+    if p.kind == "arrays":
+        return _arrays(p, function, position, value)
+    if p.kind == "scalar":
+        return _scalar(function, p, position, value)
+    if p.kind == "dim":
+        return _integer(function, p, position, value)
+    if p.kind in ("dims", "ints"):
+        return _integers(function, p, position, value)
+    return freeze(value)
+
+
+def _is_numpy_number(value: Any) -> bool:
+    return isinstance(value, np.generic) and value.dtype.kind in "biufc"
+
+
+def _array(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
+    if isinstance(value, Tensor) or (numbers and isinstance(value, _NUMBERS)):
+        return value
+    if numbers and _is_numpy_number(value):
+        return value.item()
+    raise wrong_argument(function, p.name, position, "Tensor", value)
+
+
+def _arrays(p: Param, function: str, position: int, value: Any) -> tuple:
+    if not isinstance(value, tuple | list):
+        raise wrong_argument(function, p.name, position, "tuple of Tensors", value)
+    for i, t in enumerate(value):
+        if not isinstance(t, Tensor) and (p.edge or t is not None):
+            raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}")
+    return tuple(value)
+
+
+def _scalar(function: str, p: Param, position: int, value: Any) -> Any:
+    if (isinstance(value, Tensor) and value.dim() == 0) or _is_numpy_number(value):
+        return value.item()
+    if not isinstance(value, _NUMBERS):
+        raise wrong_argument(function, p.name, None if p.keyword else position, "Number", value)
+    return value if type(value) in _NUMBERS else _plain(value)
+
+
+def _plain(value: Any) -> Any:
+    """A number of a subclass (``numpy.float64``, an ``IntEnum``) as Python's own."""
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    return next(kind(value) for kind in kinds if isinstance(value, kind))
+
+
+def wrapped(p: Param, value: Any, ndim: int) -> Any:
+    """What the declared function gets for a static argument: dimensions counted from the left."""
+    if value is None:
+        return None
+    if p.kind == "dim":
+        return wrap_dim(value, ndim)
+    return wrap_dims(value, ndim) if p.kind == "dims" else value
+
+
+def renamed(function: str, params: tuple[Param, ...], args: list[Any], named: Mapping[str, Any]) -> list[Any]:
+    """The arguments with those given under another of their names put in place.
+
+    Raises:
+        TypeError: for a name that no parameter has.
+    """
+    places = {p.name: i for i, p in enumerate(params)}
+    for name, value in named.items():
+        found = name if name in places else ALIASES.get(name)
+        if found is None or found not in places:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+        args[places[found]] = value
+    return args
+
+
+# ---------------------------------------------------------------- the entry function
+
+_ENTRY = """\
+def {name}({signature}):
+    {guards}
+    {scan}
+    try:
+        plan = plans[{key}]
+    except (KeyError, TypeError, AttributeError):
+        plan = None
+    if plan is None:
+        return miss([{arguments}])
+    return plan.run(({values}))
+"""
+
+
+def entry(
+    name: str, params: tuple[Param, ...], miss: Callable[..., Any], plans: dict, *, out: bool, offsets: bool = False
+) -> Callable[..., Any]:
+    """The function that users call: one look-up by what the arguments are, then the plan found there.
+
+    It is generated, as a named tuple's methods are, because every instruction of it is paid on every operation.
+
+    Args:
+        miss: ``(arguments, out, named)``, for the first call of a kind and for arguments that need cleaning.
+        plans: plans by key; see ``key_of``.
+        out: whether there is an ``out`` parameter.
+        offsets: whether a tensor's storage offset is part of the key.
+    """
+    signature, scan, key, values, arguments, defaults = [], [], [], [], [], {}
+    starred = any(p.starred for p in params)
+    aliased = starred or any(p.name in ALIASES.values() and p.name != "input" for p in params)
+    defaulted = False
+    for p in params:
+        n = p.name
+        # What may come under another name has to be left out here, and so has what follows it.
+        defaulted = defaulted or (p.required and n in ALIASES.values() and n != "input")
+        if p.keyword and not starred and "*" not in signature:
+            signature.append("*")
+        signature.append(f"*{n}" if p.starred else n if p.required and not defaulted else f"{n}=_{n}")
+        defaults[f"_{n}"] = MISSING if p.required else p.default
+        arguments.append(n)
+        values += [f"*{n}" if p.kind == "arrays" else n] if p.dynamic else []
+        scan += _scan(p)
+        key += _key(p, offsets)
+    guards = []
+    if out:
+        signature += ([] if "*" in signature or starred else ["*"]) + ["out=None"]
+        guards.append("if out is not None:")
+        guards.append(f"    return miss([{', '.join(arguments)}], out)")
+    if aliased:
+        signature.append("**named")
+        guards.append("if named:")
+        guards.append(f"    return miss([{', '.join(arguments)}], {'out' if out else 'None'}, named)")
+    source = _ENTRY.format(
+        name=name if name.isidentifier() else "function",
+        signature=", ".join(signature),
+        guards="\n    ".join(guards) or "pass",
+        scan="\n    ".join(scan) or "pass",
+        key=", ".join([*key, "mode.grad"]) if key else "mode.grad,",
+        arguments=", ".join(arguments),
+        values="".join(v + ", " for v in values),
+    )
+    scope: dict[str, Any] = dict(Tensor=Tensor, sync=sync, mode=mode, plans=plans, miss=miss, **defaults)
+    exec(compile(source, f"<compat {name}>", "exec"), scope)
+    return scope[name if name.isidentifier() else "function"]
+
+
+def _scan(p: Param) -> list[str]:
+    n = p.name
+    if p.kind == "array":
+        return [
+            f"if isinstance({n}, Tensor):",
+            f"    if {n}._view is not None: sync({n})",
+            f"    {n}_k = {n}._layout; {n}_g = {n}._rg",
+            f"else: {n}_k = {n}.__class__; {n}_g = False",
+        ]
+    if p.kind == "arrays":
+        given = "" if p.edge else "t is not None and "
+        return [
+            "try:",
+            f"    for t in {n}:",
+            f"        if {given}t._view is not None: sync(t)",
+            f"    {n}_k = tuple([{given}(t._layout, t._rg) for t in {n}])",
+            f"except (AttributeError, TypeError): {n}_k = None",
+        ]
+    return []
+
+
+def _key(p: Param, offsets: bool) -> list[str]:
+    n = p.name
+    if p.kind == "array":
+        return [f"{n}_k", f"{n}_g", *([f"{n}._offset"] if offsets else [])]
+    if p.kind == "arrays":
+        return [f"{n}_k"]
+    if p.kind == "scalar":
+        return [f"None if {n} is _{n} else {n}.__class__" if not p.required else f"{n}.__class__"]
+    return [n]
+
+
+def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool) -> tuple:
+    """The key under which the entry function looks for a plan."""
+    key: list[Any] = []
+    for p, value in zip(params, args, strict=True):
+        if p.kind == "array":
+            if isinstance(value, Tensor):
+                if value._view is not None:
+                    sync(value)
+                key += [value._layout, value._rg, *([value._offset] if offsets else [])]
+            else:
+                key += [value.__class__, False]
+        elif p.kind == "arrays":
+            for t in value:
+                if t is not None and t._view is not None:
+                    sync(t)
+            key.append(tuple(t is not None and (t._layout, t._rg) for t in value))
+        elif p.kind == "scalar":
+            key.append(None if not p.required and value is p.default else value.__class__)
+        else:
+            key.append(value)
+    return (*key, mode.grad)

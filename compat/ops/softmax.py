@@ -1,0 +1,143 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat import dtypes
+from compat.ops.op import op
+from compat.ops.reduction import accumulated, axes_of, reduce
+from compat.ops.signature import Array, Dim
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.tracing import type_of
+
+
+def _check(kernel: str) -> Any:
+    def check(input: Tensor, dim: int) -> None:
+        if not input.dtype.is_floating_point:
+            last = "_lastdim" if dim in (-1, input.dim() - 1) else ""
+            raise NotImplementedError(f"\"{kernel}{last}_kernel_impl\" not implemented for '{input.dtype.scalar_name}'")
+
+    return check
+
+
+def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
+    """The elements less the largest of them, so that no exponential overflows."""
+    if not type_of(x).size:
+        return x
+    return e.sub(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
+
+
+@op("SoftmaxBackward0", saved="dim result", name="softmax", names="", out=True, check=_check("softmax"))
+def softmax_plain(input: Array, dim: Dim) -> Any:
+    def body(x: Any) -> Any:
+        weights = e.exp(_shifted(x, axes))
+        return e.div(weights, reduce(r.reduce_sum, weights, axes, True))
+
+    axes = axes_of(input, dim)
+    return accumulated(input, body)
+
+
+@softmax_plain.backward
+def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
+    weighted = np.multiply(ct, result)
+    return np.subtract(weighted, np.multiply(result, reduce(r.reduce_sum, weighted, axes_of(result, dim), True)))
+
+
+@op("LogSoftmaxBackward0", saved="dim result", name="log_softmax", names="", out=True, check=_check("log_softmax"))
+def log_softmax_plain(input: Array, dim: Dim) -> Any:
+    def body(x: Any) -> Any:
+        shifted = _shifted(x, axes)
+        return e.sub(shifted, e.log(reduce(r.reduce_sum, e.exp(shifted), axes, True)))
+
+    axes = axes_of(input, dim)
+    return accumulated(input, body)
+
+
+@log_softmax_plain.backward
+def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
+    total = reduce(r.reduce_sum, ct, axes_of(result, dim), True)
+    return np.subtract(ct, np.multiply(e.exp(result), total))
+
+
+# ---------------------------------------------------------------- public functions
+
+
+def _converted(input: Tensor, dtype: dtypes.dtype | None) -> Tensor:
+    return input if dtype is None else input.to(dtype)
+
+
+@function("torch.softmax", "Tensor.softmax", "special.softmax")
+def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    """``exp(input) / sum(exp(input))`` along a dimension, without overflow.
+
+    Args:
+        input: a floating-point tensor.
+        dim: the dimension along which the results sum to one.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+        NotImplementedError: for a tensor that is not floating-point.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2).softmax(0)
+        tensor([0.5000, 0.5000])
+    """
+    return softmax_plain.function(_converted(input, dtype), dim, out=out)
+
+
+@function("torch.log_softmax", "Tensor.log_softmax", "special.log_softmax")
+def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of ``softmax``, exact where that underflows; arguments as for ``softmax``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([0.0, 1000.0]).log_softmax(0)
+        tensor([-1000.,     0.])
+    """
+    return log_softmax_plain.function(_converted(input, dtype), dim, out=out)
+
+
+def _implicit(name: str, ndim: int, stacklevel: int) -> int:
+    """The dimension that is meant where none was named: the first of 0, 1 or 3 dimensions, else the second."""
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+@function("F.softmax")
+def functional_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """As ``torch.softmax``; ``dim`` should be given."""
+    return softmax(input, _implicit("softmax", input.dim(), _stacklevel) if dim is None else dim, dtype)
+
+
+@function("F.softmin")
+def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None) -> Tensor:
+    """``softmax`` of the negated input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
+        tensor([0.5000, 0.5000])
+    """
+    return softmax(input.neg(), _implicit("softmin", input.dim(), _stacklevel) if dim is None else dim, dtype)
+
+
+@function("F.log_softmax")
+def functional_log_softmax(
+    input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """As ``torch.log_softmax``; ``dim`` should be given."""
+    return log_softmax(input, _implicit("log_softmax", input.dim(), _stacklevel) if dim is None else dim, dtype)

@@ -1,0 +1,167 @@
+"""Elements in order, and the largest of them."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from compat import dtypes
+from compat.errors import wrap_dim
+from compat.ops.indexing import flat, flat_places
+from compat.ops.op import op
+from compat.ops.signature import Array, Dim
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import reshape
+from funcgrad.primitives.sorting import sorted_with_order, top_k
+from funcgrad.tracing import type_of
+
+
+def spread(ct: Any, indices: Any, shape: tuple[int, ...], dim: int) -> Any:
+    """Gradients of chosen elements along a dimension, added at the places that they came from."""
+    if not shape or not type_of(ct).size:
+        return reshape(ct, shape=shape) if not shape else np.zeros(shape, type_of(ct).dtype)
+    zeros = np.zeros((prod(shape),), type_of(ct).dtype)
+    return reshape(np.at(zeros)[flat(flat_places(indices, shape, dim))].add(flat(ct)), shape=shape)
+
+
+def _check_sort(input: Tensor, dim: int = -1, descending: bool = False, **_: Any) -> None:
+    wrap_dim(dim, input.dim())
+    if input.dtype.is_complex:
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
+
+
+def _sorted(input: Any, dim: int, descending: bool) -> tuple[Any, Any]:
+    if not type_of(input).shape:
+        return input, np.zeros((), fdtypes.int64)
+    return sorted_with_order(input, axis=dim, descending=bool(descending), stable=True)
+
+
+_SORT: dict[str, Any] = dict(
+    saved="dim indices self.sym_sizes", keeps="result1", name="sort", names="", out=True,
+    strides="like:input", returns="values indices",
+    check=_check_sort,
+)  # fmt: skip
+
+
+@op("SortBackward0", **_SORT)
+def sort_plain(input: Array, dim: Dim = -1, descending: bool = False) -> Any:
+    return _sorted(input, dim, descending)
+
+
+@op("SortBackward1", **_SORT)
+def sort_stable(input: Array, dim: Dim = -1, descending: bool = False, *, stable: bool | None = None) -> Any:
+    return _sorted(input, dim, descending)
+
+
+@sort_plain.backward
+def sort_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
+    return spread(ct0, result1, type_of(input).shape, dim)
+
+
+sort_stable.backward(sort_backward)
+
+
+@function("torch.sort", "Tensor.sort")
+def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) -> Any:
+    """The elements in order along a dimension, and where they were.
+
+    Args:
+        dim: the dimension to sort along.
+        descending: the largest first. NaN counts as larger than all numbers.
+        stable: equal elements keep their order; they do in any case.
+        out: a pair of tensors to write the results into.
+
+    Returns:
+        A pair ``values, indices``.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+        RuntimeError: for complex numbers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.sort(torch.tensor([3, 1, 2])).indices
+        tensor([1, 2, 0])
+    """
+    if "axis" in kwargs:
+        dim = kwargs.pop("axis")
+    run = sort_stable if "stable" in kwargs else sort_plain
+    return run.function(input, dim, descending, **kwargs)
+
+
+@op(None, strides="like:input", out=False, check=_check_sort)
+def argsort(input: Array, dim: Dim = -1, descending: bool = False, *, stable: bool = False) -> Any:
+    """Where the elements would come from, were they sorted along a dimension; arguments as for ``sort``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.argsort(torch.tensor([3, 1, 2]))
+        tensor([1, 2, 0])
+    """
+    return _sorted(input, dim, descending)[1]
+
+
+@function("torch.msort", "Tensor.msort")
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements in order along the first dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.msort(torch.tensor([3, 1, 2]))
+        tensor([1, 2, 3])
+    """
+    values = sort_plain.function(input, 0)[0]
+    return values if out is None else out.resize_(values.shape).copy_(values)
+
+
+def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:
+    along = wrap_dim(dim, input.dim())
+    if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+        which = "bool" if input.dtype is dtypes.bool_ else "complex"
+        raise RuntimeError(f"{' ' if which == 'complex' else ''}topk does not support {which} dtypes on CPU")
+    if not 0 <= k <= (input.shape[along] if input.dim() else 1):
+        raise RuntimeError("selected index k out of range")
+
+
+@op("TopkBackward0", saved="dim indices self.sym_sizes", returns="values indices", keeps="result1", check=_check_top)
+def topk(input: Array, k: int, dim: Dim = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The ``k`` largest elements along a dimension, the largest first, and where they are.
+
+    Args:
+        k: how many.
+        largest: the smallest instead, if false. NaN counts as larger than all numbers.
+        sorted: whether their order matters; they come in order in any case.
+        out: a pair of tensors to write the results into.
+
+    Returns:
+        A pair ``values, indices``.
+
+    Raises:
+        IndexError: for a dimension that does not exist.
+        RuntimeError: for more than there are, and for bools and complex numbers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.topk(torch.tensor([3, 1, 2]), 2).values
+        tensor([3, 2])
+    """
+    shape = type_of(input).shape
+    if not shape:
+        return (
+            (input, np.zeros((), fdtypes.int64))
+            if k
+            else (np.zeros((0,), type_of(input).dtype), np.zeros((0,), fdtypes.int64))
+        )
+    if largest:
+        values, places = top_k(np.moveaxis(input, dim, -1), k=k)
+        return np.moveaxis(values, -1, dim), np.astype(np.moveaxis(places, -1, dim), fdtypes.int64)
+    first = (*[slice(None)] * dim, slice(0, k))
+    return tuple(np.at(x)[first].get() for x in sorted_with_order(input, axis=dim))
+
+
+@topk.backward
+def topk_backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:
+    return spread(ct0, result1, type_of(input).shape, dim)

@@ -1,0 +1,298 @@
+"""Special functions: of error and gamma kind, sigmoid and logit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy
+
+from compat.errors import wrong_argument
+from compat.ops.arithmetic import add_number, mul_number
+from compat.ops.composite import composite
+from compat.ops.elements import binary, filled, private, refuses, unary, zeros_like
+from compat.ops.op import elementwise
+from compat.ops.signature import Array, Scalar
+from compat.registry import function, publish
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+
+# ---------------------------------------------------------------- the error function and its kin
+
+erf = unary(
+    "erf",
+    "ErfBackward0",
+    e.erf,
+    "The error function, ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0.",
+    saved="self",
+    aliases="special.erf",
+    check=refuses("erf_vml_cpu", "complex"),
+)
+erfc = unary(
+    "erfc",
+    "ErfcBackward0",
+    e.erfc,
+    "``1 - erf(input)``, exact where that is small.",
+    saved="self",
+    aliases="special.erfc",
+    check=refuses("erfc_vml_cpu", "complex"),
+)
+erfinv = unary(
+    "erfinv",
+    "ErfinvBackward0",
+    e.erf_inv,
+    "The inverse of the error function.",
+    saved="self",
+    aliases="special.erfinv",
+    check=refuses("erfinv_vml_cpu", "complex"),
+)
+
+
+@composite("special.ndtr", out=True)
+def ndtr(input: Tensor) -> Tensor:
+    """The probability that a standard normal variable is smaller.
+
+    Args:
+        input: a tensor.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.special.ndtr(torch.tensor([0.0]))
+        tensor([0.5000])
+    """
+    scaled = mul_number.function(input, math.sqrt(0.5))
+    return mul_number.function(add_number.function(erf.function(scaled), 1.0), 0.5)
+
+
+# ---------------------------------------------------------------- the gamma function and its kin
+
+lgamma = unary(
+    "lgamma",
+    "LgammaBackward0",
+    e.lgamma,
+    "The logarithm of the absolute value of the gamma function.",
+    saved="self",
+    aliases="special.gammaln",
+    check=refuses("lgamma_vml_cpu", "complex"),
+)
+digamma = unary(
+    "digamma",
+    "DigammaBackward0",
+    e.digamma,
+    "The derivative of the logarithm of the gamma function.",
+    saved="self",
+    aliases="special.digamma special.psi",
+    check=refuses("digamma", "complex"),
+)
+
+
+def _check_polygamma(input: Tensor, n: int) -> None:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    refuses("polygamma", "complex")(input)
+
+
+@elementwise(
+    "PolygammaBackward0",
+    **private("polygamma", "n self", _check_polygamma, promote="float", out=True, numbers=False),
+)
+def _polygamma(input: Array, n: int) -> Any:
+    if n < 2:
+        return e.digamma(input) if n == 0 else e.trigamma(input)
+    return e.polygamma(e.number(n, input), input)
+
+
+@_polygamma.backward
+def _polygamma_backward(ct: Any, input: Any, n: int) -> Any:
+    return ct * (e.trigamma(input) if n == 0 else e.polygamma(e.number(n + 1, input), input))
+
+
+@function("torch.polygamma", "special.polygamma")
+def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The ``n``-th derivative of ``digamma``.
+
+    Args:
+        n: how often; not negative.
+        input: a tensor.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for a negative ``n``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.polygamma(1, torch.tensor([1.0]))
+        tensor([1.6449])
+    """
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise wrong_argument("polygamma", "n", 1, "int", n)
+    n = n.__index__()
+    return _polygamma.function(input, n) if out is None else _polygamma.function(input, n, out=out)
+
+
+def _polygamma_method(self: Tensor, n: int) -> Tensor:
+    """The ``n``-th derivative of ``digamma``."""
+    return polygamma(n, self)
+
+
+def _polygamma_inplace(self: Tensor, n: int) -> Tensor:
+    """The ``n``-th derivative of ``digamma``, written into the tensor."""
+    return _polygamma.inplace(self, n)
+
+
+publish(_polygamma_method, "Tensor.polygamma")
+publish(_polygamma_inplace, "Tensor.polygamma_")
+
+
+def _check_mvlgamma(input: Tensor, p: int) -> None:
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+
+
+@elementwise(
+    "MvlgammaBackward0",
+    saved="p self",
+    promote="float",
+    numbers=False,
+    names="torch.mvlgamma Tensor.mvlgamma special.multigammaln",
+    check=_check_mvlgamma,
+)
+def mvlgamma(input: Array, p: int) -> Any:
+    """The logarithm of the multivariate gamma function of dimension ``p``, up to the sign.
+
+    Source: the definition, ``pi**(p (p - 1) / 4)`` times the product of ``gamma(x - j / 2)`` for ``j`` below ``p``.
+
+    Args:
+        input: a tensor of numbers above ``(p - 1) / 2``.
+        p: the dimension.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for a ``p`` below 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.mvlgamma(torch.tensor([2.0]), 1)
+        tensor([0.])
+    """
+    total = filled(input, p * (p - 1) / 4 * math.log(math.pi))
+    for j in range(p):
+        total = total + e.lgamma(input - e.number(j / 2, input))
+    return total
+
+
+# ---------------------------------------------------------------- sigmoid and logit
+
+sigmoid = unary(
+    "sigmoid",
+    "SigmoidBackward0",
+    e.logistic,
+    "``1 / (1 + exp(-input))``.",
+    saved="result",
+    aliases="special.expit F.sigmoid",
+)
+
+
+def _check_logit(input: Tensor, eps: float | None = None) -> None:
+    refuses("logit_cpu", "complex")(input)
+
+
+@elementwise(
+    "LogitBackward0",
+    saved="eps self",
+    promote="float",
+    numbers=False,
+    names="torch.logit Tensor.logit special.logit",
+    inplace="Tensor.logit_ torch.logit_",
+    check=_check_logit,
+)
+def logit(input: Array, eps: Scalar | None = None) -> Any:
+    """``log(input / (1 - input))``, the inverse of ``sigmoid``.
+
+    Args:
+        input: a tensor of numbers between 0 and 1.
+        eps: how far from 0 and 1 the elements are held; None leaves them.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.logit(torch.tensor([0.5]))
+        tensor([0.])
+    """
+    one = e.number(1, input)
+    if eps is not None:
+        low = filled(input, eps)
+        input = np.where(input < low, low, np.where(input > one - low, one - low, input))
+    return e.log(input / (one - input))
+
+
+@logit.backward
+def _logit_backward(ct: Any, input: Any, eps: Any) -> Any:
+    zero, one = e.number(0, input), e.number(1, input)
+    low: Any = zero if eps is None else filled(input, eps)
+    inside = np.logical_and(input >= low, input <= one - low)
+    beyond = e.number(numpy.nan, ct) if eps is None else zeros_like(ct)
+    return np.where(inside, ct / (input * (one - input)), beyond)
+
+
+# ---------------------------------------------------------------- entropies
+
+
+def _entr(x: Any) -> Any:
+    zero = e.number(0, x)
+    positive = x > zero
+    inside = -x * e.log(np.where(positive, x, e.number(1, x)))
+    return np.where(positive, inside, np.where(x < zero, e.number(-numpy.inf, x), x * zero))
+
+
+def _entr_backward(ct: Any, input: Any) -> Any:
+    return ct * np.where(input > e.number(0, input), -e.log(input) - e.number(1, input), _below(input))
+
+
+def _below(x: Any) -> Any:
+    """The derivative where there is no logarithm: infinite at 0."""
+    return np.where(x == e.number(0, x), e.number(numpy.inf, x), e.number(numpy.nan, x))
+
+
+entr = unary(
+    "entr",
+    "SpecialEntrBackward0",
+    _entr,
+    "``-input * log(input)``, 0 at 0 and minus infinity below.",
+    saved="self",
+    names="special.entr",
+    inplace="",
+    out=True,
+    backward=_entr_backward,
+)
+
+
+def _xlog1py(x: Any, y: Any) -> Any:
+    below = y <= e.number(-1, y)
+    safe = np.logical_and(x == e.number(0, x), np.logical_or(below, y == e.number(numpy.inf, y)))
+    return np.where(safe, zeros_like(x * y), x * e.log1p(np.where(safe, e.number(0, y), y)))
+
+
+def _xlog1py_backward(ct: Any, input: Any, other: Any) -> Any:
+    zero = np.logical_and(input == e.number(0, input), other <= e.number(-1, other))
+    return np.where(zero, zeros_like(ct), ct * e.log1p(other)), ct * input / (other + e.number(1, other))
+
+
+xlog1py = binary(
+    "xlog1py",
+    "SpecialXlog1PyBackward0",
+    _xlog1py,
+    "``input * log(1 + other)``, and 0 where ``input`` is 0.",
+    saved="other self",
+    names="special.xlog1py",
+    inplace="",
+    out=True,
+    promote="float",
+    numbers=True,
+    backward=_xlog1py_backward,
+)

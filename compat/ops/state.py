@@ -1,0 +1,259 @@
+"""What changes a tensor itself rather than its values (``unsqueeze_``, ``resize_``, ``set_``), and questions about
+tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.dtypes import dtype as Dtype
+from compat.errors import size_text
+from compat.layout import contiguous_strides, layout_of
+from compat.ops.creation import empty
+from compat.ops.out import resize
+from compat.ops.views import check_room
+from compat.registry import function
+from compat.storage import UntypedStorage
+from compat.tensor import SHARED, Tensor, Version, sync
+
+# ---------------------------------------------------------------- out of the graph
+
+
+@function("Tensor.detach_", "torch.detach_")
+def detach_(self: Tensor) -> Tensor:
+    """Takes the tensor out of the graph; returns it.
+
+    Raises:
+        RuntimeError: for a view, whose base would still be in it.
+    """
+    if self._is_view():
+        raise RuntimeError(
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
+            "for training, and "
+            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
+            "cannot be called on these "
+            "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
+            "torch/optim/optimizer.py as the solution."
+        )
+    self._rg, self._node, self._nr = False, None, 0
+    return self
+
+
+@function("torch.detach")
+def detach(input: Tensor) -> Tensor:
+    """The same memory outside the graph."""
+    return input.detach()
+
+
+# ---------------------------------------------------------------- size and storage
+
+
+@function("Tensor.resize_")
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Gives the tensor another size, row-major; its storage grows if it must. Returns the tensor.
+
+    Raises:
+        RuntimeError: if it requires grad.
+    """
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    size = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
+    if self._view is not None:
+        sync(self)
+    resize(self, tuple(n.__index__() for n in size))
+    if self._counter is not None:
+        self._counter.version += 1
+    return self
+
+
+@function("Tensor.resize_as_", "torch.resize_as_")
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
+    """``resize_`` to the size of another tensor."""
+    return resize_(self, tuple(the_template.shape))
+
+
+@function("Tensor.sum_to_size")
+def sum_to_size(self: Tensor, *size: Any) -> Tensor:
+    """The sum over what a tensor of ``size`` would be repeated along when broadcast to this one.
+
+    Raises:
+        RuntimeError: if it would not broadcast to this one.
+    """
+    wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    shift = self.dim() - len(wanted)
+    if shift < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[shift:])):
+        raise RuntimeError(f"size {{{size_text(wanted)}}} is not expandable to size {{{size_text(self.shape)}}}.")
+    if not wanted:
+        return self.sum()
+    dims = [*range(shift), *[d for d in range(shift, self.dim()) if wanted[d - shift] == 1 and self.shape[d] != 1]]
+    summed = self.sum(dims, keepdim=True) if dims else self
+    return summed.view(wanted) if shift else summed
+
+
+@function("Tensor.set_")
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    """Makes the tensor look at other memory: a tensor's, a storage's, or none. Returns the tensor.
+
+    Raises:
+        RuntimeError: where size, strides and offset reach out of the storage.
+    """
+    if source is None:
+        source = empty(0, dtype=self.dtype)
+    if isinstance(source, Tensor) and size is None:
+        if source.dtype is not self.dtype:
+            raise RuntimeError(f"Could not set tensor of type {self.dtype} to a tensor of type {source.dtype}")
+        storage, layout, offset = source._storage, source._layout, source._offset
+        source._view = source._view or SHARED
+    else:
+        storage = source._storage if isinstance(source, Tensor) else source
+        assert isinstance(storage, UntypedStorage)
+        ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
+        size = (storage.base.numel // ratio - storage_offset,) if size is None else tuple(size)
+        stride = contiguous_strides(size) if stride is None else tuple(stride)
+        holder = empty(0, dtype=self.dtype)
+        holder._storage = storage
+        check_room(holder, size, stride, storage_offset)
+        layout, offset = layout_of(storage.base, size, stride, storage_offset, self.dtype), storage_offset
+    version = self._version + 1
+    self._storage, self._layout, self._offset = storage, layout, offset
+    self._counter, self._view = Version(version), SHARED
+    return self
+
+
+@function("Tensor.share_memory_", "Tensor.pin_memory")
+def as_it_is(self: Tensor, *_: Any) -> Tensor:
+    """The tensor itself: memory is neither pinned nor shared with other processes here."""
+    return self
+
+
+@function("Tensor.is_shared", "Tensor.is_pinned", "Tensor.is_distributed")
+def no(self: Tensor, *_: Any) -> bool:
+    """False."""
+    return False
+
+
+@function("Tensor.is_set_to")
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Whether both look at the same elements of the same storage in the same way."""
+    same = self._storage is tensor._storage and self._offset == tensor._offset
+    return same and self.shape == tensor.shape and self.stride() == tensor.stride()
+
+
+@function("Tensor.is_same_size")
+def is_same_size(self: Tensor, other: Tensor) -> bool:
+    """Whether both have the same size."""
+    return self.shape == other.shape
+
+
+# ---------------------------------------------------------------- questions
+
+
+@function("torch.is_tensor")
+def is_tensor(obj: Any, /) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+@function("torch.is_storage")
+def is_storage(obj: Any, /) -> bool:
+    """Whether something is a storage."""
+    return isinstance(obj, UntypedStorage)
+
+
+@function("torch.numel")
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+@function("torch.is_floating_point")
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype is a floating-point one."""
+    return input.is_floating_point()
+
+
+@function("torch.is_complex")
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype is a complex one."""
+    return input.is_complex()
+
+
+@function("torch.is_conj")
+def is_conj(input: Tensor) -> bool:
+    """Whether the conjugation of its elements is still to be done."""
+    return input.is_conj()
+
+
+@function("torch.is_neg")
+def is_neg(input: Tensor) -> bool:
+    """Whether the negation of its elements is still to be done."""
+    return input.is_neg()
+
+
+@function("torch.is_inference")
+def is_inference(input: Tensor) -> bool:
+    """Whether it was made in ``inference_mode``."""
+    return input.is_inference()
+
+
+@function("torch.is_nonzero", "Tensor.is_nonzero")
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element of a tensor is not zero."""
+    return bool(input)
+
+
+@function("torch.result_type")
+def result_type(tensor1: Any, tensor2: Any) -> Dtype:
+    """The dtype that an operation on two tensors or numbers would give.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.result_type(torch.tensor([1, 2], dtype=torch.int32), 1.0)
+        torch.float32
+    """
+    tensors = [t for t in (tensor1, tensor2) if isinstance(t, Tensor)]
+    numbers = [type(x) for x in (tensor1, tensor2) if not isinstance(x, Tensor)]
+    return dtypes.combine([t.dtype for t in tensors if t.dim()], [t.dtype for t in tensors if not t.dim()], numbers)
+
+
+@function("torch.typename")
+def typename(obj: Any, /) -> str:
+    """The name of an object's type."""
+    if isinstance(obj, Tensor):
+        return obj.type()
+    return f"{type(obj).__module__}.{type(obj).__qualname__}"
+
+
+@function("torch.set_default_tensor_type")
+def set_default_tensor_type(t: Any, /) -> None:
+    """Sets the default dtype by the name of a type: ``"torch.DoubleTensor"``."""
+    name = t if isinstance(t, str) else f"torch.{t.__name__}"
+    short = name.removeprefix("torch.").removesuffix("Tensor")
+    dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.scalar_name == short))
+
+
+@function("torch.get_default_device")
+def get_default_device() -> Any:
+    """Where new tensors are made."""
+    return empty(0).device
+
+
+@function("Tensor.__contains__")
+def contains(self: Tensor, element: Any) -> bool:
+    """Whether an element of the tensor equals ``element``.
+
+    Raises:
+        RuntimeError: for what is neither a number nor a tensor.
+    """
+    if not isinstance(element, Tensor | bool | int | float | complex | np.number):
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}.")
+    equal: Any = self == element
+    return bool(equal.any())
+
+
+@function("Tensor.__reversed__")
+def reverse(self: Tensor) -> Tensor:
+    """The elements backwards along the first dimension."""
+    return self.flip(0) if self.dim() else self

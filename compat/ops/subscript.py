@@ -1,0 +1,236 @@
+"""``x[...]`` and ``x[...] = value``: integers, slices, ``None`` and ``...`` as views, tensors and lists as gathers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.ops.creation import scalar_tensor
+from compat.ops.from_data import tensor
+from compat.ops.parts import select, slice_view
+from compat.ops.views import alias, expand, unsqueeze, view_size
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+
+_END = 2**63 - 1
+
+
+def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
+    """One place along a dimension; a complaint names the index's ``position`` among the subscripts, as PyTorch does."""
+    size = x._layout.size
+    if not size and index == 0 and position == 0:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or `tensor.item<T>()` in C++ to "
+            "convert a 0-dim tensor to a number"
+        )
+    n = size[dim] if size else 0
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
+    return select(x, dim, index)
+
+
+def _bound(value: Any, default: int) -> int:
+    if value is None:
+        return default
+    if not hasattr(value, "__index__"):
+        raise TypeError("slice indices must be integers or None or have an __index__ method")
+    return value.__index__()
+
+
+def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
+    """A slice; one that takes everything is no operation unless it stands alone (``whole``)."""
+    step = _bound(index.step, 1)
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
+        raise ValueError("step must be greater than zero")
+    start, stop = _bound(index.start, 0), _bound(index.stop, _END)
+    if not x._layout.size:
+        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
+        return x
+    return slice_view(x, dim, start, stop, step)
+
+
+def _as_index(value: Any) -> Tensor:
+    """An index that is neither integer, slice, None nor ``...``, as a tensor.
+
+    Raises:
+        IndexError, TypeError: for what cannot be one.
+    """
+    if isinstance(value, Tensor):
+        found = value
+    elif isinstance(value, np.ndarray | np.generic):
+        found = names_of("torch")["from_numpy"](np.asarray(value))
+    elif isinstance(value, list | tuple | range):
+        found = tensor(list(value)) if len(value) else tensor([], dtype=dtypes.int64)
+    elif isinstance(value, str):
+        raise TypeError("new(): invalid data type 'str'")
+    else:
+        raise IndexError(
+            "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables are valid indices "
+            f"(got {type(value).__name__})"
+        )
+    if found.dtype.category > dtypes.INTEGER:
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    return found
+
+
+def _places(index: tuple[Any, ...]) -> int:
+    """How many dimensions an index uses up."""
+    used = 0
+    for i in index:
+        if i is None or i is Ellipsis or isinstance(i, bool):
+            continue
+        used += i.dim() if isinstance(i, Tensor) and i.dtype in (dtypes.bool_, dtypes.uint8) else 1
+    return used
+
+
+def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | None]]:
+    """The basic part of an index, done with views, and what is left for a gather: per dimension a tensor or None."""
+    parts = [p if _is_basic(p) else _as_index(p) for p in index]
+    ndim = x._layout.ndim
+    used = _places(tuple(parts))
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    dim, left = 0, []
+    gathers: dict[int, Tensor] = {}
+    seen = False
+    for position, p in enumerate(parts):
+        if p is None:
+            x = unsqueeze(x, dim)
+            dim += 1
+        elif p is Ellipsis:
+            dim += 0 if seen else ndim - used
+            seen = True
+        elif isinstance(p, slice):
+            x = _slice(x, dim, p, False)
+            dim += 1
+        elif isinstance(p, bool):
+            x = unsqueeze(x, dim)
+            gathers[dim] = tensor([p])
+            dim += 1
+        elif not isinstance(p, Tensor):
+            x = _integer(x, dim, p.__index__(), position)
+        elif p._layout.ndim == 0 and p.dtype is not dtypes.bool_ and p.dtype is not dtypes.uint8:
+            x = _integer(x, dim, int(p), position)
+        elif p._layout.ndim == 0:
+            x = unsqueeze(x, dim)
+            gathers[dim] = unsqueeze(p, 0)
+            dim += 1
+        else:
+            gathers[dim] = p
+            dim += p.dim() if p.dtype in (dtypes.bool_, dtypes.uint8) else 1
+    if gathers:
+        last = max(gathers)
+        left = [gathers.get(d) for d in range(last + 1)]
+        for d in sorted(gathers, reverse=True):
+            # A mask stands for as many dimensions as it has.
+            if gathers[d].dtype in (dtypes.bool_, dtypes.uint8):
+                del left[d + 1 : d + gathers[d].dim()]
+    return x, left
+
+
+def _is_basic(p: Any) -> bool:
+    if p is None or p is Ellipsis or isinstance(p, slice | bool | int):
+        return True
+    return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, Tensor | np.ndarray))
+
+
+def _as_tuple(index: Any) -> tuple[Any, ...]:
+    return index if isinstance(index, tuple) else (index,)
+
+
+@function("Tensor.__getitem__")
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """Parts of a tensor.
+
+    Integers, slices, ``None`` and ``...`` give views; tensors, lists and arrays of integers or bools gather copies.
+
+    Raises:
+        IndexError: for an index out of bounds, too many of them, or of the wrong kind.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.arange(6).view(2, 3)
+        >>> x[1, ::2], x[..., -1]
+        (tensor([3, 5]), tensor([2, 5]))
+    """
+    kind = type(index)
+    if kind is int:
+        return _integer(self, 0, index)
+    if kind is slice:
+        return _slice(self, 0, index, True)
+    if index is None:
+        return unsqueeze(self, 0)
+    if index is Ellipsis:
+        return alias(self)
+    found, left = _apply(self, _as_tuple(index))
+    if left:
+        return _gather(found, left)
+    return alias(found) if found is self else found
+
+
+def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    return names_of("torch")["_index"](x, list(indices))
+
+
+@function("Tensor.__setitem__")
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """Writes ``value``, broadcast and cast, into parts of a tensor.
+
+    Raises:
+        IndexError: as for reading.
+        RuntimeError: where the value does not broadcast.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.zeros(2, 2)
+        >>> x[0] = torch.tensor([1.0, 2.0])
+        >>> x
+        tensor([[1., 2.],
+                [0., 0.]])
+    """
+    if not isinstance(value, Tensor):
+        value = _value(self, value)
+    kind = type(index)
+    if kind is int:
+        _write(_integer(self, 0, index), value)
+        return
+    if kind is slice:
+        _write(_slice(self, 0, index, False), value)
+        return
+    found, left = _apply(self, _as_tuple(index))
+    if left:
+        names_of("torch")["_index_put_"](found, list(left), _without_leading_ones(value))
+    else:
+        _write(found, value)
+
+
+def _value(x: Tensor, value: Any) -> Tensor:
+    if isinstance(value, bool | int | float | complex | np.generic):
+        if isinstance(value, complex | np.complexfloating) and not x.dtype.is_complex:
+            raise RuntimeError("value cannot be converted to type without overflow")
+        return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
+    if isinstance(value, np.ndarray):
+        return names_of("torch")["from_numpy"](value)
+    raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_name}Tensor")
+
+
+def _without_leading_ones(value: Tensor) -> Tensor:
+    size = value._layout.size
+    ones = next((i for i, n in enumerate(size) if n != 1), len(size))
+    return view_size(value, tuple(size[ones:])) if ones and value.dim() else value
+
+
+def _write(part: Tensor, value: Tensor) -> None:
+    if part._layout.size == value._layout.size:
+        part.copy_(value)
+    elif value._layout.ndim == 0:
+        part.fill_(value)
+    else:
+        value = _without_leading_ones(value)
+        part.copy_(expand(value, tuple(part.shape)) if value.shape != part.shape else value)

@@ -1,0 +1,262 @@
+"""Writing many tensors at once: one program for all of an optimizer's parameters.
+
+A ``Job`` says what becomes of each of several rows of tensors (a parameter, its gradient, its state) by one pure
+function, its ``rule``. All jobs together are one program, compiled for the tensors' layouts; learning rates and other
+numbers are its inputs. Tensors that share a storage are written one after the other, and 0-d buffers that are the same
+are one input: a step count that is equal for all parameters is computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compat import lens
+from compat.grad_mode import mode
+from compat.layout import Layout
+from compat.ops.inplace import check_memory, check_recorded, put, regenerate_layout
+from compat.ops.kernel import Kernel
+from compat.ops.node import make_node_class
+from compat.ops.plan import number_buffer, type_of_kind
+from compat.tensor import Tensor, sync
+from funcgrad import runtime
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitives.elementwise import cast
+from funcgrad.tracing import type_of
+
+Row = Sequence[Tensor]
+#: ``rule(settings, numbers, row)`` gives the new contents of the first tensors of a row, from the contents of all. The
+#: numbers are arrays of float64 without dimensions.
+Rule = Callable[[Any, Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+class Job(NamedTuple):
+    """What becomes of some rows.
+
+    Attributes:
+        rule: the pure function; the same object for the same computation.
+        settings: what it does otherwise for, hashable.
+        numbers: numbers and tensors that are the same for all rows.
+        rows: tensors, in each row as many and as the rule takes them.
+        written: how many of a row's tensors, the first ones, are written.
+    """
+
+    rule: Rule
+    settings: Any
+    numbers: Sequence[Any]
+    rows: Sequence[Row]
+    written: int
+
+
+class _Program(NamedTuple):
+    """A compiled call.
+
+    Attributes:
+        run: from buffers to buffers.
+        results: for each written tensor, which of the results is its storage's new buffer.
+        traced: whether it is replayed into a surrounding trace instead of executed.
+    """
+
+    run: Callable[..., Sequence[Any]]
+    results: tuple[int, ...]
+    traced: bool
+
+
+_programs: dict[tuple, _Program] = {}
+
+
+def write_together(jobs: Sequence[Job]) -> None:
+    """Writes what the jobs say, by one program.
+
+    Raises:
+        RuntimeError: if a tensor cannot be written in place.
+    """
+    key, buffers, written = _gathered(jobs)
+    if not written:
+        return
+    for t in written:
+        if t._counter is None:
+            check_memory(t, ())
+        if mode.grad:
+            check_recorded(t)
+    found = _programs.get(key)
+    if found is None:
+        found = _programs[key] = _compile(jobs)
+    results = found.run(*buffers)
+    for t, place in zip(written, found.results):
+        put(t, results[place], found.traced)
+        if found.traced:
+            regenerate_layout(t)
+
+
+def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Tensor]]:
+    """What tells calls of different programs apart, the arguments, and the tensors to write.
+
+    An argument is a number, or the buffer of a storage, each once, and behind it the offset of a tensor that needs one.
+    """
+    key: list[Any] = []
+    buffers: list[Any] = []
+    written: list[Tensor] = []
+    seen: dict[Any, int] = {}
+    owners: dict[int, int] = {}
+    for rule, settings, numbers, rows, count in jobs:
+        key += (rule, settings, count, len(rows))
+        for row in (numbers, *rows):
+            for i, t in enumerate(row):
+                if not isinstance(t, Tensor):
+                    key.append(t.__class__)
+                    buffers.append(number_buffer(t))
+                    continue
+                if t._view is not None:
+                    sync(t)
+                layout, storage = t._layout, t._storage
+                key.append(layout)
+                one = _identity(layout, storage, i)
+                if one in seen:
+                    key.append(seen[one])
+                else:
+                    seen[one] = len(buffers)
+                    buffers.append(storage.buffer)
+                if not layout.whole:
+                    buffers.append(number_buffer(t._offset))
+            if row is not numbers:
+                for t in row[:count]:
+                    written.append(t)
+                    one = id(t._storage)
+                    if one in owners:
+                        key.append(~owners[one])
+                    else:
+                        owners[one] = len(owners)
+    return tuple(key), buffers, written
+
+
+def _identity(layout: Layout, storage: Any, column: int) -> Any:
+    """Equal for tensors that have one argument: those of a storage, and 0-d ones in the same place of their rows.
+
+    Other buffers may be the same by chance, when they are fresh: that must not be another program.
+    """
+    return id(storage) if layout.base.shape else (id(storage.buffer), column)
+
+
+class _Operands:
+    """The same gathering once more, noting what a program has to know.
+
+    Attributes:
+        types: the arguments' types.
+        jobs: per job, the operands that are its numbers, and those of its rows. An operand is the layout and the places
+            of buffer and offset among the arguments; of a number, None, its place, and None.
+        targets: the arguments that are the buffers of written storages, each storage once.
+        target_of: for each written tensor which of them.
+        traced: whether a buffer is being traced.
+    """
+
+    def __init__(self, jobs: Sequence[Job]):
+        self.types: list[Any] = []
+        self.targets: list[int] = []
+        self.target_of: list[int] = []
+        self.traced = False
+        seen: dict[Any, int] = {}
+        owners: dict[int, int] = {}
+        self.jobs = []
+        for job in jobs:
+            numbers = [self._operand(n, i, seen) for i, n in enumerate(job.numbers)]
+            rows = [[self._operand(t, i, seen) for i, t in enumerate(row)] for row in job.rows]
+            self.jobs.append((numbers, rows))
+            for tensors, row in zip(job.rows, rows):
+                for t, (_, place, _) in zip(tensors[: job.written], row):
+                    target = owners.setdefault(id(t._storage), len(owners))
+                    self.targets += [place] if target == len(self.targets) else []
+                    self.target_of.append(target)
+
+    def _argument(self, argument_type: Any) -> int:
+        self.types.append(argument_type)
+        return len(self.types) - 1
+
+    def _operand(self, value: Any, column: int, seen: dict) -> tuple[Any, int, int | None]:
+        if not isinstance(value, Tensor):
+            return (None, self._argument(type_of_kind(type(value))), None)
+        layout, one = value._layout, _identity(value._layout, value._storage, column)
+        base = layout.base
+        self.traced = self.traced or base.traced
+        place = seen.get(one)
+        if place is None:
+            assert base.dtype.numpy is not None
+            place = seen[one] = self._argument(ArrayType(base.shape, base.dtype.numpy))
+        return (layout, place, None if layout.whole else self._argument(type_of_kind(int)))
+
+
+def _compile(jobs: Sequence[Job]) -> _Program:
+    operands = _Operands(jobs)
+
+    def run(*arguments: Any) -> list[Any]:
+        current = [arguments[place] for place in operands.targets]
+        tensors = iter(operands.target_of)
+        for job, (numbers, rows) in zip(jobs, operands.jobs):
+            shared = [_wide(_read(arguments, operand)) for operand in numbers]
+            for row in rows:
+                new = job.rule(job.settings, shared, [_read(arguments, operand) for operand in row])
+                for (layout, _, offset), value in zip(row[: job.written], new):
+                    target, place = next(tensors), 0 if offset is None else arguments[offset]
+                    current[target] = lens.write(current[target], layout, place, _as(value, layout))
+        return current
+
+    staged = dead_code(common_subexpressions(stage(run, operands.types, name="together")))
+    distinct = list(dict.fromkeys(staged.outputs))
+    results = tuple(distinct.index(staged.outputs[target]) for target in operands.target_of)
+    program = Program(staged.inputs, staged.constants, staged.equations, distinct, staged.name)
+    if operands.traced:
+        return _Program(lambda *buffers: evaluate(program, buffers), results, True)
+    return _Program(runtime.executable(program), results, False)
+
+
+def _read(arguments: Sequence[Any], operand: tuple[Any, int, int | None]) -> Any:
+    layout, place, offset = operand
+    if layout is None:
+        return arguments[place]
+    return lens.read(arguments[place], layout, 0 if offset is None else arguments[offset])
+
+
+def _wide(number: Any) -> Any:
+    """A number in float64, in which it is exact."""
+    return cast(number, dtype=np.dtype(np.float64))
+
+
+def _as(value: Any, layout: Layout) -> Any:
+    dtype = layout.dtype.numpy
+    return value if type_of(value).dtype == dtype else cast(value, dtype=np.dtype(dtype))
+
+
+# ---------------------------------------------------------------- recorded for backward
+
+_kernels: dict[tuple, Kernel] = {}
+
+
+def write_recorded(jobs: Sequence[Job]) -> None:
+    """The same row by row, as recorded operations: gradients flow through what is written."""
+    for job in jobs:
+        count = len(job.numbers)
+        key = (job.rule, job.settings, count, len(job.rows[0]) if job.rows else 0)
+        kernel = _kernels.get(key)
+        if kernel is None and job.rows:
+            kernel = _kernels[key] = _recorded(job)
+        for row in job.rows:
+            assert kernel is not None
+            for t, new in zip(row, kernel.call([*job.numbers, *row])):
+                if t.dtype is not new.dtype:
+                    new = new.to(t.dtype)
+                t.copy_(new)
+
+
+def _recorded(job: Job) -> Kernel:
+    count = len(job.numbers)
+    rule, settings = job.rule, job.settings
+    names = [f"number{i}" for i in range(count)] + [f"tensor{i}" for i in range(len(job.rows[0]))]
+    name = getattr(rule, "__name__", "rule").strip("_")
+    node = make_node_class(f"{name.title()}Backward0", {})
+    body = lambda *arrays: rule(settings, [_wide(number) for number in arrays[:count]], arrays[count:])
+    return Kernel(name, body, names, node=node)

@@ -1,0 +1,124 @@
+"""Circular and hyperbolic functions and their inverses."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from compat.ops.elements import binary, refuses, unary, zero_gradient, zeros_like
+from compat.ops.op import Op, elementwise
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+
+sin = unary("sin", "SinBackward0", e.sin, "The sine of radians.", saved="self")
+cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saved="self")
+tan = unary("tan", "TanBackward0", e.tan, "The tangent of radians.", saved="result")
+asin = unary("asin", "AsinBackward0", e.asin, "The inverse sine, in radians.", saved="self", aliases="arcsin")
+acos = unary("acos", "AcosBackward0", e.acos, "The inverse cosine, in radians.", saved="self", aliases="arccos")
+atan = unary("atan", "AtanBackward0", e.atan, "The inverse tangent, in radians.", saved="self", aliases="arctan")
+sinh = unary("sinh", "SinhBackward0", e.sinh, "The hyperbolic sine.", saved="self")
+cosh = unary("cosh", "CoshBackward0", e.cosh, "The hyperbolic cosine.", saved="self")
+tanh = unary("tanh", "TanhBackward0", e.tanh, "The hyperbolic tangent.", saved="result", aliases="F.tanh")
+asinh = unary(
+    "asinh", "AsinhBackward0", e.asinh, "The inverse hyperbolic sine.", saved="self", aliases="arcsinh", inplace=""
+)
+acosh = unary(
+    "acosh",
+    "AcoshBackward0",
+    e.acosh,
+    "The inverse hyperbolic cosine.",
+    saved="self",
+    aliases="arccosh",
+    inplace="",
+    example="torch.tensor([1.5, 2.0])",
+)
+atanh = unary(
+    "atanh", "AtanhBackward0", e.atanh, "The inverse hyperbolic tangent.", saved="self", aliases="arctanh", inplace=""
+)
+
+
+def _overwriting(op: Op, alias: str) -> None:
+    """The in-place variant, which has no derivative: its own result does not tell what it came from."""
+    inplace = " ".join(f"{place}.{n}_" for n in (op.name, alias) for place in ("Tensor", "torch"))
+    declare = elementwise(
+        f"{op.name.title()}Backward1", name=op.name, names="", inplace=inplace, promote="float", numbers=False
+    )
+    declared = declare(op.body)
+    declared.backward(zero_gradient)  # never run
+
+    def complain(node: Any, grads: Any) -> None:
+        raise NotImplementedError(f"the derivative for 'inplace version of {op.name}' is not implemented.")
+
+    declared.node.apply = complain  # type: ignore[union-attr, method-assign]
+
+
+_overwriting(asinh, "arcsinh")
+_overwriting(acosh, "arccosh")
+_overwriting(atanh, "arctanh")
+
+
+def _atan2_backward(ct: Any, input: Any, other: Any) -> Any:
+    square = e.square(input) + e.square(other)
+    zero = square == e.number(0, square)
+    inverse = np.where(zero, e.number(0, square), e.number(1, square) / square)
+    return ct * (other * inverse), ct * (-input * inverse)
+
+
+atan2 = binary(
+    "atan2",
+    "Atan2Backward0",
+    e.atan2,
+    "The angle of the point (other, input), in radians.",
+    saved="other self",
+    aliases="arctan2",
+    promote="float",
+    check=refuses("atan2_cpu", "complex"),
+    backward=_atan2_backward,
+)
+
+
+def _hypot_backward(ct: Any, input: Any, other: Any, result: Any) -> Any:
+    return ct * (input / result), ct * (other / result)
+
+
+hypot = binary(
+    "hypot",
+    "HypotBackward0",
+    np.hypot,
+    "``sqrt(input**2 + other**2)`` without overflow.",
+    saved="other result self",
+    check=refuses("hypot_cpu", "bool integer complex"),
+    backward=_hypot_backward,
+)
+
+
+def _sinc(x: Any) -> Any:
+    zero = x == e.number(0, x)
+    angle = np.where(zero, e.number(1, x), x * e.number(math.pi, x))
+    return np.where(zero, e.number(1, x), e.sin(angle) / angle)
+
+
+def _sinc_backward(ct: Any, input: Any) -> Any:
+    zero = input == e.number(0, input)
+    angle = input * e.number(math.pi, input)
+    slope = (angle * e.cos(angle) - e.sin(angle)) / np.where(zero, e.number(1, input), angle * input)
+    return np.where(zero, zeros_like(ct), ct * np.conj(slope))
+
+
+sinc = unary(
+    "sinc",
+    "SincBackward0",
+    _sinc,
+    "``sin(pi * input) / (pi * input)``, and 1 at 0.",
+    saved="self",
+    aliases="special.sinc",
+    backward=_sinc_backward,
+)
+
+
+def _refuse_complex(name: str) -> Any:
+    return refuses("", "complex", message=f"{name} is not supported for complex tensors.", error=RuntimeError)
+
+
+deg2rad = unary("deg2rad", "Deg2RadBackward0", np.deg2rad, "Degrees to radians.", check=_refuse_complex("deg2rad"))
+rad2deg = unary("rad2deg", "Rad2DegBackward0", np.rad2deg, "Radians to degrees.", check=_refuse_complex("rad2deg"))

@@ -1,0 +1,248 @@
+"""View operations: new metadata over the same memory.
+
+A view is declared by a function from geometry to geometry. Its value, and so its backward, follow from reading the new
+geometry through a lens over a contiguous tensor of the input's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compat import lens
+from compat.autograd.node import NO_EDGE, Node, next_sequence
+from compat.dtypes import FLOATING
+from compat.dtypes import dtype as Dtype
+from compat.grad_mode import mode
+from compat.layout import Base, Layout, contiguous_strides, layout_of, view_strides
+from compat.ops.kernel import Derivative, Kernel
+from compat.ops.plan import edge
+from compat.size import Size
+from compat.tensor import SHARED, Tensor, View, wrap
+from funcgrad.ir import ArrayType
+from funcgrad.primitives.shape import zeros
+
+Ints = tuple[int, ...]
+
+
+class Geometry(NamedTuple):
+    """Where a tensor's elements lie: what a view operation computes with."""
+
+    size: Ints
+    stride: Ints
+    offset: int
+    dtype: Dtype
+    conj: bool = False
+    neg: bool = False
+
+    @property
+    def ndim(self) -> int:
+        return len(self.size)
+
+
+def geometry_of(t: Tensor) -> Geometry:
+    layout = t._layout
+    return Geometry(tuple(layout.size), layout.stride, t._offset, layout.dtype, layout.conj, layout.neg)
+
+
+def over(base: Base, g: Geometry) -> Layout:
+    """The layout of a geometry over a buffer."""
+    return layout_of(base, g.size, g.stride, g.offset, g.dtype, g.conj, g.neg)
+
+
+class ViewNode(Node):
+    """The node of a view operation.
+
+    Attributes:
+        plan: what was run forward.
+    """
+
+    __slots__ = ("plan",)
+    plan: ViewPlan
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        outputs = self.plan.outputs
+        return (outputs[nr][0].size, outputs[nr][0].dtype) if nr < len(outputs) else None
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        plan = self.plan
+        if all(g is None for g in grads):
+            return (None,)
+        if plan.rearrangement is not None and grads[0] is not None:
+            undone = _undo(grads[0], *plan.rearrangement)
+            if undone is not None:
+                return (undone,)
+        derivative, offsets = plan.derivative
+        present = tuple(g is not None for g in grads) + (False,) * (derivative.results - len(grads))
+        backward = derivative.backward(present)
+        if backward.kernel is None:
+            return tuple(None if p is None else grads[~p] for p in backward.places)
+        values = [grads[i] for i in backward.grads] + [offsets[i - 1] for i in backward.numbers]
+        return backward.kernel.call(values)
+
+
+def _undo(grad: Tensor, order: Ints, size: Ints) -> Tensor | None:
+    """The gradient of a mere rearrangement, itself one: dimensions in ``order``, then seen in ``size``; None if that
+    takes a copy."""
+    if mode.grad:
+        return grad.permute(order).reshape(size) if order != tuple(range(len(order))) else grad.reshape(size)
+    layout = grad._layout
+    sizes, strides = tuple(layout.size[d] for d in order), tuple(layout.stride[d] for d in order)
+    stride = view_strides(sizes, strides, size)
+    if stride is None:
+        return None
+    base = grad._storage.base
+    made = wrap(
+        grad._storage, layout_of(base, size, stride, grad._offset, layout.dtype, layout.conj, layout.neg), grad._offset
+    )
+    made._counter = grad._counter
+    made._view = SHARED
+    grad._view = grad._view or SHARED
+    return made
+
+
+class ViewPlan:
+    """A view operation on a tensor of a given layout and offset.
+
+    Attributes:
+        outputs: the layout and offset of each result.
+        node: the class of nodes to make; None where no gradient is wanted.
+        shows: the static arguments by name, for ``_saved_...``.
+        rearrangement: where every element is taken once: how to undo it.
+    """
+
+    __slots__ = (
+        "op",
+        "input",
+        "outputs",
+        "several",
+        "node",
+        "shows",
+        "rearrangement",
+        "origin",
+        "_function",
+        "_geometry",
+        "_derivative",
+    )
+
+    def __init__(
+        self, op: Any, t: Tensor, geometries: Sequence[Geometry], several: bool, shows: dict[str, Any], function: Any
+    ):
+        self.op = op
+        self.input = t._layout
+        base = t._storage.base
+        self.outputs = [(over(base, g), g.offset) for g in geometries]
+        self.several = several
+        recorded = mode.grad and t._rg and t._layout.dtype.category >= FLOATING
+        self.node = op.node if recorded and self.outputs and self.outputs[0][0].dtype.category >= FLOATING else None
+        self.shows = shows
+        self.origin = "inference" if mode.inference else "multiple" if several else "" if mode.grad else "no_grad"
+        self._function = function
+        self._geometry = geometry_of(t)
+        self._derivative: tuple[Derivative, list[int]] | None = None
+        self.rearrangement = None if several or op.through_storage else self._rearrangement()
+
+    def run(self, values: Sequence[Any]) -> Any:
+        t = values[0]
+        view = t._view
+        if view is None:
+            t._view = SHARED
+            base = t
+        else:
+            base = t if view.base is None else view.base
+        counter = t._counter
+        version = 0 if counter is None else counter.version
+        node = self._node_for(t) if self.node is not None else None
+        made = []
+        for nr, (layout, offset) in enumerate(self.outputs):
+            out = wrap(t._storage, layout, offset)
+            out._counter = counter
+            out._view = View(base, version, self.origin)
+            if node is not None:
+                out._rg, out._node, out._nr = True, node, nr
+            made.append(out)
+        return tuple(made) if self.several else made[0]
+
+    def _node_for(self, t: Tensor) -> ViewNode:
+        assert self.node is not None
+        node = self.node.__new__(self.node)
+        node.plan = self
+        node._sequence = next_sequence()
+        node._hooks = None
+        node.next_functions = (edge(t) if t._rg else NO_EDGE,)
+        return node
+
+    # ---------------------------------------------------------------- backward
+
+    @property
+    def derivative(self) -> tuple[Derivative, list[int]]:
+        """The backward, and the offsets that it takes."""
+        if self._derivative is None:
+            kernel, _, offsets = self._kernel()
+            mask = (True,) + (False,) * len(offsets)
+            types = (
+                ArrayType(self._geometry.size, self._geometry.dtype.numpy),
+                *[ArrayType((), np.dtype(np.int64), weak=True)] * len(offsets),
+            )
+            self._derivative = kernel.derivative(types, mask), offsets
+        return self._derivative
+
+    def _inside(self) -> tuple[Geometry, list[Geometry]]:
+        """The view, of a contiguous tensor of the input's size."""
+        g = self._geometry
+        contiguous = Geometry(g.size, contiguous_strides(g.size), 0, g.dtype)
+        found = self._function(contiguous)
+        return contiguous, list(found) if self.several else [found]
+
+    def _rearrangement(self) -> tuple[Ints, Ints] | None:
+        g, (out,) = self._inside()
+        if out.dtype is not g.dtype or out.conj or out.neg:
+            return None
+        layout = over(Base(g.size, g.dtype), out)
+        if layout.access[0] != "whole" or any(s == 0 and n > 1 for n, s in zip(out.size, out.stride)):
+            return None
+        return tuple(sorted(range(out.ndim), key=lambda d: -out.stride[d] if out.size[d] > 1 else 0)), g.size
+
+    def _kernel(self) -> tuple[Kernel, list[Layout], list[int]]:
+        if self.op.through_storage:
+            return self._storage_kernel()
+        g, outs = self._inside()
+        base = Base(g.size, g.dtype)
+        layouts = [over(base, o) for o in outs]
+        offsets = [o.offset for o in outs]
+        key = (base, *layouts)
+        kernel = self.op.kernels.get(key)
+        if kernel is None:
+
+            def body(x: Any, *places: Any) -> list[Any]:
+                return [lens.read(x, layout, place) for layout, place in zip(layouts, places)]
+
+            kernel = self.op.kernels[key] = _view_kernel(self.op, body, len(offsets))
+        return kernel, layouts, offsets
+
+    def _storage_kernel(self) -> tuple[Kernel, list[Layout], list[int]]:
+        """For ``as_strided``, whose result is a part of the storage rather than of the input."""
+        g = self._geometry
+        out = Geometry(tuple(self.outputs[0][0].size), self.outputs[0][0].stride, self.outputs[0][1], g.dtype)
+        start = min(g.offset, out.offset)
+        g, out = g._replace(offset=g.offset - start), out._replace(offset=out.offset - start)
+        room = max(o.offset + sum((n - 1) * s for n, s in zip(o.size, o.stride) if n) + 1 for o in (g, out))
+        base = Base((room,), g.dtype)
+        inside, outside = over(base, g), over(base, out)
+        key = (base, inside, outside, g.offset)
+        kernel = self.op.kernels.get(key)
+        if kernel is None:
+
+            def body(x: Any, place: Any) -> list[Any]:
+                assert g.dtype.numpy is not None
+                memory = lens.write(zeros(ArrayType((room,), g.dtype.numpy)), inside, g.offset, x)
+                return [lens.read(memory, outside, place)]
+
+            kernel = self.op.kernels[key] = _view_kernel(self.op, body, 1)
+        return kernel, [outside], [out.offset]
+
+
+def _view_kernel(op: Any, body: Callable[..., list[Any]], offsets: int) -> Kernel:
+    return Kernel(op.name, body, ["self", *[f"offset{i}" for i in range(offsets)]], node=op.backward_base, edges=(0,))

@@ -1,0 +1,98 @@
+"""The ``..._copy`` functions: what the views give, with memory of its own."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from compat import dtypes, lens
+from compat.layout import Base, contiguous_strides
+from compat.ops import complex_views, parts, views
+from compat.ops.op import Op, op
+from compat.ops.signature import Array, Dim
+from compat.ops.view import Geometry, over
+from compat.ops.view_op import ViewOp
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad.primitives.shape import slice_
+from funcgrad.tracing import type_of
+
+
+def copying(view: ViewOp, name: str, names: str = "", **options: Any) -> Op:
+    """The operation that copies what a view shows.
+
+    Args:
+        name: what users call it.
+        names: where it appears.
+        options: as ``op`` takes them.
+    """
+
+    def body(input: Any, *args: Any, **kwargs: Any) -> list[Any]:
+        shape, dtype = type_of(input).shape, dtypes.from_numpy(type_of(input).dtype)
+        whole = Geometry(shape, contiguous_strides(shape), 0, dtype)
+        found = view.body(whole, *args, **kwargs)
+        shown = [found] if isinstance(found, Geometry) else found
+        return [lens.read(input, over(Base(shape, dtype), g), g.offset) for g in shown]
+
+    body.__name__ = name
+    body.__doc__ = f"A copy of what ``{view.name}`` shows, with memory of its own."
+    body.__signature__ = inspect.signature(view.body)  # type: ignore[attr-defined]
+    return op(f"{view.node.__name__}_copy", saved=view.saved, name=name, names=names, check=view.check, **options)(body)
+
+
+for _view, _name in (
+    (views.alias, "alias_copy"), (views.as_strided, "as_strided_copy"), (views.expand, "expand_copy"),
+    (views.permute, "permute_copy"), (parts.select, "select_copy"), (parts.slice_view, "slice_copy"),
+    (parts.split_with_sizes, "split_with_sizes_copy"), (views.t, "t_copy"), (views.transpose, "transpose_copy"),
+    (parts.unbind, "unbind_copy"), (parts.unfold, "unfold_copy"), (views.unsqueeze, "unsqueeze_copy"),
+    (complex_views.view_as_real, "view_as_real_copy"), (complex_views.view_as_complex, "view_as_complex_copy"),
+):  # fmt: skip
+    copying(_view, _name, f"torch.{_name}")
+
+_view_size, _view_dtype = (
+    copying(views.view_size, "view_copy", out=True),
+    copying(views.view_dtype, "view_copy", out=True),
+)
+_squeeze = {
+    v: copying(v, "squeeze_copy", out=True) for v in (views._squeeze_all, views._squeeze_dim, views._squeeze_dims)
+}
+
+
+@function("torch.view_copy")
+def view_copy(input: Tensor, size: Any = None, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
+    """A copy of the tensor in another shape, or of its bytes as another dtype."""
+    if dtype is None and isinstance(size, dtypes.dtype):
+        dtype = size
+    return _view_size(input, size, out=out) if dtype is None else _view_dtype(input, dtype, out=out)
+
+
+@function("torch.squeeze_copy")
+def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """A copy without dimensions of size one: without all, or without those of ``dim`` that have it."""
+    view, args = views._squeezing(dim)
+    return _squeeze[view](input, *args, out=out)
+
+
+def _check_narrow(input: Tensor, dim: int, start: int, length: int) -> None:
+    if 0 < input.dim() <= dim:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.")
+    if length < 0 and -input.dim() <= dim < input.dim():
+        size = input.size(dim)
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({size}).")
+    parts.narrow(input.detach(), dim, start, length)
+
+
+@op("NarrowCopyBackward0", saved="dim length self.sym_sizes start", check=_check_narrow)
+def narrow_copy(input: Array, dim: Dim, start: int, length: int) -> Any:
+    """A copy of ``length`` places along a dimension, from ``start`` on."""
+    n = type_of(input).shape[dim]
+    first = start + n if start < 0 else start
+    low, high = [0] * type_of(input).ndim, list(type_of(input).shape)
+    low[dim], high[dim] = first, first + length
+    return slice_(input, start=tuple(low), limit=tuple(high), strides=(1,) * len(low))
+
+
+@function("torch.detach_copy")
+def detach_copy(input: Tensor) -> Tensor:
+    """A copy outside the graph."""
+    return input.detach().clone()

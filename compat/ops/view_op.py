@@ -1,0 +1,106 @@
+"""Declaring view operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat.ops.declared import Declared
+from compat.ops.inplace import become
+from compat.ops.kernel import Kernel
+from compat.ops.node import make_node_class, metadata, uint64
+from compat.ops.signature import key_of
+from compat.ops.view import Geometry, ViewNode, ViewPlan, geometry_of
+from compat.registry import publish
+from compat.tensor import Tensor
+
+
+class ViewOp(Declared):
+    """A declared view operation."""
+
+    offsets = True
+
+    def __init__(self, body: Callable[..., Any], node: str, saved: str, options: dict[str, Any]):
+        super().__init__(body, options.get("name"))
+        self.check: Callable[..., None] | None = options.get("check")
+        self.through_storage: bool = options.get("through_storage", False)
+        self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
+        self.kernels: dict[tuple, Kernel] = {}
+        self.saved = saved
+        shown = {item.replace(".", "_"): self._shown(item) for item in saved.split()}
+        self.node = make_node_class(node, shown, ViewNode)
+        self.inplace_node = make_node_class(options.get("inplace_node", node), shown, ViewNode)
+        #: Only its name is used: for the nodes of the backward's own backward.
+        self.backward_base = make_node_class(node, {})
+        names = options.get("names")
+        self.function = self._entry(self.name, self.miss, self.plans, False)
+        publish(self.function, *(f"torch.{self.name} Tensor.{self.name}" if names is None else names).split())
+        inplace = options.get("inplace", "")
+        if inplace:
+            publish(self._method(), *inplace.split())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def inplace(self, t: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        """Makes the tensor its own view; returns it."""
+        made = self.function(t, *args, **kwargs)
+        if made._node is not None:
+            made._node.__class__ = self.inplace_node
+        return become(t, made)
+
+    def _method(self) -> Callable[..., Tensor]:
+        def method(self_: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+            return self.inplace(self_, *args, **kwargs)
+
+        method.__name__ = method.__qualname__ = f"{self.name}_"
+        method.__doc__ = f"``{self.name}`` of the tensor itself; returns it."
+        return method
+
+    def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
+        """Runs a call that found no plan."""
+        args = self.clean(self.name, args, named)
+        t = args[0]
+        key = key_of(self.params, args, True)
+        plan = self.plans.get(key)
+        if plan is None:
+            if self.check is not None:
+                self.check(*[a for p, a in zip(self.params, args) if not p.keyword])
+            statics = self.statics(args, t.dim())
+            positional = [
+                v
+                for p in self.params[1:]
+                if not p.keyword
+                for v in (statics[p.name] if p.starred else (statics[p.name],))
+            ]
+            keywords = {p.name: statics[p.name] for p in self.params if p.keyword}
+            function = lambda g: self.body(g, *positional, **keywords)
+            found = function(geometry_of(t))
+            several = not isinstance(found, Geometry)
+            raw = {p.name: a for p, a in zip(self.params, args) if not p.dynamic}
+            plan = ViewPlan(self, t, found if several else [found], several, raw, function)
+            if len(self.plans) >= 16384:  # offsets and indices make many
+                self.plans.clear()
+            self.plans[key] = plan
+        return plan.run((t,))
+
+    def _shown(self, item: str) -> Callable[[Any], Any]:
+        operand, _, what = item.partition(".")
+        if what:
+            return lambda node: metadata(what, node.plan.input)
+        if operand in self.shows:
+            return lambda node: uint64(self.shows[operand](**node.plan.shows, layout=node.plan.input))
+        return lambda node: uint64(node.plan.shows[operand])
+
+
+def view(node: str, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], ViewOp]:
+    """Declares a view operation: a function of a ``Geometry`` and static arguments that returns one, or a list of them.
+
+    Args:
+        node: the name of its backward node.
+        saved: what the node shows as ``_saved_...``.
+        options: ``names``, ``check``, ``shows`` as for ``op``; ``inplace``, the variant that makes a tensor its own
+        view, and
+            ``inplace_node``, its node.
+    """
+    return lambda body: ViewOp(body, node, saved, options)

@@ -1,0 +1,525 @@
+"""The views: transpose, permute, view, expand, select, slice, split and their kin."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from compat import dtypes
+from compat.errors import size_text, wrap_dim
+from compat.formats import contiguous_format
+from compat.grad_mode import mode
+from compat.layout import view_strides
+from compat.ops.inplace import complain_about_view
+from compat.ops.signature import Array, Dim, Dims, Ints
+from compat.ops.view import Geometry
+from compat.ops.view_op import view
+from compat.registry import function
+from compat.tensor import Tensor, set_regenerate
+
+# ---------------------------------------------------------------- dimensions in another order
+
+
+def _swapped(x: Geometry, a: int, b: int) -> Geometry:
+    size, stride = list(x.size), list(x.stride)
+    if size:
+        size[a], size[b], stride[a], stride[b] = size[b], size[a], stride[b], stride[a]
+    return x._replace(size=tuple(size), stride=tuple(stride))
+
+
+@view(
+    "TransposeBackward0",
+    saved="dim0 dim1",
+    names="torch.transpose Tensor.transpose torch.swapdims Tensor.swapdims",
+    inplace="Tensor.transpose_ Tensor.swapdims_ Tensor.swapaxes_",
+    inplace_node="TransposeBackward1",
+)
+def transpose(input: Array, dim0: Dim, dim1: Dim) -> Any:
+    """Two dimensions exchanged.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, 3).transpose(0, 1).shape
+        torch.Size([3, 2])
+    """
+    return _swapped(input, dim0, dim1)
+
+
+@function("torch.swapaxes", "Tensor.swapaxes")
+def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
+    """Two dimensions exchanged, under NumPy's name."""
+    return transpose(input, axis0, axis1)
+
+
+@view("TBackward0", inplace="Tensor.t_", inplace_node="TBackward1")
+def t(input: Array) -> Any:
+    """A matrix with its dimensions exchanged; a vector as it is.
+
+    Raises:
+        RuntimeError: for more than two dimensions.
+    """
+    if input.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    return _swapped(input, 0, input.ndim - 1)
+
+
+@view("PermuteBackward0", saved="dims")
+def permute(input: Array, *dims: Ints) -> Any:
+    """The dimensions in another order.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, 3, 4).permute(2, 0, 1).shape
+        torch.Size([4, 2, 3])
+    """
+    if len(dims) != input.ndim:
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
+            "desired ordering of "
+            f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+        )
+    order = [wrap_dim(d, input.ndim) for d in dims]
+    if len(set(order)) != len(order):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input._replace(size=tuple(input.size[d] for d in order), stride=tuple(input.stride[d] for d in order))
+
+
+def _several(x: Any) -> tuple[int, ...]:
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+@function("torch.movedim", "Tensor.movedim", "torch.moveaxis", "Tensor.moveaxis")
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to new places, the others staying in order."""
+    source, destination = _several(source), _several(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({size_text(source)} dims) should contain the "
+            "same number of dims as "
+            f"destination ({size_text(destination)} dims)"
+        )
+    n = input.dim()
+    here, there = (_distinct(dims, n, what) for dims, what in ((source, "source"), (destination, "destination")))
+    rest = iter(d for d in range(n) if d not in here)
+    order = [here[there.index(d)] if d in there else next(rest) for d in range(n)]
+    return permute(input, order)
+
+
+def _distinct(dims: Sequence[int], n: int, what: str) -> list[int]:
+    found = [wrap_dim(d, n) for d in dims]
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"movedim: repeated dim in `{what}` ({size_text(dims)})")
+    return found
+
+
+def _matrix(name: str, self: Tensor) -> Tensor:
+    if self.dim() < 2:
+        raise RuntimeError(
+            f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
+        )
+    return transpose(self, -2, -1)
+
+
+def _reversed(self: Tensor) -> Tensor:
+    """The dimensions in reverse."""
+    if self.dim() != 2:
+        import warnings
+
+        warnings.warn(
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
+            "will throw an error in a "
+            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim "
+            "- 1, -1, -1))` to "
+            "reverse the dimensions of a tensor.",
+            stacklevel=2,
+        )
+    return permute(self, tuple(range(self.dim() - 1, -1, -1)))
+
+
+def _adjoint(name: str, self: Tensor) -> Tensor:
+    made = _matrix(name, self)
+    return made.conj() if made.is_complex() else made
+
+
+def _hermitian(self: Tensor) -> Tensor:
+    if self.dim() not in (0, 2):
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.")
+    return self if self.dim() == 0 else _adjoint("H", self)
+
+
+function("Tensor.T")(property(_reversed))
+function("Tensor.mT")(property(lambda self: _matrix("mT", self)))
+function("Tensor.mH")(property(lambda self: _adjoint("mH", self)))
+function("Tensor.H")(property(_hermitian))
+
+
+@function("torch.adjoint", "Tensor.adjoint")
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dimensions exchanged, and the elements conjugated."""
+    return _adjoint("adjoint()", input)
+
+
+# ---------------------------------------------------------------- the same elements in another shape
+
+
+def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
+    """A size with its -1, if any, replaced by what is left.
+
+    Raises:
+        RuntimeError: where that is impossible.
+    """
+    result = list(size)
+    hole = None
+    for i, n in enumerate(size):
+        if n == -1:
+            if hole is not None:
+                raise RuntimeError("only one dimension can be inferred")
+            hole = i
+        elif n < 0:
+            raise RuntimeError(f"invalid shape dimension {n} at index {i} of shape {size_text(size)}")
+    known = prod(n for n in size if n != -1)
+    if hole is not None and known == 0 and numel == 0:
+        raise RuntimeError(
+            f"cannot reshape tensor of 0 elements into shape {size_text(size)} because the unspecified dimension "
+            "size -1 can be any "
+            "value and is ambiguous"
+        )
+    if known != numel and (hole is None or known == 0 or numel % known):
+        raise RuntimeError(f"shape '{size_text(size)}' is invalid for input of size {numel}")
+    if hole is not None:
+        result[hole] = numel // known
+    return tuple(result)
+
+
+@view("ViewBackward0", saved="self.sym_sizes", names="")
+def view_size(input: Array, *size: Ints) -> Any:
+    """The same elements in another shape, without a copy."""
+    new = inferred(size, prod(input.size))
+    stride = view_strides(input.size, input.stride, new)
+    if stride is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans "
+            "across two contiguous "
+            "subspaces). Use .reshape(...) instead."
+        )
+    return input._replace(size=new, stride=stride)
+
+
+@view("ViewBackward1", names="")
+def view_dtype(input: Array, dtype: dtypes.dtype) -> Any:
+    """The same bytes as elements of another dtype."""
+    have, want = input.dtype.itemsize, dtype.itemsize
+    if have == want:
+        return input._replace(dtype=dtype)
+    names = f"view {input.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
+    if input.ndim == 0:
+        raise RuntimeError(f"self.dim() cannot be 0 to {names}")
+    if input.stride[-1] != 1:
+        raise RuntimeError(f"self.stride(-1) must be 1 to {names}, but got {input.stride[-1]}")
+    *head, last = input.size
+    if have > want:
+        k = have // want
+        stride = (*[s * k for s in input.stride[:-1]], 1)
+        return input._replace(size=(*head, last * k), stride=stride, offset=input.offset * k, dtype=dtype)
+    k = want // have
+    for what, n in [
+        ("size(-1)", last),
+        ("storage_offset()", input.offset),
+        *[(f"stride({d})", s) for d, s in enumerate(input.stride[:-1])],
+    ]:
+        if n % k:
+            raise RuntimeError(f"self.{what} must be divisible by {k} to {names}, but got {n}")
+    stride = (*[s // k for s in input.stride[:-1]], 1)
+    return input._replace(size=(*head, last // k), stride=stride, offset=input.offset // k, dtype=dtype)
+
+
+@function("Tensor.view")
+def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Tensor:
+    """The same memory in another shape or dtype.
+
+    Args:
+        size: the shape, one size possibly -1; or a dtype, as which the bytes are read.
+
+    Raises:
+        RuntimeError: where the number of elements does not fit, or the memory order would need a copy.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(6).view(2, -1)
+        tensor([[0, 1, 2],
+                [3, 4, 5]])
+    """
+    if dtype is None and len(size) == 1 and isinstance(size[0], dtypes.dtype):
+        dtype = size[0]
+    return view_dtype(self, dtype) if dtype is not None else view_size(self, *size, **named)
+
+
+@function("Tensor.view_as")
+def view_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same memory in the shape of ``other``."""
+    return view_size(self, tuple(other.shape))
+
+
+@function("torch.reshape")
+def reshape(input: Tensor, shape: Any) -> Tensor:
+    """The same elements in another shape: a view if the memory order allows, else a copy.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.reshape(torch.arange(4), (2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
+    new = inferred([n.__index__() for n in _several(shape)], input.numel())
+    layout = input._layout
+    if view_strides(layout.size, layout.stride, new) is None:
+        return _unsafe_view(input.clone(memory_format=contiguous_format), new)
+    return view_size(input, new) if layout.contiguous else _reshape_alias(input, new)
+
+
+@function("Tensor.reshape")
+def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
+    """The same elements in another shape: a view if the memory order allows, else a copy."""
+    shape = named.get("shape", shape)
+    return reshape(self, shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape)
+
+
+@view("ReshapeAliasBackward0", saved="self.sym_sizes", names="")
+def _reshape_alias(input: Array, *size: Ints) -> Any:
+    """``view`` of what is not contiguous, as ``reshape`` names it."""
+    stride = view_strides(input.size, input.stride, size)
+    assert stride is not None, "only where no copy is needed"
+    return input._replace(size=tuple(size), stride=stride)
+
+
+@view("UnsafeViewBackward0", saved="self.sym_sizes", names="")
+def _reshaped(input: Array, *size: Ints) -> Any:
+    new = inferred(size, prod(input.size))
+    stride = view_strides(input.size, input.stride, new)
+    assert stride is not None, "only of a contiguous tensor"
+    return input._replace(size=new, stride=stride)
+
+
+@function("torch._unsafe_view")
+def _unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
+    """A tensor that nobody else will see, in another shape; not a view for its users."""
+    made = _reshaped(input, tuple(size))
+    made._view = None
+    return made
+
+
+@view("SqueezeBackward4", saved="dim self.sym_sizes", names="")
+def _squeezed(input: Array, dim: Dim) -> Any:
+    return _without(input, (dim,))
+
+
+def _unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
+    """The same with a dimension of size one removed: what PyTorch does in place."""
+    made = _squeezed(input, dim)
+    made._view = None
+    return made
+
+
+@function("Tensor.reshape_as")
+def reshape_as(self: Tensor, other: Tensor) -> Tensor:
+    """The same elements in the shape of ``other``."""
+    return reshape(self, tuple(other.shape))
+
+
+@view("AliasBackward0", names="")
+def alias(input: Array) -> Any:
+    """The tensor itself, as a view."""
+    return input
+
+
+@view("UnsqueezeBackward0", saved="dim", inplace="Tensor.unsqueeze_", inplace_node="UnsqueezeBackward1")
+def unsqueeze(input: Array, dim: int) -> Any:
+    """A dimension of size one inserted.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, 3).unsqueeze(-1).shape
+        torch.Size([2, 3, 1])
+    """
+    d = wrap_dim(dim, input.ndim + 1)
+    stride = input.size[d] * input.stride[d] if d < input.ndim else 1
+    return input._replace(
+        size=(*input.size[:d], 1, *input.size[d:]), stride=(*input.stride[:d], stride, *input.stride[d:])
+    )
+
+
+def _without(x: Geometry, dims: Sequence[int]) -> Geometry:
+    keep = [d for d in range(x.ndim) if not (d in dims and x.size[d] == 1)]
+    return x._replace(size=tuple(x.size[d] for d in keep), stride=tuple(x.stride[d] for d in keep))
+
+
+@view("SqueezeBackward0", saved="self.sym_sizes", names="", inplace_node="SqueezeBackward3")
+def _squeeze_all(input: Array) -> Any:
+    return _without(input, range(input.ndim))
+
+
+@view("SqueezeBackward1", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward4")
+def _squeeze_dim(input: Array, dim: Dim) -> Any:
+    return _without(input, (dim,))
+
+
+@view("SqueezeBackward2", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward5")
+def _squeeze_dims(input: Array, dim: Dims) -> Any:
+    return _without(input, dim)
+
+
+@function("torch.squeeze", "Tensor.squeeze")
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Dimensions of size one removed: all, or those of ``dim`` that have it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(1, 2, 1).squeeze().shape, torch.zeros(1, 2, 1).squeeze(0).shape
+        (torch.Size([2]), torch.Size([2, 1]))
+    """
+    op, args = _squeezing(dim)
+    return op(input, *args)
+
+
+def _squeezing(dim: Any) -> tuple[Any, tuple[Any, ...]]:
+    if dim is None:
+        return _squeeze_all, ()
+    return (_squeeze_dims if isinstance(dim, tuple | list) else _squeeze_dim), (dim,)
+
+
+@function("Tensor.squeeze_")
+def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
+    """``squeeze`` of the tensor itself; returns it."""
+    op, args = _squeezing(dim)
+    return op.inplace(self, *args)
+
+
+# ---------------------------------------------------------------- repetition without a copy
+
+
+@view("ExpandBackward0", saved="self.sym_sizes", names="Tensor.expand")
+def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
+    """Dimensions of size one, and new ones in front, repeated without a copy; -1 keeps a size.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1], [2]]).expand(-1, 3)
+        tensor([[1, 1, 1],
+                [2, 2, 2]])
+    """
+    shift = len(size) - input.ndim
+    if shift < 0:
+        raise RuntimeError(
+            f"expand(torch.{input.dtype.scalar_name}Tensor{{{size_text(input.size)}}}, size={size_text(size)}): "
+            "the number of sizes "
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})"
+        )
+    new, stride = list(size), [0] * len(size)
+    for i in range(len(size) - 1, -1, -1):
+        d = i - shift
+        have, step = (
+            (input.size[d], input.stride[d]) if d >= 0 else (1, new[i + 1] * stride[i + 1] if i + 1 < len(size) else 0)
+        )
+        if new[i] == -1:
+            if d < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({new[i]}) isn't allowed in a leading, non-existing dimension {i}"
+                )
+            new[i] = have
+        if have != new[i]:
+            if have != 1 or new[i] < 0:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({new[i]}) must match the existing size ({have}) at "
+                    f"non-singleton dimension {i}.  "
+                    f"Target sizes: {size_text(size)}.  Tensor sizes: {size_text(input.size)}"
+                )
+            step = 0
+        stride[i] = step
+    return input._replace(size=tuple(new), stride=tuple(stride))
+
+
+@function("torch.broadcast_to", "Tensor.broadcast_to")
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+    """``expand`` under NumPy's name."""
+    return expand(input, *size)
+
+
+@function("Tensor.expand_as")
+def expand_as(self: Tensor, other: Tensor) -> Tensor:
+    """Expanded to the size of ``other``."""
+    return expand(self, tuple(other.shape))
+
+
+# ---------------------------------------------------------------- any part of the storage
+
+
+@view(
+    "AsStridedBackward0",
+    saved="size storage_offset stride",
+    through_storage=True,
+    inplace="Tensor.as_strided_",
+    inplace_node="AsStridedBackward1",
+)
+def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int | None = None) -> Any:
+    """Any size, strides and offset in the storage of ``input``.
+
+    Raises:
+        RuntimeError: where that reaches out of the storage.
+    """
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: {size_text(stride)}"
+        )
+    return input._replace(size=size, stride=stride, offset=input.offset if storage_offset is None else storage_offset)
+
+
+def check_room(t: Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> None:
+    """Whether a view stays inside the storage.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    itemsize = t.element_size()
+    last = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    if last * itemsize > t._storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "
+            f"itemsize {itemsize} requiring "
+            f"a storage size of {last * itemsize} are out of bounds for storage of size {t._storage.nbytes()}"
+        )
+
+
+def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
+    if len(size) == len(stride) and all(s >= 0 for s in stride):
+        check_room(input, size, stride, input._offset if storage_offset is None else storage_offset)
+
+
+as_strided.check = _check_as_strided
+
+# ---------------------------------------------------------------- views of what was written
+
+
+def _regenerate(t: Tensor) -> None:
+    """Gives a view the node ``AsStridedBackward0`` that cuts it out of what its base now is."""
+    view = t._view
+    assert view is not None
+    assert view.base is not None
+    if view.origin:
+        raise complain_about_view(t, view, "its base or another view of its base has been modified inplace")
+    layout = t._layout
+    retains = t._meta is not None and t._meta.retains and t._node is not None
+    ref = t._node.hooks().retains.pop(t._nr, None) if retains else None
+    before, mode.grad = mode.grad, True
+    try:
+        cut = as_strided(view.base, tuple(layout.size), layout.stride, t._offset)
+    finally:
+        mode.grad = before
+    t._rg, t._node, t._nr = True, cut._node, 0
+    if ref is not None:
+        t._node.hooks().retains[0] = ref
+
+
+set_regenerate(_regenerate)

@@ -1,0 +1,46 @@
+"""What convolutions and pooling share: sizes given once or per dimension, memory formats, where windows lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.layout import Layout, channels_last_strides
+
+Ints = tuple[int, ...]
+
+
+def each(value: Any, n: int) -> Ints:
+    """A parameter per spatial dimension: a number, or a sequence of one, counts for all ``n``."""
+    if hasattr(value, "__index__"):
+        return (value.__index__(),) * n
+    found = tuple(v.__index__() for v in value)
+    return found * n if len(found) == 1 else found
+
+
+def suggests_channels_last(size: Sequence[int], stride: Sequence[int]) -> bool:
+    """Whether PyTorch takes a tensor of these strides for channels-last, and so what operations make of it.
+
+    Sizes of one leave it open; then the strides of the other dimensions decide, and in doubt the answer is no.
+    """
+    n = len(size)
+    if n not in (4, 5) or stride[1] == 0:
+        return False
+    least = 0
+    for d in (1, *range(n - 1, 1, -1), 0):
+        if size[d] == 0 or stride[d] < least or (d == 0 and least == stride[1]):
+            return False
+        least = stride[d] * max(size[d], 1)
+    return True
+
+
+def format_strides(layout: Layout | None, size: Sequence[int]) -> Ints | None:
+    """The strides of a result that keeps the memory format of an operand; None for row-major."""
+    if layout is not None and len(size) in (4, 5) and suggests_channels_last(layout.size, layout.stride):
+        return channels_last_strides(tuple(size))
+    return None
+
+
+def by(sizes: Sequence[int]) -> str:
+    """``1x2x3``."""
+    return "x".join(map(str, sizes))

@@ -1,0 +1,9 @@
+"""``torch.optim``: what changes parameters by their gradients."""
+
+from compat.optim import lr_scheduler, optimizer
+from compat.optim.adam import Adam, AdamW
+from compat.optim.adams import Adamax, NAdam, RAdam
+from compat.optim.adaptive import Adadelta, Adagrad, RMSprop
+from compat.optim.optimizer import Optimizer
+from compat.optim.others import ASGD, Rprop
+from compat.optim.sgd import SGD

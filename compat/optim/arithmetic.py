@@ -1,0 +1,30 @@
+"""What the rules of optimizers are written with: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import numpy as np
+from funcgrad.dtypes import float64
+from funcgrad.tracing import type_of
+
+
+def like(number: Any, x: Any) -> Any:
+    """A number, which is computed in float64, in the dtype of an array."""
+    return np.astype(number, type_of(x).dtype)
+
+
+def wide(step: Any) -> Any:
+    """A step count, or a learning rate, in float64."""
+    return np.astype(step, float64)
+
+
+def regularized(grad: Any, p: Any, weight_decay: Any, flags: Any) -> Any:
+    """The gradient to go by: negated to climb, plus the decay of the parameter.
+
+    Args:
+        flags: has ``maximize``, and ``decay``: whether ``weight_decay`` is not zero.
+    """
+    if flags.maximize:
+        grad = -grad
+    return grad + like(weight_decay, p) * p if flags.decay else grad

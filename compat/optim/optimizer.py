@@ -1,0 +1,411 @@
+"""The base of all optimizers: groups of parameters, their state, saving and loading, hooks."""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+from compat import dtypes
+from compat.grad_mode import enable_grad, no_grad
+from compat.hooks import RemovableHandle
+from compat.nn.modules.module import clear_grad
+from compat.nn.modules.utils import typename
+from compat.ops.complex_views import view_as_real
+from compat.ops.creation import full
+from compat.ops.together import Job, write_recorded, write_together
+from compat.tensor import Tensor
+
+Hook = Callable[..., Any]
+Group = dict[str, Any]
+
+
+class _Required:
+    def __repr__(self) -> str:
+        return "<required parameter>"
+
+
+#: The default of a setting that every group has to give.
+required = _Required()
+
+_global_pre_hooks: OrderedDict[int, Hook] = OrderedDict()
+_global_post_hooks: OrderedDict[int, Hook] = OrderedDict()
+
+
+def register_optimizer_step_pre_hook(hook: Hook) -> RemovableHandle:
+    """Calls ``hook(optimizer, args, kwargs)`` before every step of every optimizer."""
+    return _register(_global_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook: Hook) -> RemovableHandle:
+    """Calls ``hook(optimizer, args, kwargs)`` after every step of every optimizer."""
+    return _register(_global_post_hooks, hook)
+
+
+def _register(hooks: OrderedDict[int, Hook], hook: Hook, prepend: bool = False) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+_HOOKS = (
+    "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks", "_optimizer_state_dict_pre_hooks",
+    "_optimizer_state_dict_post_hooks", "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+)  # fmt: skip
+
+
+class Optimizer:
+    """The base of all optimizers.
+
+    Args:
+        params: parameters, pairs of name and parameter, or groups: dictionaries with ``"params"`` and their settings.
+        defaults: the settings of groups that do not give them.
+
+    Attributes:
+        param_groups: the groups, with all their settings.
+        state: what is kept for each parameter.
+
+    Raises:
+        TypeError, ValueError: if there are no parameters, or they are no leaf tensors, or occur twice.
+    """
+
+    param_groups: list[Group]
+    state: Any
+
+    def __init__(self, params: Any, defaults: dict[str, Any]):
+        self.defaults = defaults
+        for name in _HOOKS:
+            setattr(self, name, OrderedDict())
+        _wrap_step(type(self))
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts, but got "
+                + typename(params)
+            )
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def add_param_group(self, param_group: Group) -> None:
+        """Adds a group of parameters, with settings where they are not the defaults.
+
+        Raises:
+            TypeError, ValueError: if it is no dictionary, or its parameters are no leaf tensors or in a group already.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        given = param_group["params"]
+        if isinstance(given, Tensor):
+            given = [given]
+        elif isinstance(given, set):
+            raise TypeError(
+                "optimizer parameters need to be organized in ordered collections, but the ordering of tensors in "
+                "sets will change between runs. Please use a list instead."
+            )
+        names, parameters = _named(list(given))
+        for parameter in parameters:
+            if not isinstance(parameter, Tensor):
+                raise TypeError(f"optimizer can only optimize Tensors, but one of the params is {typename(parameter)}")
+            if not self.defaults.get("differentiable", None) and not (parameter.is_leaf or parameter.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        group = param_group
+        group["params"] = parameters
+        if names:
+            group["param_names"] = names
+        for name, default in self.defaults.items():
+            if default is required and name not in group:
+                raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
+            group.setdefault(name, default)
+        if len(set(parameters)) != len(parameters):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
+                "error; see github.com/pytorch/pytorch/issues/40967 for more information",
+                stacklevel=3,
+            )
+        present = set(chain.from_iterable(g["params"] for g in self.param_groups))
+        if not present.isdisjoint(parameters):
+            raise ValueError("some parameters appear in more than one parameter group")
+        if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
+            raise ValueError(
+                "all optimizer param groups should be with/without names. Some param groups have names and others do "
+                "not."
+            )
+        self.param_groups.append(group)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Takes the gradients of all parameters away, or with False sets them to zero."""
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                clear_grad(parameter, set_to_none)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes the parameters by their gradients: every optimizer defines it.
+
+        Args:
+            closure: computes the loss, and the gradients, once more; called first.
+
+        Returns:
+            What ``closure`` returned, or None.
+        """
+        raise NotImplementedError
+
+    # ---------------------------------------------------------------- saving and loading
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state and the groups, parameters replaced by their numbers."""
+        for hook in self._hooks("_optimizer_state_dict_pre_hooks"):
+            hook(self)
+        numbers: dict[int, int] = {}
+        groups = []
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                numbers.setdefault(id(parameter), len(numbers))
+            packed = {k: v for k, v in group.items() if k != "params"}
+            groups.append(packed | {"params": [numbers[id(p)] for p in group["params"]]})
+        state = {numbers[id(k)] if isinstance(k, Tensor) else k: v for k, v in self.state.items()}
+        result: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in self._hooks("_optimizer_state_dict_post_hooks"):
+            new = hook(self, result)
+            if new is not None:
+                result = new
+        return result
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over the state and the settings that ``state_dict`` gave for the same groups of parameters.
+
+        Raises:
+            ValueError: if the groups are not as many, or not as large.
+        """
+        state_dict = dict(state_dict)
+        for hook in self._hooks("_optimizer_load_state_dict_pre_hooks"):
+            new = hook(self, state_dict)
+            if new is not None:
+                state_dict = new
+        groups, saved = self.param_groups, deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved)):
+            raise ValueError(
+                "loaded state dict contains a parameter group that doesn't match the size of optimizer's group"
+            )
+        owners = dict(
+            zip(chain.from_iterable(s["params"] for s in saved), chain.from_iterable(g["params"] for g in groups))
+        )
+        state: Any = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in owners:
+                group = next(g for g in saved if key in g["params"])
+                state[owners[key]] = _fitted(value, owners[key], group)
+            else:
+                state[key] = value
+        for group, old in zip(saved, groups):
+            group["params"] = old["params"]
+            if "param_names" in old and "param_names" not in group:
+                group["param_names"] = old["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._hooks("_optimizer_load_state_dict_post_hooks"):
+            hook(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in _HOOKS:
+            self.__dict__.setdefault(name, OrderedDict())
+        _wrap_step(type(self))
+        self.defaults.setdefault("differentiable", False)
+        for group in self.param_groups:
+            for name, value in self._setting_defaults().items():
+                group.setdefault(name, value)
+
+    def _setting_defaults(self) -> dict[str, Any]:
+        """The settings that groups saved by an older version may lack."""
+        return {}
+
+    # ---------------------------------------------------------------- hooks
+
+    def _hooks(self, name: str) -> list[Hook]:
+        return list(getattr(self, name).values())
+
+    def register_step_pre_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls ``hook(optimizer, args, kwargs)`` before each step; it may return other arguments."""
+        return _register(self._optimizer_step_pre_hooks, hook)  # type: ignore[attr-defined]
+
+    def register_step_post_hook(self, hook: Hook) -> RemovableHandle:
+        """Calls ``hook(optimizer, args, kwargs)`` after each step."""
+        return _register(self._optimizer_step_post_hooks, hook)  # type: ignore[attr-defined]
+
+    def register_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` before it is saved."""
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` after it was saved; what it returns, if not None, is saved instead."""
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_load_state_dict_pre_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer, state_dict)`` before loading; what it returns, if not None, is loaded instead."""
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def register_load_state_dict_post_hook(self, hook: Hook, prepend: bool = False) -> RemovableHandle:
+        """Calls ``hook(optimizer)`` after it was loaded."""
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)  # type: ignore[attr-defined]
+
+    def __repr__(self) -> str:
+        text = f"{type(self).__name__} ("
+        for i, group in enumerate(self.param_groups):
+            text += f"\nParameter Group {i}\n"
+            for key in sorted(group):
+                if key != "params":
+                    value = group[key]
+                    shown = value.item() if isinstance(value, Tensor) and value.dim() == 0 else value
+                    text += f"    {key}: {shown}\n"
+        return text + ")"
+
+
+def _wrap_step(cls: type) -> None:
+    """Makes the class's ``step`` run the hooks, once."""
+    step = cls.step  # type: ignore[attr-defined]
+    if getattr(step, "hooked", None):
+        return
+
+    @functools.wraps(step)
+    def hooked(*args: Any, **kwargs: Any) -> Any:
+        self = args[0]
+        for hook in [*_global_pre_hooks.values(), *self._optimizer_step_pre_hooks.values()]:
+            new = hook(self, args, kwargs)
+            if new is None:
+                continue
+            if not (isinstance(new, tuple) and len(new) == 2):
+                raise RuntimeError(f"{step} must return None or a tuple of (new_args, new_kwargs), but got {new}.")
+            args, kwargs = new
+        result = step(*args, **kwargs)
+        for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
+            hook(self, args, kwargs)
+        return result
+
+    hooked.hooked = True  # type: ignore[attr-defined]
+    cls.step = hooked  # type: ignore[attr-defined]
+
+
+def _named(given: list[Any]) -> tuple[list[str], list[Any]]:
+    """Names, if there are any, and parameters."""
+    pairs = [entry for entry in given if isinstance(entry, tuple)]
+    if not pairs:
+        return [], given
+    if len(pairs) != len(given):
+        raise ValueError("all optimizer params should be with/without names. Some param names are missing")
+    return [name for name, _ in pairs], [parameter for _, parameter in pairs]
+
+
+def _fitted(value: Any, parameter: Tensor, group: Group, key: Any = None) -> Any:
+    """Saved state of a parameter in its dtype; a step count stays as it is."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            return value.to(dtypes.float32) if group.get("capturable") or group.get("fused") else value
+        return value.to(parameter.dtype) if parameter.is_floating_point() else value
+    if isinstance(value, dict):
+        return {k: _fitted(v, parameter, group, k) for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return type(value)(_fitted(v, parameter, group) for v in value)  # type: ignore[call-arg]
+    return value
+
+
+class Together(Optimizer):
+    """An optimizer that changes all parameters by one program, made of the jobs of each group."""
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Changes the parameters by their gradients.
+
+        Args:
+            closure: computes the loss, and the gradients, once more; called first.
+
+        Returns:
+            What ``closure`` returned, or None.
+        """
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if any(group.get("differentiable") for group in self.param_groups):
+            with enable_grad():
+                write_recorded(self._jobs())
+        else:
+            with no_grad():
+                write_together(self._jobs())
+        return loss
+
+    def _jobs(self) -> list[Job]:
+        """What becomes of the parameters, their state made where there is none yet."""
+        jobs: list[Job] = []
+        for group in self.param_groups:
+            parameters = [p for p in group["params"] if p.grad is not None]
+            if parameters:
+                jobs += self._group_jobs(group, parameters)
+        return jobs
+
+    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+        """What becomes of those parameters of a group that have gradients."""
+        raise NotImplementedError
+
+
+# ---------------------------------------------------------------- what optimizers share
+
+
+def check_setting(name: str, value: Any, valid: bool) -> None:
+    """Complains about a setting: ``Invalid learning rate: -1``."""
+    if not valid:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = True) -> None:
+    """Complains about a negative learning rate, or one that is a tensor of more than one element."""
+    if isinstance(lr, Tensor):
+        if foreach and not capturable:
+            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+        if lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+    check_setting("learning rate", lr, lr >= 0.0)
+
+
+def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:
+    """Complains about contradictory wishes; all are granted in the same way."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def is_zero(value: Any) -> bool:
+    """Whether a setting is the number 0: what it multiplies need not be computed."""
+    return not isinstance(value, Tensor) and value == 0
+
+
+def number_of(value: Any) -> Any:
+    """A setting as an argument of a program: a tensor without dimensions, or a float."""
+    if isinstance(value, Tensor):
+        return value.reshape(()) if value.dim() else value
+    return float(value)
+
+
+def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
+    """Rows with complex tensors seen as pairs of real ones, each part an entry of its own."""
+    return [[view_as_real(t) if t.is_complex() else t for t in row] for row in rows]
+
+
+def number_tensor(value: float = 0.0) -> Tensor:
+    """A step count, or another number that changes with the steps, in float32; equal ones share a buffer at first."""
+    return full((), float(value), dtype=dtypes.float32)

@@ -1,0 +1,119 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compat.ops.creation import zeros_like
+from compat.ops.together import Job
+from compat.optim.arithmetic import like, regularized
+from compat.optim.optimizer import Group, Together, check_fused, check_lr, check_setting, is_zero, number_of
+from funcgrad import stop_gradient
+
+
+class _Flags(NamedTuple):
+    maximize: bool
+    decay: bool
+    momentum: bool
+    nesterov: bool
+    first: bool
+
+
+def _sgd(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+    """The parameter after a step, and with momentum the mean of its gradients."""
+    lr, momentum, dampening, weight_decay = numbers
+    p, grad = row[0], row[-1]
+    grad = regularized(grad, p, weight_decay, flags)
+    if not flags.momentum:
+        return [p - like(lr, p) * grad]
+    # The first mean is a copy outside the graph, should gradients flow through the step.
+    mean = stop_gradient(grad) if flags.first else like(momentum, p) * row[1] + like(1 - dampening, p) * grad
+    direction = grad + like(momentum, p) * mean if flags.nesterov else mean
+    return [p - like(lr, p) * direction, mean]
+
+
+class SGD(Together):
+    """``p -= lr * grad``, with momentum if wanted.
+
+    Source of Nesterov momentum in this form: I. Sutskever et al., "On the importance of initialization and momentum in
+    deep learning", ICML 2013.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the learning rate; a number, or a tensor of one element.
+        momentum: how much of the mean of past gradients stays.
+        dampening: how much less of a new gradient is added to it.
+        weight_decay: how much of the parameter is added to its gradient.
+        nesterov: whether to look ahead along the mean.
+        maximize: whether to climb.
+        differentiable: whether gradients flow through the step.
+        foreach, fused: accepted; all parameters are one program anyway.
+
+    Raises:
+        ValueError: for negative settings, or ``nesterov`` without momentum or with dampening.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.SGD([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        Parameter containing:
+        tensor([0.8000], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: Any = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_lr(lr)
+        check_setting("momentum value", momentum, momentum >= 0.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_fused(fused, foreach, differentiable)
+        super().__init__(
+            params,
+            dict(
+                lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov,
+                maximize=maximize, foreach=foreach, differentiable=differentiable, fused=fused,
+            ),
+        )  # fmt: skip
+
+    def _setting_defaults(self) -> dict[str, Any]:
+        return dict(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
+
+    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+        numbers = [number_of(group[name]) for name in ("lr", "momentum", "dampening", "weight_decay")]
+        decay = not is_zero(group["weight_decay"])
+        if group["momentum"] == 0:
+            flags = _Flags(group["maximize"], decay, False, group["nesterov"], False)
+            return [Job(_sgd, flags, numbers, [(p, p.grad) for p in parameters], 1)]
+        # Where there is no mean yet, the first step sets it to the gradient.
+        new = [p for p in parameters if self.state[p].get("momentum_buffer") is None]
+        old = [p for p in parameters if self.state[p].get("momentum_buffer") is not None]
+        for p in new:
+            self.state[p]["momentum_buffer"] = zeros_like(p.detach())
+        return [
+            Job(
+                _sgd,
+                _Flags(group["maximize"], decay, True, group["nesterov"], first),
+                numbers,
+                [(p, self.state[p]["momentum_buffer"], p.grad) for p in chosen],
+                2,
+            )
+            for first, chosen in ((True, new), (False, old))
+            if chosen
+        ]

@@ -1,0 +1,256 @@
+"""Tensors as text, digit for digit as PyTorch prints them.
+
+Works on a NumPy array and a few facts about the tensor, so that nothing here knows what a tensor is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.device import device as Device
+
+
+@dataclasses.dataclass
+class Options:
+    """What ``set_printoptions`` sets."""
+
+    precision: int = 4
+    threshold: float = 1000
+    edgeitems: int = 3
+    linewidth: int = 80
+    sci_mode: bool | None = None
+
+
+_PROFILES: dict[str, dict[str, Any]] = {
+    "default": dict(precision=4, threshold=1000, edgeitems=3, linewidth=80),
+    "short": dict(precision=2, threshold=1000, edgeitems=2, linewidth=80),
+    "full": dict(precision=4, threshold=math.inf, edgeitems=3, linewidth=80),
+}
+options = Options()
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: float | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """Sets how tensors are printed.
+
+    Args:
+        precision: digits after the point.
+        threshold: tensors with more elements than this are summarized.
+        edgeitems: how many items a summary keeps at each end of a dimension.
+        linewidth: characters a line.
+        profile: ``"default"``, ``"short"`` or ``"full"``; the other arguments override it.
+        sci_mode: whether to use scientific notation; None lets the values decide.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.set_printoptions(precision=2)
+        >>> torch.tensor([1.23456])
+        tensor([1.23])
+        >>> torch.set_printoptions(profile="default")
+    """
+    given: dict[str, Any] = dict(precision=precision, threshold=threshold, edgeitems=edgeitems, linewidth=linewidth)
+    if profile is not None:
+        given = _PROFILES[profile] | {k: v for k, v in given.items() if v is not None}
+    for name, value in given.items():
+        if value is not None:
+            setattr(options, name, value)
+    options.sci_mode = sci_mode
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The options in force, as keyword arguments of ``set_printoptions``."""
+    return dataclasses.asdict(options)
+
+
+@contextmanager
+def printoptions(**kwargs: Any) -> Iterator[None]:
+    """``set_printoptions`` within a ``with`` block."""
+    before = get_printoptions()
+    set_printoptions(**kwargs)
+    try:
+        yield
+    finally:
+        set_printoptions(**before)
+
+
+# ---------------------------------------------------------------- one number
+
+Format = Callable[[Any], str]
+
+
+def _plain(values: np.ndarray) -> tuple[Format, int]:
+    """Integers and bools: as Python writes them."""
+    return str, max((len(str(v)) for v in values.tolist()), default=1)
+
+
+def _floating(values: np.ndarray) -> tuple[Format, int]:
+    """One way of writing for all values of a tensor: integers with a point, fixed, or scientific."""
+    p = options.precision
+    told = values[np.isfinite(values) & (values != 0)].astype(np.float64)
+    whole, scientific = True, False
+    if told.size:
+        size = np.abs(told)
+        low, high = size.min(), size.max()
+        whole = bool(np.all(told == np.ceil(told)))
+        with np.errstate(over="ignore"):
+            scientific = bool(high / low > 1000.0 or high > 1.0e8 or (not whole and low < 1.0e-4))
+    if options.sci_mode is not None:
+        scientific = options.sci_mode
+
+    def write(x: float) -> str:
+        if scientific:
+            return f"{x:.{p}e}"
+        if whole:
+            return f"{x:.0f}" + ("." if math.isfinite(x) else "")
+        return f"{x:.{p}f}"
+
+    # Zeros, infinities and nans have no say in the width.
+    return write, max((len(write(x)) for x in told.tolist()), default=1)
+
+
+class _Formatter:
+    """Writes the elements of one tensor, all to the same width."""
+
+    def __init__(self, sample: np.ndarray):
+        flat = sample.ravel()
+        if np.iscomplexobj(flat):
+            real, real_width = _floating(flat.real)
+            imag, imag_width = _floating(flat.imag)
+
+            def write(z: complex) -> str:
+                second = imag(z.imag) + "j"
+                sign = "" if second[0] in "+-" else "+"
+                return real(z.real).rjust(real_width) + sign + second
+
+            self.write: Format = write
+            self.width, self.line_width = 0, real_width + imag_width + 1
+        else:
+            self.write, self.width = _floating(flat) if flat.dtype.kind == "f" else _plain(flat)
+            self.line_width = self.width
+
+    def __call__(self, x: Any) -> str:
+        return self.write(x).rjust(self.width)
+
+
+# ---------------------------------------------------------------- many numbers
+
+
+def _edges(n: int, summarize: bool) -> tuple[range, range | None]:
+    """Which indices to show: all, or a range at each end."""
+    k = options.edgeitems
+    if not summarize or n <= 2 * k:
+        return range(n), None
+    return range(k), range(n - k, n)
+
+
+def _sample(array: np.ndarray) -> np.ndarray:
+    """The elements that a summary shows."""
+    for axis, n in enumerate(array.shape):
+        head, tail = _edges(n, True)
+        if tail is not None:
+            array = np.take(array, [*head, *tail], axis=axis)
+    return array
+
+
+def _vector(array: np.ndarray, indent: int, summarize: bool, write: _Formatter) -> str:
+    per_line = max(1, (options.linewidth - indent) // (write.line_width + 2))
+    head, tail = _edges(len(array), summarize)
+    if tail is None:
+        words = [write(x) for x in array.tolist()]
+    else:
+        words = (
+            [write(x) for x in array[: head.stop].tolist()]
+            + [" ..."]
+            + [write(x) for x in array[tail.start :].tolist()]
+        )
+    lines = [", ".join(words[i : i + per_line]) for i in range(0, len(words), per_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _nested(array: np.ndarray, indent: int, summarize: bool, write: _Formatter) -> str:
+    if array.ndim == 0:
+        return write(array.item())
+    if array.ndim == 1:
+        return _vector(array, indent, summarize, write)
+    head, tail = _edges(len(array), summarize)
+    parts = [_nested(array[i], indent + 1, summarize, write) for i in head]
+    if tail is not None:
+        parts += ["...", *[_nested(array[i], indent + 1, summarize, write) for i in tail]]
+    return "[" + ("," + "\n" * (array.ndim - 1) + " " * (indent + 1)).join(parts) + "]"
+
+
+def array_text(array: np.ndarray, indent: int = 0) -> str:
+    """The numbers of an array in brackets, as PyTorch writes them after ``tensor(``."""
+    if array.dtype.kind == "V" or array.dtype == np.float16:
+        array = array.astype(np.float32)
+    summarize = array.size > options.threshold
+    write = _Formatter(_sample(array) if summarize else array)
+    return _nested(array, indent, summarize, write)
+
+
+# ---------------------------------------------------------------- a tensor
+
+
+def tensor_text(
+    array: np.ndarray,
+    dtype: dtypes.dtype,
+    *,
+    device: Device | None = None,
+    requires_grad: bool = False,
+    grad_fn: str | None = None,
+    prefix: str = "tensor(",
+) -> str:
+    """What ``repr`` of a tensor says.
+
+    Args:
+        array: its values.
+        dtype: its dtype, shown unless the numbers tell it.
+        device: shown if given.
+        requires_grad: shown unless there is a ``grad_fn``.
+        grad_fn: the name of its backward node.
+        prefix: what the text begins with.
+    """
+    indent = len(prefix)
+    suffixes = [] if device is None else [f"device='{device}'"]
+    default = dtypes.get_default_dtype()
+    if array.size == 0:
+        if array.ndim != 1:
+            suffixes.append(f"size={tuple(array.shape)}")
+        told: Sequence[dtypes.dtype] = (default,)
+        text = "[]"
+    else:
+        told = (default, dtypes.int64, dtypes.bool_, default.to_complex())
+        text = array_text(array, indent)
+    if dtype not in told:
+        suffixes.append(f"dtype={dtype}")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{grad_fn}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return _with_suffixes(prefix + text, suffixes, indent)
+
+
+def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
+    parts = [text]
+    used = len(text) - text.rfind("\n") + 1
+    for suffix in suffixes:
+        if used + len(suffix) + 2 > options.linewidth:
+            parts.append(",\n" + " " * indent + suffix)
+            used = indent + len(suffix)
+        else:
+            parts.append(", " + suffix)
+            used += len(suffix) + 2
+    return "".join(parts) + ")"

@@ -1,0 +1,183 @@
+"""Seeds and states of random numbers: ``torch.random``.
+
+There is one stream, that of ``default_generator``; a ``Generator`` is another one. The numbers are PyTorch's CPU
+numbers, bit for bit (``compat.rng``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from compat.device import device as Device
+from compat.registry import function, publish
+from compat.rng import DEFAULT_SEED, Engine
+from compat.tensor import Tensor, array_of, from_array
+
+__all__ = ["default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state"]
+
+
+class Generator:
+    """A stream of random numbers of its own.
+
+    Args:
+        device: ``"cpu"``.
+
+    Attributes:
+        engine: what draws.
+        device: where it draws.
+
+    Raises:
+        RuntimeError: for another device.
+
+    Example:
+        >>> import compat as torch
+        >>> generator = torch.Generator().manual_seed(0)
+        >>> torch.rand(2, generator=generator)
+        tensor([0.4963, 0.7682])
+    """
+
+    __slots__ = ("__weakref__", "device", "engine")
+    __module__ = "torch._C"
+
+    def __init__(self, device: Any = "cpu"):
+        self.device = Device(device)
+        if self.device.type != "cpu":
+            raise RuntimeError(f"Device type {self.device.type} is not supported for torch.Generator() api.")
+        self.engine = Engine(DEFAULT_SEED)
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Starts again from a seed; returns the generator.
+
+        Args:
+            seed: in ``[-2**63, 2**64)``; negative ones wrap.
+
+        Raises:
+            RuntimeError: if it is no integer.
+            ValueError: if it is out of range.
+        """
+        if not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        self.engine.seed(seed.__index__())
+        return self
+
+    def seed(self) -> int:
+        """Starts again from a seed by the operating system, and returns it."""
+        return self.engine.seed_from_entropy()
+
+    def initial_seed(self) -> int:
+        """The seed that it started from."""
+        return self.engine.initial_seed
+
+    def get_state(self) -> Tensor:
+        """The state as a tensor of bytes."""
+        return from_array(self.engine.get_state())
+
+    def set_state(self, new_state: Tensor) -> None:
+        """Takes a state that ``get_state`` gave.
+
+        Raises:
+            TypeError: if it is no tensor of bytes.
+            RuntimeError: if it is not a state.
+        """
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        self.engine.set_state(array_of(new_state))
+
+    def clone_state(self) -> Generator:
+        """Another generator in the same state."""
+        made = Generator()
+        made.engine = self.engine.clone()
+        return made
+
+    def __reduce__(self) -> tuple:
+        return _restored, (self.engine.get_state(),)
+
+    def __deepcopy__(self, memo: dict) -> Generator:
+        return self.clone_state()
+
+
+def _restored(state: Any) -> Generator:
+    made = Generator()
+    made.engine.set_state(state)
+    return made
+
+
+publish(Generator, "torch.Generator")
+
+#: The stream that everything draws from which is not told otherwise.
+default_generator = Generator()
+publish(default_generator, "torch.default_generator")
+
+
+def engine_of(name: str, generator: Any) -> Engine:
+    """The engine of a generator, None standing for the default one.
+
+    Raises:
+        TypeError: if it is no generator, in the name of the function ``name``.
+    """
+    if generator is None:
+        return default_generator.engine
+    if not isinstance(generator, Generator):
+        raise TypeError(f"{name}(): argument 'generator' must be torch.Generator, not {type(generator).__name__}")
+    return generator.engine
+
+
+@function("torch.manual_seed")
+def manual_seed(seed: Any) -> Generator:
+    """Starts all random numbers again from a seed; returns the default generator.
+
+    Example:
+        >>> import compat as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.rand(2)
+        tensor([0.4963, 0.7682])
+    """
+    return default_generator.manual_seed(int(seed))
+
+
+@function("torch.seed")
+def seed() -> int:
+    """Starts all random numbers again from a seed by the operating system, and returns it."""
+    return default_generator.seed()
+
+
+@function("torch.initial_seed")
+def initial_seed() -> int:
+    """The seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+@function("torch.get_rng_state")
+def get_rng_state() -> Tensor:
+    """The state of the default generator as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+@function("torch.set_rng_state")
+def set_rng_state(new_state: Tensor) -> None:
+    """Takes a state that ``get_rng_state`` gave."""
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, device_type: Any = None, **names: Any) -> Iterator[None]:
+    """A ``with`` block whose draws are undone at its end.
+
+    Args:
+        devices, device_type: accepted; there is one generator, whatever the device.
+        enabled: False makes it do nothing.
+
+    Example:
+        >>> import compat as torch
+        >>> with torch.random.fork_rng():
+        ...     inside = torch.rand(1)
+        >>> bool(torch.rand(1) == inside)
+        True
+    """
+    if not enabled:
+        yield
+        return
+    with default_generator.engine.fork():
+        yield

@@ -1,0 +1,45 @@
+"""Public names: where each function of compat is to appear.
+
+A module that defines an operation says under which names PyTorch has it, and ``compat.__init__`` and the modules of
+that address collect them. Names of ``Tensor`` are attached to the class at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.tensor import Tensor
+
+_public: dict[str, dict[str, Any]] = {}
+
+#: Short addresses for declarations.
+SHORT = {"F": "nn.functional", "C": "_C"}
+
+
+def publish(value: Any, *names: str) -> Any:
+    """Makes ``value`` public under dotted names, ``"torch.add"``, ``"Tensor.add"``, ``"F.relu"``, ``"linalg.inv"``;
+    returns it.
+
+    Raises:
+        ValueError: if one of the names is already taken by something else.
+    """
+    for name in names:
+        place, _, last = name.rpartition(".")
+        place = SHORT.get(place, place)
+        if place == "Tensor":
+            setattr(Tensor, last, value)
+        table = _public.setdefault(place, {})
+        if table.get(last, value) is not value:
+            raise ValueError(f"publish: {place}.{last} is already {table[last]!r}")
+        table[last] = value
+    return value
+
+
+def function(*names: str) -> Any:
+    """Makes a function public: ``@function("torch.matmul", "Tensor.matmul")``."""
+    return lambda f: publish(f, *names)
+
+
+def names_of(place: str) -> dict[str, Any]:
+    """Everything published at an address such as ``"torch"`` or ``"nn.functional"``."""
+    return _public.get(SHORT.get(place, place), {})

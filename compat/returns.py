@@ -1,0 +1,47 @@
+"""Results with names: ``torch.return_types``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any
+
+_types: dict[str, type] = {}
+
+
+class _Named(tuple):
+    """A tuple whose places have names, printed one a line."""
+
+    __slots__ = ()
+    _fields: tuple[str, ...] = ()
+
+    def __new__(cls, *values: Any) -> _Named:
+        # Both type(*values), as a named tuple's, and type(sequence), as a structure sequence's.
+        return tuple.__new__(cls, values[0] if len(values) == 1 and len(cls._fields) != 1 else values)
+
+    def __repr__(self) -> str:
+        pairs = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
+        return f"torch.return_types.{type(self).__name__}(\n{pairs})"
+
+    def __reduce__(self) -> tuple:
+        return _rebuild, (type(self).__name__, self._fields, tuple(self))
+
+
+def _rebuild(name: str, fields: tuple[str, ...], values: tuple) -> Any:
+    return return_type(name, fields)(*values)
+
+
+def return_type(name: str, fields: tuple[str, ...]) -> type:
+    """The class of an operation's results."""
+    found = _types.get(name)
+    if found is None:
+        namespace: dict[str, Any] = {f: property(itemgetter(i)) for i, f in enumerate(fields)}
+        namespace |= {"__slots__": (), "_fields": fields, "n_fields": len(fields), "__module__": "torch.return_types"}
+        found = _types[name] = type(name, (_Named,), namespace)
+    return found
+
+
+def named_result(name: str, fields: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
+    """From a list of tensors to the named tuple of an operation's results."""
+    made = return_type(name, fields)
+    return lambda tensors: made(*tensors)

@@ -1,0 +1,209 @@
+"""PyTorch's CPU samplers of integers: ``random_``, ``randint`` and ``randperm``."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from compat.rng.engine import Engine
+from compat.rng.kinds import (
+    FLOATS,
+    SIGNED,
+    UNSIGNED,
+    Size,
+    c_name,
+    digits,
+    largest,
+    missing,
+    rounded,
+    shape_of,
+    torch_name,
+)
+from compat.rng.shuffle import forward_shuffle, inside_out_shuffle
+
+__all__ = ["permutation", "random"]
+
+_LOWEST, _HIGHEST = -(1 << 63), (1 << 63) - 1
+_WIDE = 1 << 28  # ranges from here on take two words a number
+_LONG = 0xFFFF_FFFF // 20  # so do permutations from here on
+
+_BOOL, _UINT64 = np.dtype(bool), np.dtype(np.uint64)
+
+# The longest permutation each floating dtype holds exactly, as PyTorch writes it; it lets bfloat16 round.
+_EXACT_PLUS_1 = {np.dtype("float16"): "2049", np.dtype("float32"): "2^24+1", np.dtype("float64"): "2^53+1"}
+
+
+def random(
+    engine: Engine, size: Size, dtype: DTypeLike = np.int64, low: int | None = None, high: int | None = None
+) -> np.ndarray:
+    """Integers as ``Tensor.random_()``, ``random_(low, None)`` and ``random_(low, high)`` (so ``torch.randint``) draw.
+
+    With neither bound: everything from 0 to the dtype's largest value, or to ``2**digits`` for a floating dtype. With
+    ``low`` alone: from ``low`` to that same end. With ``high``: ``[low, high)``, ``low`` being 0 when left out. The
+    bounds are int64s.
+
+    Raises RuntimeError for bounds that are empty or that the dtype cannot hold, NotImplementedError for a dtype PyTorch
+    lacks; warns where a floating dtype cannot hold every integer between the bounds.
+
+    >>> random(Engine(0), 4, np.int64, 0, 10)
+    array([4, 9, 3, 0])
+    """
+    dtype = np.dtype(dtype)
+    shape, n = shape_of(size)
+    if low is None and high is None:
+        return _unbounded(engine, n, dtype).reshape(shape)
+    low = 0 if low is None else int(low)
+    if high is None and low == _LOWEST:
+        return _every_int64(engine, n, dtype).reshape(shape)
+    if high is None:
+        low, span = _span_to_end(low, dtype)
+    else:
+        low, span = _span(low, int(high), dtype)
+    return _in_span(engine, n, dtype, low, span).reshape(shape)
+
+
+def _unbounded(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
+    if n == 0:
+        return np.empty(0, dtype)
+    if dtype not in FLOATS | SIGNED and dtype != _BOOL:
+        raise missing("random_kernel_cpu", dtype)
+    words = engine.random64(n) if dtype in (np.float64, np.int64) else engine.random32(n)
+    end = (1 << digits(dtype)) + (dtype in FLOATS)
+    return rounded((words % words.dtype.type(end)).astype(np.int64), dtype)
+
+
+def _every_int64(engine: Engine, n: int, dtype: np.dtype) -> np.ndarray:
+    if n == 0:
+        return np.empty(0, dtype)
+    if dtype == np.float16 or dtype not in FLOATS | SIGNED:
+        raise missing("random_full_64_bits_range_kernel_cpu", dtype)
+    if dtype in SIGNED and dtype != np.int64:
+        raise RuntimeError("random_full_64_bits_range_kernel_cpu handles only int64, double, float and bfloat16")
+    return rounded(engine.random64(n).view(np.int64), dtype)
+
+
+def _in_span(engine: Engine, n: int, dtype: np.dtype, low: int, span: int) -> np.ndarray:
+    """``low`` plus a word modulo ``span``: one word below ``2**28``, two words from there on."""
+    if span < _WIDE:
+        words = engine.random32(n)
+        offsets = (words - words // np.uint32(span) * np.uint32(span)).astype(np.uint64)
+    else:
+        offsets = engine.random64(n) % np.uint64(span)
+    offsets += np.uint64(low & 0xFFFF_FFFF_FFFF_FFFF)  # wraps, as the C arithmetic does
+    return rounded(offsets.view(np.int64), dtype)
+
+
+def _span(low: int, high: int, dtype: np.dtype) -> tuple[int, int]:
+    """First value and number of values of ``[low, high)``, having moved the bounds to what a floating dtype holds."""
+    if not low < high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    if dtype in FLOATS:
+        low, high = _float_low(low, dtype), _float_high(high, dtype)
+        if not low < high:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, "
+                f"but got from={low} >= to={high}"
+            )
+    _check_span(low, high - 1, dtype)
+    return low, high - low
+
+
+def _span_to_end(low: int, dtype: np.dtype) -> tuple[int, int]:
+    """First value and number of values from ``low`` to the largest value ``random_()`` gives."""
+    last = 1 << digits(dtype)
+    if dtype in FLOATS:
+        low = _float_low(low, dtype)
+        if not low < last:
+            raise RuntimeError(
+                "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' casted to dtype, "
+                f"but got from={low} > to_inc={last}"
+            )
+    elif dtype.kind == "c":
+        raise RuntimeError("random_from_to_impl handles only integral, floating-point and boolean types")
+    else:
+        last = -1 if dtype == _UINT64 else last - 1  # the C code has the largest uint64 in an int64
+    _check_span(low, last, dtype)
+    return low, last - low + 1
+
+
+def _float_low(low: int, dtype: np.dtype) -> int:
+    """``low``, or where ``low + 1`` rounds below it, the next integer up that ``dtype`` holds."""
+    above = _through(low + 1, dtype)
+    if above < low:
+        return above + (1 << (abs(low + 1).bit_length() - digits(dtype)))
+    return low
+
+
+def _float_high(high: int, dtype: np.dtype) -> int:
+    """``high``, or where ``high - 1`` rounds up to it, the next integer down that ``dtype`` holds."""
+    below = _through(high - 1, dtype)
+    if below >= high:
+        return below - (1 << (abs(high - 1).bit_length() - digits(dtype)))
+    return high
+
+
+def _through(value: int, dtype: np.dtype) -> int:
+    """``value`` rounded to ``dtype``; what does not fit an int64 comes back as the lowest one, as on x86."""
+    result = float(rounded(np.array([value], np.int64), dtype)[0])
+    return int(result) if math.isfinite(result) and abs(result) < 2.0**63 else _LOWEST
+
+
+def _check_span(low: int, last: int, dtype: np.dtype) -> None:
+    """Both ends must be values of ``dtype``; a floating dtype warns beyond its exact integers."""
+    if dtype in FLOATS:
+        least, most = -largest(dtype), largest(dtype)
+    elif dtype == _UINT64:
+        least, most = 0, _HIGHEST
+    elif dtype in SIGNED | UNSIGNED or dtype == _BOOL:
+        least, most = (0, 1) if dtype == _BOOL else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    else:
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean types")
+    ends = (("from", low), ("to - 1", last))
+    for name, value in ends:
+        if not least <= value <= most:
+            raise RuntimeError(f"{name} is out of bounds for {c_name(dtype)}")
+    if dtype in FLOATS:
+        exact = digits(dtype)
+        for name, value in ends:
+            if abs(value) > 1 << exact:
+                warnings.warn(
+                    f"{name} is out of bounds [-(2^{exact}), 2^{exact}]. Due to precision limitations {c_name(dtype)} "
+                    "can support discrete uniform distribution only within this range. This warning will become an "
+                    "error in version 1.7 release, please fix the code in advance",
+                    stacklevel=4,
+                )
+
+
+# ---- permutations
+
+
+def permutation(engine: Engine, n: int, dtype: DTypeLike = np.int64) -> np.ndarray:
+    """The integers below ``n`` in random order, shape ``(n,)``, as ``torch.randperm``: ``n - 1`` words are drawn.
+
+    From ``n = 214748364`` on, PyTorch shuffles otherwise and draws ``2 * n`` words. Raises RuntimeError for a negative
+    ``n`` or one ``dtype`` cannot hold, NotImplementedError for a dtype PyTorch lacks.
+
+    >>> permutation(Engine(0), 5)
+    array([4, 0, 1, 3, 2])
+    """
+    dtype = np.dtype(dtype)
+    n = int(n)
+    _check_permutation(n, dtype)
+    shuffle = forward_shuffle if n < _LONG else inside_out_shuffle
+    return rounded(shuffle(engine, n), dtype)
+
+
+def _check_permutation(n: int, dtype: np.dtype) -> None:
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if dtype in FLOATS:
+        limit = _EXACT_PLUS_1.get(dtype)
+        if limit and n > (1 << digits(dtype)) + 1:
+            raise RuntimeError(f"n cannot be greater than {limit} for {torch_name(dtype)} type.")
+    elif dtype not in SIGNED:
+        raise missing("randperm", dtype)
+    elif n - 1 > np.iinfo(dtype).max:
+        raise RuntimeError(f"value cannot be converted to type {dtype.name}_t without overflow")

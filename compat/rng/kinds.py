@@ -1,0 +1,105 @@
+"""What the samplers need to know of a dtype: PyTorch's names for it, its precision, and its rounding from float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import ml_dtypes
+import numpy as np
+
+__all__ = [
+    "FLOATS",
+    "HALVES",
+    "SIGNED",
+    "UNSIGNED",
+    "Size",
+    "c_name",
+    "digits",
+    "largest",
+    "missing",
+    "rounded",
+    "shape_of",
+    "shown",
+    "torch_name",
+]
+
+Size = int | Sequence[int]
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+#: The floating-point dtypes, and the two of them that are computed in float32.
+FLOATS = frozenset(map(np.dtype, ("float16", "float32", "float64", _BFLOAT16)))
+HALVES = frozenset((np.dtype("float16"), _BFLOAT16))
+#: The integers PyTorch counts among "all types", and the unsigned ones it added later.
+SIGNED = frozenset(map(np.dtype, ("uint8", "int8", "int16", "int32", "int64")))
+UNSIGNED = frozenset(map(np.dtype, ("uint16", "uint32", "uint64")))
+
+# PyTorch's name, the C++ type's name, bits of precision.
+_NAMES = {
+    np.dtype("bool"): ("Bool", "bool", 1),
+    np.dtype("uint8"): ("Byte", "unsigned char", 8),
+    np.dtype("int8"): ("Char", "signed char", 7),
+    np.dtype("int16"): ("Short", "short int", 15),
+    np.dtype("int32"): ("Int", "int", 31),
+    np.dtype("int64"): ("Long", "long int", 63),
+    np.dtype("uint16"): ("UInt16", "short unsigned int", 16),
+    np.dtype("uint32"): ("UInt32", "unsigned int", 32),
+    np.dtype("uint64"): ("UInt64", "long unsigned int", 64),
+    np.dtype("float16"): ("Half", "c10::Half", 11),
+    _BFLOAT16: ("BFloat16", "c10::BFloat16", 8),
+    np.dtype("float32"): ("Float", "float", 24),
+    np.dtype("float64"): ("Double", "double", 53),
+    np.dtype("complex64"): ("ComplexFloat", "c10::complex<float>", 24),
+    np.dtype("complex128"): ("ComplexDouble", "c10::complex<double>", 53),
+}
+
+
+def torch_name(dtype: np.dtype) -> str:
+    """PyTorch's name of the scalar type, as in its "not implemented for 'Half'" messages."""
+    return _NAMES[dtype][0]
+
+
+def c_name(dtype: np.dtype) -> str:
+    """The name of the C++ type, as in PyTorch's "out of bounds for unsigned char" messages."""
+    return _NAMES[dtype][1]
+
+
+def digits(dtype: np.dtype) -> int:
+    """Bits of precision: of the significand, or of an integer's magnitude."""
+    return _NAMES[dtype][2]
+
+
+def largest(dtype: np.dtype) -> float:
+    """The largest finite value of a floating-point dtype."""
+    return float(ml_dtypes.finfo(dtype).max)
+
+
+def missing(kernel: str, dtype: np.dtype) -> NotImplementedError:
+    """The error PyTorch raises for a dtype its kernel does not have."""
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{torch_name(dtype)}'")
+
+
+def rounded(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Float32, float64 or int64 values as ``dtype``; the 16-bit floats are reached through float32, as in PyTorch.
+
+    What is too large becomes infinite. Float64 values become integers by dropping the fraction, through int32 for the
+    shorter ones.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if dtype in HALVES:
+            values = values.astype(np.float32, copy=False)
+        elif dtype in SIGNED and dtype.itemsize < 4 and values.dtype == np.float64:
+            values = values.astype(np.int32)
+        return values.astype(dtype, copy=False)
+
+
+def shown(number: float) -> str:
+    """A number as C++ streams print it: six significant digits."""
+    return f"{number:g}"
+
+
+def shape_of(size: Size) -> tuple[tuple[int, ...], int]:
+    """A size as a shape, and its number of elements."""
+    shape = (int(size),) if isinstance(size, int | np.integer) else tuple(map(int, size))
+    return shape, math.prod(shape)

@@ -1,0 +1,180 @@
+"""Random tensors whose distribution other tensors say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compat import rng
+from compat.dtypes import get_default_dtype, int64
+from compat.errors import wrong_argument
+from compat.layout import broadcast_size
+from compat.ops.node import Underivable
+from compat.random import engine_of
+from compat.registry import function
+from compat.sampling.filling import drawing_kernel, number
+from compat.sampling.making import Options, size_of
+from compat.tensor import Tensor, array_of, from_array
+
+_BERNOULLI = drawing_kernel("BernoulliBackward0", "input")
+_POISSON = drawing_kernel("PoissonBackward0", "input")
+_NORMAL_MEAN = drawing_kernel("NormalBackward1", "mean", shown="mean.sym_sizes")
+_NORMAL_STD = drawing_kernel("NormalBackward2", "std", shown="std.sym_sizes")
+_NORMAL = drawing_kernel("NormalBackward3", "mean", "std", shown="mean.sym_sizes std.sym_sizes")
+
+
+#: PyTorch has no derivative for these.
+_BERNOULLI_P = drawing_kernel(Underivable, "input", name="bernoulli")
+_BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
+
+
+def _tensor(name: str, argument: str, position: int, value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise wrong_argument(name, argument, position, "Tensor", value)
+    return value
+
+
+def _given(out: Any, made: Tensor) -> Tensor:
+    """The result, put into ``out`` if there is one."""
+    if out is None:
+        return made
+    if tuple(out.shape) != tuple(made.shape):
+        out.resize_(made.shape)
+    return out.copy_(made)
+
+
+@function("torch.bernoulli", "Tensor.bernoulli")
+def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
+    """Ones, with the probabilities that ``input`` holds, and zeros.
+
+    Args:
+        p: a probability for all instead.
+
+    Raises:
+        RuntimeError: for probabilities outside ``[0, 1]``.
+        NotImplementedError: for those of an integer dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
+        tensor([0., 1.])
+    """
+    t = _tensor("bernoulli", "input", 1, input)
+    engine = engine_of("bernoulli", generator)
+    if p is not None:
+        values = rng.bernoulli(engine, tuple(t.shape), t.dtype.numpy, number("bernoulli", "p", 2, p))
+        return _given(out, _BERNOULLI_P.call([t, from_array(values, t.dtype)])[0])
+    values = rng.bernoulli(engine, tuple(t.shape), t.dtype.numpy, np.asarray(array_of(t), order="C"))
+    return _given(out, _BERNOULLI.call([t, from_array(values, t.dtype)])[0])
+
+
+@function("torch.poisson")
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Poisson-distributed numbers of the rates that ``input`` holds.
+
+    Raises:
+        RuntimeError: for a negative rate.
+    """
+    t = _tensor("poisson", "input", 1, input)
+    values = rng.poisson(engine_of("poisson", generator), np.asarray(array_of(t), order="C"))
+    return _POISSON.call([t, from_array(values, t.dtype)])[0]
+
+
+@function("torch.binomial")
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How many of ``count`` tosses of probability ``prob`` succeed; the two broadcast against each other."""
+    counts, probabilities = np.broadcast_arrays(
+        array_of(_tensor("binomial", "count", 1, count)), array_of(_tensor("binomial", "prob", 2, prob))
+    )
+    engine = engine_of("binomial", generator)
+    values = rng.binomial(engine, np.asarray(counts, order="C"), np.asarray(probabilities, order="C"))
+    return _BINOMIAL.call([count, prob, from_array(values, count.dtype)])[0]
+
+
+@function("torch.multinomial", "Tensor.multinomial")
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
+) -> Tensor:
+    """Indices drawn with the weights that each row of ``input`` holds; all different unless ``replacement``.
+
+    Args:
+        input: weights, of one or two dimensions; they need not add up to 1.
+        num_samples: how many to draw for each row.
+
+    Returns:
+        An int64 tensor of shape (num_samples,) or (rows, num_samples).
+
+    Raises:
+        RuntimeError: for weights that are negative, not finite, all zero or no floating-point numbers, and where there
+            are fewer than ``num_samples``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.multinomial(torch.tensor([0.0, 10.0, 0.0]), 1)
+        tensor([1])
+    """
+    t = _tensor("multinomial", "input", 1, input)
+    if out is not None and out.dtype is not int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
+    samples = number("multinomial", "num_samples", 2, num_samples, "int")
+    engine = engine_of("multinomial", generator)
+    values = rng.multinomial(engine, np.asarray(array_of(t), order="C"), int(samples), bool(replacement))
+    return _given(out, from_array(values))
+
+
+# ---------------------------------------------------------------- normal
+
+_OPTIONS = (
+    "torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, bool pin_memory = False, "
+    "bool requires_grad = False"
+)
+_SIGNATURES = (
+    " * (Tensor mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)\n"
+    " * (Tensor mean, float std = 1, *, torch.Generator generator = None, Tensor out = None)\n"
+    " * (float mean, Tensor std, *, torch.Generator generator = None, Tensor out = None)\n"
+    " * (float mean, float std, tuple of ints size, *, torch.Generator generator = None, Tensor out = None, "
+    f"{_OPTIONS})\n"
+)
+
+
+@function("torch.normal")
+def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Normal numbers: of the means and standard deviations that tensors hold, or of one mean and one for a ``size``.
+
+    Raises:
+        RuntimeError: for a negative ``std``, or tensors that do not broadcast.
+        TypeError: if neither a tensor nor a size is given.
+    """
+    engine = engine_of("normal", generator)
+    if mean is None:
+        raise TypeError('normal() missing 1 required positional arguments: "mean"')
+    if isinstance(mean, Tensor) or isinstance(std, Tensor):
+        return _given(options.pop("out", None), _normal_of(engine, mean, std))
+    if size is None:
+        got = f"{type(mean).__name__}, {type(std).__name__}"
+        raise TypeError(
+            f"normal() received an invalid combination of arguments - got ({got}), but expected one of:\n{_SIGNATURES}"
+        )
+    mean, std = number("normal", "mean", 1, mean), number("normal", "std", 2, std)
+    draw: Callable[..., np.ndarray] = lambda n, dtype: rng.normal(engine, n, dtype, mean, std)
+    return Options("normal", **options).made(size_of("normal", (size,), 3), draw, get_default_dtype())
+
+
+def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
+    operands = [t for t in (mean, std) if isinstance(t, Tensor)]
+    size = broadcast_size(*[tuple(t.shape) for t in operands])
+    dtype = operands[0].dtype
+    kind = np.dtype(dtype.numpy)
+    if not isinstance(std, Tensor):
+        values = rng.normal(engine, size, kind, 0.0, number("normal", "std", 2, std))
+        values = values + array_of(mean)
+        return _NORMAL_MEAN.call([mean, from_array(values.astype(kind, copy=False), dtype)])[0]
+    scale = array_of(std)
+    if scale.size and not (scale >= 0).all():
+        raise RuntimeError("normal expects all elements of std >= 0.0")
+    shift = array_of(mean) if isinstance(mean, Tensor) else kind.type(number("normal", "mean", 1, mean))
+    values = (rng.normal(engine, size, kind) * scale + shift).astype(kind, copy=False)
+    kernel = _NORMAL if isinstance(mean, Tensor) else _NORMAL_STD
+    return kernel.call([*operands, from_array(values, dtype)])[0]

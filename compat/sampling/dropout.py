@@ -1,0 +1,217 @@
+"""Dropout: products with random masks."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import rng
+from compat.ops.creation import zeros
+from compat.random import default_generator
+from compat.registry import function
+from compat.sampling.making import laid_like
+from compat.tensor import Tensor, from_array
+
+
+def _check(p: float, error: type[Exception] = RuntimeError) -> None:
+    if not 0.0 <= p <= 1.0:
+        shown = p if error is ValueError else f"{p:g}"
+        raise error(f"dropout probability has to be between 0 and 1, but got {shown}")
+
+
+def _keep(dtype: np.dtype, p: float) -> Any:
+    """What a kept element is multiplied by; 16-bit floats are divided in float32."""
+    wide = dtype if dtype.itemsize >= 4 else np.dtype(np.float32)
+    return (wide.type(1) / wide.type(1 - p)).astype(dtype)
+
+
+def _toss(n: int, dtype: np.dtype, p: float) -> np.ndarray:
+    """Ones with probability ``1 - p``."""
+    return rng.bernoulli(default_generator.engine, n, dtype, 1 - p)
+
+
+def _multiplied(input: Any, mask: Tensor, inplace: bool) -> Tensor:
+    return input.mul_(mask) if inplace else input * mask
+
+
+def _feature_size(t: Tensor) -> tuple[int, ...]:
+    """The size of a mask that has one element for each channel."""
+    if t.dim() < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*t.shape[:2], *[1] * (t.dim() - 2))
+
+
+def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = False, alpha: bool = False) -> Tensor:
+    """All kinds of dropout.
+
+    Args:
+        feature: one toss for each channel of each sample.
+        alpha: what is dropped becomes the least value of a ``selu``, and all is scaled back to mean 0 and variance 1.
+    """
+    _check(p)
+    if p == 0 or not train or input.numel() == 0:
+        return input
+    if p == 1:
+        return _multiplied(input, zeros((), dtype=input.dtype), inplace)
+    kind = np.dtype(input.dtype.numpy)
+
+    def made(draw: Any) -> Tensor:
+        if not feature:
+            return laid_like(input, draw, input.dtype)
+        size = _feature_size(input)
+        return from_array(draw(math.prod(size), kind).reshape(size), input.dtype)
+
+    if not alpha:
+        keep = _keep(kind, p)
+        return _multiplied(input, made(lambda n, dtype: _toss(n, dtype, p) * keep), inplace)
+    shift, scale = [], _alpha_scale(p)
+
+    def scaled(n: int, dtype: np.dtype) -> np.ndarray:
+        mask = _toss(n, dtype, p)
+        shift.append((mask - dtype.type(1)) * dtype.type(_ALPHA * scale) + dtype.type(_ALPHA * scale * p))
+        return mask * dtype.type(scale)
+
+    multiplied = _multiplied(input, made(scaled), inplace)
+    added = made(lambda n, dtype: shift[0])
+    return multiplied.add_(added) if inplace else multiplied + added
+
+
+_ALPHA = 1.7580993408473766  # scale times alpha of selu
+
+
+def _alpha_scale(p: float) -> float:
+    return 1 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+
+
+def _aten(name: str, **kind: bool) -> None:
+    """The functions ``torch.NAME`` and ``torch.NAME_``."""
+
+    def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+        return _dropped(input, p, train, False, **kind)
+
+    def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+        return _dropped(input, p, train, True, **kind)
+
+    for made, full in ((dropout, name), (dropout_, f"{name}_")):
+        made.__name__ = made.__qualname__ = full
+        made.__doc__ = f"As ``torch.nn.functional.{name}``" + (", in place." if made is dropout_ else ".")
+        function(f"torch.{full}")(made)
+
+
+_aten("dropout")
+_aten("feature_dropout", feature=True)
+_aten("alpha_dropout", alpha=True)
+_aten("feature_alpha_dropout", feature=True, alpha=True)
+
+
+@function("F.dropout")
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training sets each element to zero with probability ``p`` and divides the others by ``1 - p``.
+
+    Args:
+        training: False gives the input back as it is.
+        inplace: overwrite the input.
+
+    Raises:
+        ValueError: unless ``p`` is between 0 and 1.
+
+    Example:
+        >>> import compat as torch
+        >>> _ = torch.manual_seed(0)
+        >>> torch.nn.functional.dropout(torch.ones(4), 0.5)
+        tensor([0., 0., 2., 0.])
+    """
+    _check(p, ValueError)
+    return _dropped(input, p, training, inplace)
+
+
+@function("F.alpha_dropout")
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Dropout that keeps mean 0 and variance 1; it goes with ``selu``.
+
+    Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+    """
+    _check(p, ValueError)
+    return _dropped(input, p, training, inplace, alpha=True)
+
+
+@function("F.feature_alpha_dropout")
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """``alpha_dropout`` of whole channels (dimension 1)."""
+    _check(p, ValueError)
+    return _dropped(input, p, training, inplace, feature=True, alpha=True)
+
+
+@function("F.dropout1d")
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (batch, channels, length) or (channels, length).
+
+    Raises:
+        ValueError: unless ``p`` is between 0 and 1.
+        RuntimeError: for another number of dimensions.
+    """
+    _check(p, ValueError)
+    if input.dim() not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {input.dim()}D input. Note that dropout1d exists to "
+            "provide channel-wise dropout on inputs with 1 spatial dimension, a channel dimension, and an optional "
+            "batch dimension (i.e. 2D or 3D inputs)."
+        )
+    return _batched(input, input.dim() == 3, p, training, inplace)
+
+
+@function("F.dropout2d")
+def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (batch, channels, height, width); of three dimensions the first is the batch.
+
+    Raises:
+        ValueError: unless ``p`` is between 0 and 1.
+    """
+    _check(p, ValueError)
+    if input.dim() not in (3, 4):
+        _warn("dropout2d", input.dim(), 2, (3, 4))
+    if input.dim() == 3:
+        warnings.warn(
+            "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
+            "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
+            "change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, "
+            "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+            stacklevel=2,
+        )
+    return _dropped(input, p, training, inplace, feature=True)
+
+
+@function("F.dropout3d")
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (batch, channels, depth, height, width), or of the same without batch.
+
+    Raises:
+        ValueError: unless ``p`` is between 0 and 1.
+    """
+    _check(p, ValueError)
+    if input.dim() not in (4, 5):
+        _warn("dropout3d", input.dim(), 3, (4, 5))
+    return _batched(input, input.dim() == 5, p, training, inplace)
+
+
+def _batched(input: Any, batched: bool, p: float, training: bool, inplace: bool) -> Tensor:
+    """Dropout of channels, with a batch of one where there is none."""
+    if batched:
+        return _dropped(input, p, training, inplace, feature=True)
+    one = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    result: Any = _dropped(one, p, training, inplace, feature=True)
+    return result.squeeze_(0) if inplace else result.squeeze(0)
+
+
+def _warn(name: str, got: int, spatial: int, wanted: Sequence[int]) -> None:
+    warnings.warn(
+        f"{name}: Received a {got}-D input to {name}, which is deprecated and will result in an error in a future "
+        f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
+        f"exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, "
+        f"and an optional batch dimension (i.e. {wanted[0]}D or {wanted[1]}D inputs).",
+        stacklevel=3,
+    )

@@ -1,0 +1,245 @@
+"""Filling tensors with random numbers, in place.
+
+The numbers come from ``compat.rng`` as NumPy arrays. A tensor gets them in the order of its memory, as in PyTorch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import lens, rng
+from compat.errors import OVERLAPS_ITSELF, wrong_argument
+from compat.grad_mode import mode
+from compat.layout import overlaps_itself
+from compat.ops.inplace import check_memory, put
+from compat.ops.kernel import Kernel
+from compat.ops.node import make_node_class, metadata
+from compat.random import engine_of
+from compat.registry import function
+from compat.tensor import Tensor, array_of, from_array, sync
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+#: From a number of elements and a dtype to a flat array of draws.
+Draw = Callable[[int, np.dtype], np.ndarray]
+
+
+# ---------------------------------------------------------------- in place
+
+
+def _zeros_for(count: int) -> Callable[..., list[Any]]:
+    """A backward that gives the first ``count`` inputs zeros: what was drawn depends on none."""
+
+    def stated(inputs: Sequence[Any], results: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+        return [zeros(type_of(x).strong()) if i < count else None for i, x in enumerate(inputs)]
+
+    return stated
+
+
+def drawing_kernel(node: Any, *operands: str, shown: str = "", name: str = "") -> Kernel:
+    """The operation that gives ``values``, whatever the operands are, with a node for their gradients.
+
+    Args:
+        node: the class of its nodes, or the name of one to make.
+        operands: what it is drawn for, by name.
+        shown: what nodes show as ``_saved_...``: metadata of operands.
+        name: the operation's; by default what the node's tells.
+    """
+
+    def shows(entry: str) -> Any:
+        place = operands.index(entry.partition(".")[0])
+        return lambda node: metadata(entry.partition(".")[2], node.plan.kinds[place])
+
+    if isinstance(node, str):
+        name = node.partition("Backward")[0].lower()
+        node = make_node_class(node, {entry.replace(".", "_"): shows(entry) for entry in shown.split()})
+    return Kernel(
+        name,
+        lambda *arrays: [arrays[-1]],
+        (*operands, "values"),
+        node=node,
+        edges=range(len(operands)),
+        stated=_zeros_for(len(operands)),
+    )
+
+
+def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
+    """Puts draws into a tensor, in the order of its memory; returns it.
+
+    Args:
+        draw: gives them.
+        kernel: made by ``drawing_kernel`` for the tensor and ``others``.
+
+    Raises:
+        RuntimeError: if the tensor cannot be written in place, or ``draw`` says so.
+    """
+    if t._view is not None:
+        sync(t)
+    layout = t._layout
+    if overlaps_itself(layout.size, layout.stride):
+        raise RuntimeError(OVERLAPS_ITSELF)
+    check_memory(t, others)
+    assert layout.dtype.numpy is not None
+    flat = draw(layout.numel, layout.dtype.numpy)
+    recorded = mode.grad and (t._rg or any(o._rg for o in others))
+    whole = layout.whole and layout.dense and layout.dtype is layout.base.dtype and not (layout.conj or layout.neg)
+    if whole and not recorded and not layout.base.traced:
+        put(t, lens.buffer_from_numpy(flat.reshape(layout.base.shape)), False)
+        return t
+    values = from_array(_along(flat, layout.size, layout.stride))
+    operands = (t, *others, values)
+    mask = tuple(o._rg for o in operands) if mode.grad else None
+    return kernel.plan(tuple(o._layout for o in operands), mask, 0).run(operands)
+
+
+def _along(flat: np.ndarray, size: Sequence[int], stride: Sequence[int]) -> np.ndarray:
+    """Draws in the order of memory as an array of ``size``: the first ones where the strides are largest last."""
+    order = sorted(range(len(size)), key=lambda d: -stride[d])
+    laid = flat.reshape([size[d] for d in order]).transpose(np.argsort(order)) if order else flat.reshape(())
+    return np.asarray(laid, order="C")
+
+
+UNIFORM = drawing_kernel("UniformBackward0", "input")
+NORMAL = drawing_kernel("NormalBackward0", "input")
+LOG_NORMAL = drawing_kernel("LogNormalBackward0", "input")
+_EXPONENTIAL = drawing_kernel("ExponentialBackward0", "input")
+_CAUCHY = drawing_kernel("CauchyBackward0", "input")
+_GEOMETRIC = drawing_kernel("GeometricBackward0", "input")
+_RANDOM = [drawing_kernel(f"RandomBackward{i}", "input") for i in range(3)]
+_BERNOULLI_P = drawing_kernel("BernoulliBackward1", "input", "p")
+_BERNOULLI = drawing_kernel("BernoulliBackward2", "input")
+
+
+def number(name: str, argument: str, position: int, value: Any, wanted: str = "float") -> Any:
+    if isinstance(value, Tensor) and value.dim() == 0:
+        return value.item()
+    if isinstance(value, bool) or not hasattr(value, "__index__" if wanted == "int" else "__float__"):
+        raise wrong_argument(name, argument, position, wanted, value)
+    return value
+
+
+@function("Tensor.uniform_")
+def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
+    """Fills the tensor with uniform numbers from ``[from, to)``, by default ``[0, 1)``; returns it.
+
+    Raises:
+        RuntimeError: if ``from`` exceeds ``to``, or the dtype is not floating point.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.empty(2).uniform_(1, 2, generator=torch.Generator().manual_seed(0))
+        tensor([1.4963, 1.7682])
+    """
+    low, high = _bounds("uniform_", bounds, named, (0.0, 1.0))
+    engine = engine_of("uniform_", generator)
+    low, high = number("uniform_", "from", 1, low), number("uniform_", "to", 2, high)
+    return fill(self, lambda n, dtype: rng.uniform(engine, n, dtype, low, high), UNIFORM)
+
+
+def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple) -> tuple:
+    """The arguments ``from`` and ``to``, the first of which is no name in Python."""
+    if len(positional) > 2:
+        raise TypeError(f"{name}() takes from 0 to 2 positional arguments but {len(positional)} were given")
+    given = dict(zip(("from", "to"), positional))
+    for key, value in named.items():
+        if key not in ("from", "to"):
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        if key in given:
+            raise TypeError(f"{name}() got multiple values for argument '{key}'")
+        given[key] = value
+    return given.get("from", defaults[0]), given.get("to", defaults[1])
+
+
+@function("Tensor.random_")
+def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
+    """Fills the tensor with integers: ``random_()``, ``random_(to)`` from ``[0, to)``, ``random_(from, to)``.
+
+    Without ``to`` they go up to the largest that the dtype holds exactly.
+
+    Raises:
+        RuntimeError: if there are none between the bounds, or the dtype cannot hold them.
+    """
+    engine = engine_of("random_", generator)
+    missing: Any = object()
+    if len(bounds) == 1 and not named:
+        low, high = missing, bounds[0]
+    else:
+        low, high = _bounds("random_", bounds, named, (missing, missing))
+    for argument, position, value in (("from", 1, low), ("to", 2, high)):
+        if value is not missing and value is not None:
+            number("random_", argument, position, value, "int")
+    kernel = _RANDOM[2 if high is missing and low is missing else 1 if low is missing else 0]
+    low, high = (None if v is missing or v is None else int(v) for v in (low, high))
+    return fill(self, lambda n, dtype: rng.random(engine, n, dtype, low, high), kernel)
+
+
+@function("Tensor.normal_")
+def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with normal numbers; returns it.
+
+    Raises:
+        RuntimeError: for a negative ``std``.
+    """
+    engine = engine_of("normal_", generator)
+    mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
+    contiguous = self.is_contiguous()
+    return fill(self, lambda n, dtype: rng.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
+
+
+@function("Tensor.log_normal_")
+def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with the exponentials of normal numbers; returns it."""
+    engine = engine_of("log_normal_", generator)
+    return fill(self, lambda n, dtype: rng.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
+
+
+@function("Tensor.exponential_")
+def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with exponentially distributed numbers of rate ``lambd``; returns it."""
+    engine = engine_of("exponential_", generator)
+    return fill(self, lambda n, dtype: rng.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
+
+
+@function("Tensor.cauchy_")
+def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with Cauchy-distributed numbers; returns it."""
+    engine = engine_of("cauchy_", generator)
+    return fill(self, lambda n, dtype: rng.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
+
+
+@function("Tensor.geometric_")
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with how many tosses of probability ``p`` it takes to succeed; returns it."""
+    engine = engine_of("geometric_", generator)
+    return fill(self, lambda n, dtype: rng.geometric(engine, n, dtype, p), _GEOMETRIC)
+
+
+@function("Tensor.bernoulli_")
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fills the tensor with ones, with probability ``p``, and zeros; returns it.
+
+    Args:
+        p: a number, or a tensor of probabilities that broadcasts to this one.
+
+    Raises:
+        RuntimeError: for probabilities outside ``[0, 1]``.
+    """
+    engine = engine_of("bernoulli_", generator)
+    if not isinstance(p, Tensor):
+        p = number("bernoulli_", "p", 1, p)
+        return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, p), _BERNOULLI)
+    order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
+    # As many probabilities as there are elements, in the order in which these are drawn.
+    probabilities = np.broadcast_to(array_of(p), self.shape).transpose(order).reshape(-1)
+    return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
+
+
+def truncated_normal_(
+    tensor: Tensor, mean: float, std: float, low: float, high: float, generator: Any = None
+) -> Tensor:
+    """Fills the tensor with normal numbers within ``[low, high]``; returns it."""
+    engine = engine_of("trunc_normal_", generator)
+    return fill(tensor, lambda n, dtype: rng.truncated_normal(engine, n, dtype, mean, std, low, high), NORMAL)

@@ -1,0 +1,217 @@
+"""New tensors of random numbers."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from compat import dtypes, lens, rng
+from compat.errors import wrong_argument
+from compat.layout import contiguous_layout, dense_layout, preserved_strides
+from compat.ops.copying import available
+from compat.random import engine_of
+from compat.registry import function
+from compat.sampling.filling import UNIFORM, Draw, fill, number
+from compat.tensor import Tensor, from_array, from_buffer, sync
+
+
+def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
+    """A size given as integers, or as one sequence of them."""
+    if len(given) == 1 and isinstance(given[0], tuple | list):
+        given = tuple(given[0])
+    for n in given:
+        if isinstance(n, bool) or not hasattr(n, "__index__"):
+            raise wrong_argument(name, "size", position, "tuple of ints", n)
+    size = tuple(n.__index__() for n in given)
+    for n in size:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
+    return size
+
+
+class Options:
+    """What the functions that make tensors take besides: where and as what.
+
+    Args:
+        function: which one, for messages.
+        out: a tensor to put the result into.
+        dtype, requires_grad: the result's.
+        device, layout, pin_memory, memory_format, names: accepted where they change nothing.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        *,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+        names: Any = None,
+        **unknown: Any,
+    ):
+        for name in unknown:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
+        self.function = function
+        self.out = out
+        self.dtype = dtype
+        self.requires_grad = requires_grad
+        self.memory_format = memory_format
+        if dtype is not None and not isinstance(dtype, dtypes.dtype):
+            raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        if device is not None:
+            available(device)
+        if out is not None and dtype is not None and out.dtype is not dtype:
+            raise RuntimeError(
+                f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})"
+            )
+
+    def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
+        """A contiguous tensor of draws, or ``out`` with draws in it."""
+        if self.out is not None:
+            if tuple(self.out.shape) != size:
+                self.out.resize_(size)
+            return fill(self.out, draw, UNIFORM)
+        dtype = self.dtype or default
+        assert dtype.numpy is not None
+        t = from_array(draw(math.prod(size), dtype.numpy).reshape(size), dtype)
+        return t.requires_grad_() if self.requires_grad else t
+
+    def made_like(self, t: Any, draw: Draw) -> Tensor:
+        """A tensor of draws in the size and memory order of ``t``."""
+        if not isinstance(t, Tensor):
+            raise wrong_argument(self.function, "input", 1, "Tensor", t)
+        if self.memory_format is not None and getattr(self.memory_format, "_name", "") != "preserve_format":
+            empty = t.detach().new_empty(t.shape, dtype=self.dtype).contiguous(memory_format=self.memory_format)
+            return fill(empty, draw, UNIFORM)
+        made = laid_like(t, draw, self.dtype or t.dtype)
+        return made.requires_grad_() if self.requires_grad else made
+
+
+def laid_like(t: Tensor, draw: Draw, dtype: dtypes.dtype) -> Tensor:
+    if t._view is not None:
+        sync(t)
+    size, stride = tuple(t._layout.size), t._layout.stride
+    assert dtype.numpy is not None
+    layout = dense_layout(size, preserved_strides(size, stride), dtype)
+    return from_buffer(lens.buffer_from_numpy(draw(layout.numel, dtype.numpy).reshape(layout.base.shape)), layout)
+
+
+@function("torch.rand")
+def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
+    """A tensor of uniform numbers from ``[0, 1)``.
+
+    Args:
+        size: integers, or one sequence of them.
+        generator: where to draw from; the default generator if left out.
+        options: ``out``, ``dtype``, ``device``, ``requires_grad``, …
+
+    Example:
+        >>> import compat as torch
+        >>> torch.rand(2, 3).shape
+        torch.Size([2, 3])
+    """
+    return _of_size("rand", rng.uniform, size, generator, options)
+
+
+@function("torch.randn")
+def randn(*size: Any, generator: Any = None, **options: Any) -> Tensor:
+    """A tensor of standard normal numbers; the arguments are those of ``rand``."""
+    return _of_size("randn", rng.normal, size, generator, options)
+
+
+def _of_size(name: str, sampler: Any, size: tuple, generator: Any, options: dict[str, Any]) -> Tensor:
+    if "size" in options:
+        size += (options.pop("size"),)
+    if not size:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
+    engine = engine_of(name, generator)
+    parsed = size_of(name, size)
+    return Options(name, **options).made(parsed, partial(sampler, engine), dtypes.get_default_dtype())
+
+
+@function("torch.randint")
+def randint(*args: Any, generator: Any = None, **named: Any) -> Tensor:
+    """A tensor of integers: ``randint(high, size)`` from ``[0, high)``, or ``randint(low, high, size)``.
+
+    Args:
+        generator: where to draw from; the default generator if left out.
+        named: ``low``, ``high`` and ``size`` by name; ``out``, ``dtype``, ``device``, ``requires_grad``, …
+
+    Raises:
+        RuntimeError: if there are none, or the dtype cannot hold them.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.randint(3, 10, (2, 2), generator=torch.Generator().manual_seed(0))
+        tensor([[7, 6],
+                [3, 5]])
+    """
+    size = args[-1] if args and isinstance(args[-1], tuple | list) else None
+    bounds = args if size is None else args[:-1]
+    given = {k: named.pop(k) for k in ("low", "high", "size") if k in named}
+    if size is not None:
+        given["size"] = size
+    given |= dict(zip(("low", "high") if len(bounds) == 2 or "high" in given else ("high",), bounds))
+    if len(bounds) > 2 or "high" not in given or "size" not in given:
+        if len(args) >= 2 and "size" not in given:
+            raise wrong_argument("randint", "size", len(args), "tuple of ints", args[-1])
+        got = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"randint() received an invalid combination of arguments - got ({got}), wanted high and size")
+    low = number("randint", "low", 1, given.get("low", 0), "int")
+    high = number("randint", "high", 1 + ("low" in given), given["high"], "int")
+    engine = engine_of("randint", generator)
+    draw = lambda n, dtype: rng.random(engine, n, dtype, int(low), int(high))
+    return Options("randint", **named).made(size_of("randint", (given["size"],)), draw, dtypes.int64)
+
+
+@function("torch.randperm")
+def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
+    """The integers below ``n`` in random order.
+
+    Raises:
+        RuntimeError: for a negative ``n``, or one that the dtype cannot hold.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.randperm(4, generator=torch.Generator().manual_seed(0))
+        tensor([0, 1, 3, 2])
+    """
+    engine = engine_of("randperm", generator)
+    n = number("randperm", "n", 1, n, "int")
+    parsed = Options("randperm", **options)
+    return parsed.made((int(n),), lambda count, dtype: rng.permutation(engine, int(n), dtype), dtypes.int64)
+
+
+@function("torch.rand_like")
+def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
+    """A tensor of uniform numbers from ``[0, 1)``, of the size, dtype and memory order of ``input``."""
+    engine = engine_of("rand_like", generator)
+    return Options("rand_like", **options).made_like(input, lambda n, dtype: rng.uniform(engine, n, dtype))
+
+
+@function("torch.randn_like")
+def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
+    """A tensor of standard normal numbers, of the size, dtype and memory order of ``input``."""
+    engine = engine_of("randn_like", generator)
+    contiguous = not isinstance(input, Tensor) or preserved_strides(tuple(input.shape), input.stride()) == (
+        contiguous_layout(tuple(input.shape), input.dtype).stride
+    )
+    draw = lambda n, dtype: rng.normal(engine, n, dtype, contiguous=contiguous)
+    return Options("randn_like", **options).made_like(input, draw)
+
+
+@function("torch.randint_like")
+def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: Any) -> Tensor:
+    """A tensor of integers from ``[0, high)`` or ``[low, high)``, of the size, dtype and memory order of ``input``."""
+    given = {k: named.pop(k) for k in ("low", "high") if k in named}
+    given |= dict(zip(("low", "high") if len(bounds) == 2 or "high" in given else ("high",), bounds))
+    if "high" not in given or len(bounds) > 2:
+        raise TypeError(f"randint_like() takes high, or low and high, but {len(bounds)} numbers were given")
+    low, high = (int(number("randint_like", k, 2, given.get(k, 0), "int")) for k in ("low", "high"))
+    engine = engine_of("randint_like", generator)
+    return Options("randint_like", **named).made_like(input, lambda n, dtype: rng.random(engine, n, dtype, low, high))

@@ -1,0 +1,170 @@
+"""Storages: what tensors share when they are views of each other."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from compat.device import CPU, device
+from compat.dtypes import dtype as Dtype
+from compat.layout import Base
+from funcgrad import runtime
+
+# Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
+_addresses = itertools.count(1)
+
+
+class UntypedStorage:
+    """One buffer, and how often it has been written in place.
+
+    A buffer is an immutable array, so writing means putting another one in its place. Tensors hold the storage, never
+    the buffer, and so all of them see it.
+
+    Attributes:
+        buffer: the array; or, inside a transform, what is being traced.
+        base: its shape and dtype.
+        version: how many in-place operations have written it.
+    """
+
+    __slots__ = ("buffer", "base", "version", "_address", "__weakref__")
+    buffer: Any
+    base: Base
+    version: int
+
+    def __init__(self, buffer: Any, base: Base):
+        self.buffer = buffer
+        self.base = base
+        self.version = 0
+
+    def write(self, buffer: Any) -> None:
+        """Puts a buffer of the same shape and dtype in place of the present one."""
+        self.buffer = buffer
+
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self.base.numel * self.base.dtype.itemsize
+
+    size = nbytes
+    __len__ = nbytes
+
+    def __bool__(self) -> bool:
+        return True
+
+    def data_ptr(self) -> int:
+        """An address of its own, 0 if it is empty. Two tensors have a common storage exactly if these are equal."""
+        if not self.base.numel:
+            return 0
+        try:
+            return self._address
+        except AttributeError:
+            self._address: int = next(_addresses) << 40
+            return self._address
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    def numpy(self) -> np.ndarray:
+        """The contents in the buffer's shape, read-only."""
+        return runtime.to_numpy(self.buffer)
+
+    def bytes(self) -> np.ndarray:
+        """The contents as bytes."""
+        return np.ascontiguousarray(self.numpy()).reshape(-1).view(np.uint8)
+
+    def tolist(self) -> list[int]:
+        return self.bytes().tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return new_storage(self.bytes()[index], _byte())
+        return int(self.bytes()[index])
+
+    def clone(self) -> UntypedStorage:
+        """Another storage with the same contents."""
+        return UntypedStorage(self.buffer, self.base)
+
+    def resize_(self, nbytes: int) -> UntypedStorage:
+        """Makes it hold ``nbytes``, keeping the contents that fit; what is added is zero.
+
+        Raises:
+            RuntimeError: for a negative size or one that cuts an element.
+        """
+        itemsize = self.base.dtype.itemsize
+        if nbytes < 0 or nbytes % itemsize:
+            raise RuntimeError(
+                f"resize_: got {nbytes} bytes, wanted a non-negative multiple of the element size {itemsize}"
+            )
+        self.resize_elements(nbytes // itemsize)
+        return self
+
+    def resize_elements(self, numel: int) -> None:
+        """Makes it a flat buffer of ``numel`` elements."""
+        old = self.numpy().reshape(-1)
+        new = np.zeros(numel, old.dtype)
+        new[: min(numel, old.size)] = old[:numel]
+        self.buffer = runtime.from_numpy(new)
+        self.base = Base((numel,), self.base.dtype)
+
+    def __repr__(self) -> str:
+        return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+
+    def __deepcopy__(self, memo: dict) -> UntypedStorage:
+        found = memo.get(id(self))
+        if found is None:
+            found = memo[id(self)] = self.clone()
+        return found
+
+    def __reduce__(self) -> tuple:
+        return new_storage, (np.asarray(self.numpy()), self.base.dtype)
+
+
+class TypedStorage:
+    """A storage seen as elements of a dtype: the old face of ``UntypedStorage``."""
+
+    def __init__(self, storage: UntypedStorage, dtype: Dtype):
+        self._storage = storage
+        self.dtype = dtype
+        self.device = storage.device
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self._storage
+
+    def data_ptr(self) -> int:
+        """The storage's address."""
+        return self._storage.data_ptr()
+
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self._storage.nbytes()
+
+    def size(self) -> int:
+        """Its size in elements."""
+        return self._storage.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def tolist(self) -> list[Any]:
+        """Its elements."""
+        return self._storage.bytes().view(self.dtype.numpy).tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.tolist()[index]
+
+    def __repr__(self) -> str:
+        lines = "".join(f" {x}\n" for x in self.tolist())
+        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+
+
+def _byte() -> Dtype:
+    from compat.dtypes import uint8
+
+    return uint8
+
+
+def new_storage(array: np.ndarray, dtype: Dtype) -> UntypedStorage:
+    """A storage with a copy of a NumPy array."""
+    return UntypedStorage(runtime.from_numpy(array), Base(array.shape, dtype))

@@ -1,0 +1,576 @@
+"""``Tensor``: a storage, a layout in it, and a place in the backward graph.
+
+Only what a tensor *is* stands here. What it can do (operations, backward, indexing, printing of options) is attached by
+the modules that do it, through ``compat.registry``.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from compat import dtypes, lens
+from compat.device import CPU, device
+from compat.dtypes import dtype as Dtype
+from compat.errors import wrap_dim, wrong_argument
+from compat.formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    strided,
+)
+from compat.formats import (
+    memory_format as MemoryFormat,
+)
+from compat.grad_mode import mode
+from compat.layout import Layout, contiguous_layout, is_channels_last, layout_of
+from compat.size import Size
+from compat.storage import TypedStorage, UntypedStorage
+from funcgrad import stop_gradient
+
+_new = object.__new__
+
+
+class Version:
+    """A version counter that is not its storage's: ``x.data`` and ``x`` count apart."""
+
+    __slots__ = ("version",)
+
+    def __init__(self, version: int = 0):
+        self.version = version
+
+
+class View:
+    """What a tensor that shares its storage knows of the sharing.
+
+    Attributes:
+        base: the tensor that it is a view of; None where only memory is shared (``detach``, ``data``, a base itself).
+        version: the version at which the tensor's ``grad_fn`` was right; a later in-place operation on another view
+            of the same base makes it stale.
+        origin: how it was made, for the operations that may not be done to it in place: "", "no_grad", "multiple",
+            "function", "inference".
+    """
+
+    __slots__ = ("base", "version", "origin")
+
+    def __init__(self, base: Tensor | None, version: int = 0, origin: str = ""):
+        self.base = base
+        self.version = version
+        self.origin = origin
+
+
+#: Marks a tensor whose memory others share, though it is no view itself.
+SHARED = View(None)
+
+
+class Autograd:
+    """What few tensors have: a gradient, hooks, a node that accumulates.
+
+    Attributes:
+        grad: the gradient.
+        accumulator: a weak reference to the ``AccumulateGrad`` node of a leaf.
+        hooks: tensor hooks of a leaf; those of a result belong to its node.
+        post_accumulate: hooks that run after ``grad`` was updated.
+        retains: whether a non-leaf keeps its gradient.
+    """
+
+    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "retains")
+
+    def __init__(self) -> None:
+        self.grad: Tensor | None = None
+        self.accumulator: weakref.ref | None = None
+        self.hooks: Any = None
+        self.post_accumulate: Any = None
+        self.retains = False
+
+
+class Tensor:
+    """A multi-dimensional array of one dtype that remembers how it was computed.
+
+    Make one with ``torch.tensor``, ``torch.zeros`` and their kin.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([1.0, 2.0], requires_grad=True)
+        >>> (x * x).sum().backward()
+        >>> x.grad
+        tensor([2., 4.])
+    """
+
+    __slots__ = (
+        "_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta",
+        "__dict__", "__weakref__",
+    )  # fmt: skip
+    _storage: UntypedStorage
+    _layout: Layout
+    _offset: int
+    #: Who counts in-place operations: the storage or a ``Version``; None for an inference tensor.
+    _counter: Any
+    _rg: bool
+    _node: Any
+    _nr: int
+    _view: View | None
+    _meta: Autograd | None
+    __array_priority__ = 1000
+
+    if TYPE_CHECKING:
+        # Operations are attached at import, from their declarations.
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __getitem__(self, index: Any) -> Any: ...
+
+        def __add__(self, other: Any) -> Any: ...
+
+        def __mul__(self, other: Any) -> Any: ...
+
+    def __new__(cls, *args: Any) -> Any:
+        # The old constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
+        made = _construct(args)
+        return made if cls is Tensor else made.as_subclass(cls)
+
+    # ---------------------------------------------------------------- what it is
+
+    @property
+    def shape(self) -> Size:
+        """The size."""
+        return self._layout.size
+
+    def size(self, dim: int | None = None) -> Any:
+        """The size, or that of one dimension.
+
+        Raises:
+            IndexError: if there is no such dimension.
+        """
+        if dim is None:
+            return self._layout.size
+        return self._layout.size[self._dimension("size", dim)]
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements of the storage lie between neighbours along each dimension, or along one."""
+        if dim is None:
+            return self._layout.stride
+        return self._layout.stride[self._dimension("stride", dim)]
+
+    def _dimension(self, function: str, dim: Any) -> int:
+        if not hasattr(dim, "__index__"):
+            raise wrong_argument(function, "dim", 1, "int", dim)
+        ndim = self._layout.ndim
+        if ndim == 0:
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+        return wrap_dim(dim.__index__(), ndim)
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return self._layout.ndim
+
+    ndim = property(dim)
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self._layout.numel
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        """Bytes an element."""
+        return self._layout.dtype.itemsize
+
+    itemsize = property(element_size)
+
+    @property
+    def nbytes(self) -> int:
+        return self._layout.numel * self._layout.dtype.itemsize
+
+    @property
+    def dtype(self) -> Dtype:
+        return self._layout.dtype
+
+    @property
+    def device(self) -> device:
+        return CPU
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    def get_device(self) -> int:
+        return -1
+
+    is_cuda = is_meta = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_xla = (
+        property(lambda self: False)
+    )
+    is_cpu = property(lambda self: True)
+
+    def is_floating_point(self) -> bool:
+        return self._layout.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self._layout.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        return self._layout.dtype.is_signed
+
+    def is_conj(self) -> bool:
+        """Whether the conjugation of its elements is still to be done when they are read."""
+        return self._layout.conj
+
+    def is_neg(self) -> bool:
+        """Whether the negation of its elements is still to be done when they are read."""
+        return self._layout.neg
+
+    def is_inference(self) -> bool:
+        """Whether it was made in ``inference_mode``."""
+        return self._counter is None
+
+    def is_contiguous(self, memory_format: MemoryFormat = contiguous_format) -> bool:
+        """Whether its elements lie in the memory order of ``memory_format``, without gaps."""
+        layout = self._layout
+        if memory_format is channels_last:
+            return is_channels_last(layout.size, layout.stride)
+        if memory_format is channels_last_3d:
+            return is_channels_last(layout.size, layout.stride, 5)
+        if memory_format is preserve_format:
+            return layout.dense
+        return layout.contiguous
+
+    # ---------------------------------------------------------------- its memory
+
+    def storage_offset(self) -> int:
+        """Where in the storage it begins, in elements."""
+        return self._offset
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The storage, which it shares with its views."""
+        return self._storage
+
+    def storage(self) -> TypedStorage:
+        """The storage, as elements of the tensor's dtype."""
+        warnings.warn(
+            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+            "class. This should "
+            "only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
+            "tensor.untyped_storage() "
+            "instead of tensor.storage()",
+            stacklevel=2,
+        )
+        return TypedStorage(self._storage, self._layout.dtype)
+
+    def data_ptr(self) -> int:
+        """An address: equal for two tensors that begin at the same place of the same storage."""
+        address = self._storage.data_ptr()
+        return address and self._layout.numel and address + self._offset * self._layout.dtype.itemsize
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
+        return _alias(self, Version())
+
+    @data.setter
+    def data(self, new: Tensor) -> None:
+        if not isinstance(new, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if self._counter is self._storage:
+            self._counter = Version(self._storage.version)
+        self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
+        new._view = new._view or SHARED
+        self._view = SHARED
+
+    def detach(self) -> Tensor:
+        """The same memory outside the graph."""
+        return _alias(self, self._counter)
+
+    @property
+    def _version(self) -> int:
+        if self._counter is None:
+            raise RuntimeError("Inference tensors do not track version counter.")
+        return self._counter.version
+
+    @property
+    def _base(self) -> Tensor | None:
+        return None if self._view is None else self._view.base
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    # ---------------------------------------------------------------- its place in the graph
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are to be computed for it."""
+        if self._view is not None:
+            sync(self)
+        return self._rg
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise RuntimeError("requires_grad must be a bool")
+        if value and self._layout.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        self._set_requires_grad(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Sets ``requires_grad`` in place; returns the tensor.
+
+        Raises:
+            RuntimeError: for a result of an operation, or a dtype without derivatives.
+        """
+        if requires_grad and self._layout.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        self._set_requires_grad(requires_grad)
+        return self
+
+    def _set_requires_grad(self, value: bool) -> None:
+        if self.grad_fn is not None and not value:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
+                "a subgraph "
+                "that doesn't require differentiation use var_no_grad = var.detach()."
+            )
+        if value and self._counter is None and not mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        if self._node is None:
+            self._rg = value
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether the user made it, rather than a recorded operation."""
+        return self.grad_fn is None
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node of the backward graph that it came from; None for a leaf."""
+        if self._view is not None:
+            sync(self)
+            renew(self)
+        return self._node
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its ``grad_fn`` it is."""
+        return self._nr
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The gradient that backward has accumulated, of the tensor's own size."""
+        meta = self._meta
+        if meta is None or (meta.grad is None and self._node is not None and not meta.retains):
+            if self._node is not None:
+                _warn_non_leaf()
+            return None
+        return meta.grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            _check_grad(self, value)
+        autograd_of(self).grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        autograd_of(self).grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether it is a non-leaf that keeps its gradient."""
+        return self._node is not None and self._meta is not None and self._meta.retains
+
+    # ---------------------------------------------------------------- as a Python object
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    @classmethod
+    def _make_subclass(cls, source: Tensor, requires_grad: bool = False) -> Any:
+        """A tensor of this class over the memory of another, outside its graph."""
+        made: Any = _new(cls)
+        set_memory(made, source._storage, source._layout, source._offset)
+        source._view = source._view or SHARED
+        made._view = SHARED
+        made._rg = bool(requires_grad)
+        return made
+
+    def as_subclass(self, cls: type) -> Any:
+        """The same tensor, graph included, as an instance of a subclass."""
+        made: Any = _new(cls)
+        for slot in ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta"):
+            setattr(made, slot, getattr(self, slot))
+        return made
+
+
+Tensor.__module__ = "torch"  # what users see in its name
+
+# ---------------------------------------------------------------- making tensors
+
+
+def set_memory(t: Tensor, storage: UntypedStorage, layout: Layout, offset: int) -> None:
+    t._storage = storage
+    t._layout = layout
+    t._offset = offset
+    t._counter = storage if not mode.inference else None
+    t._rg = False
+    t._node = None
+    t._nr = 0
+    t._view = None
+    t._meta = None
+
+
+def wrap(storage: UntypedStorage, layout: Layout, offset: int = 0) -> Tensor:
+    """A tensor over a storage, a leaf."""
+    t = _new(Tensor)
+    set_memory(t, storage, layout, offset)
+    return t
+
+
+def from_buffer(buffer: Any, layout: Layout) -> Tensor:
+    """A tensor over a buffer of its own."""
+    return wrap(UntypedStorage(buffer, layout.base), layout)
+
+
+def new_tensor(buffer: Any, layout: Layout) -> Tensor:
+    """``from_buffer`` outside inference mode, without calls: every operation's result is made here."""
+    storage = _new(UntypedStorage)
+    storage.buffer = buffer
+    storage.base = layout.base
+    storage.version = 0
+    t = _new(Tensor)
+    t._storage = storage
+    t._layout = layout
+    t._offset = 0
+    t._counter = storage
+    t._rg = False
+    t._node = None
+    t._nr = 0
+    t._view = None
+    t._meta = None
+    return t
+
+
+def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
+    """A contiguous tensor with a copy of a NumPy array."""
+    layout = contiguous_layout(array.shape, dtype or dtypes.from_numpy(array.dtype))
+    return from_buffer(lens.buffer_from_numpy(array), layout)
+
+
+def _alias(t: Tensor, counter: Any) -> Tensor:
+    """The same memory in a tensor outside the graph."""
+    storage = t._storage
+    if storage.base.traced:
+        # What is traced goes on into no derivative; only then is the memory not the same.
+        storage = UntypedStorage(stop_gradient(storage.buffer), storage.base)
+    made = wrap(storage, t._layout, t._offset)
+    made._counter = counter
+    made._view = SHARED
+    if t._view is None:
+        t._view = SHARED
+    return made
+
+
+def autograd_of(t: Tensor) -> Autograd:
+    """The tensor's gradient and hooks, with room made for them."""
+    if t._meta is None:
+        t._meta = Autograd()
+    return t._meta
+
+
+_construct: Callable[[tuple], Tensor]
+
+
+def set_constructor(function: Callable[[tuple], Tensor]) -> None:
+    """Names the function behind ``torch.Tensor(...)``."""
+    global _construct
+    _construct = function
+
+
+# ---------------------------------------------------------------- keeping views right
+
+_regenerate: Callable[[Tensor], None]
+
+
+def set_regenerate(function: Callable[[Tensor], None]) -> None:
+    """Names the function that gives a view its new ``grad_fn`` after its base was written in place."""
+    global _regenerate
+    _regenerate = function
+
+
+def regenerate(t: Tensor) -> None:
+    """Gives a view a ``grad_fn`` that cuts it out of what its base now is."""
+    _regenerate(t)
+
+
+def sync(t: Tensor) -> None:
+    """Brings a tensor that shares memory up to date with what was done to the memory through others."""
+    storage = t._storage
+    if t._layout.base is not storage.base:
+        layout = t._layout
+        t._layout = layout_of(
+            storage.base, layout.size, layout.stride, t._offset, layout.dtype, layout.conj, layout.neg
+        )
+    view = t._view
+    if view is None or view.base is None or not view.base.requires_grad:
+        return
+    t._rg = t._layout.dtype.category >= dtypes.FLOATING
+    if mode.grad:
+        renew(t)
+
+
+def renew(t: Tensor) -> None:
+    """Gives a view a new ``grad_fn`` if its base, or another view of it, was written since it got the present one."""
+    view = t._view
+    if view is None or view.base is None or not t._rg or t._counter is None or view.version == t._counter.version:
+        return
+    _regenerate(t)
+    view.version = t._counter.version
+
+
+# ---------------------------------------------------------------- values
+
+
+def array_of(t: Tensor) -> np.ndarray:
+    """The values as a NumPy array, whatever the layout; a view of the buffer where it can be."""
+    if t._view is not None:
+        sync(t)
+    return lens.to_numpy(t._storage.buffer, t._layout, t._offset)
+
+
+def _check_grad(t: Tensor, value: Any) -> None:
+    if not isinstance(value, Tensor):
+        raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
+    if value is t:
+        raise RuntimeError("can't assign Variable as its own grad")
+    if value.dtype is not t.dtype:
+        from compat.errors import cpp_name
+
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{cpp_name(value.dtype)}' to a tensor with grad_dtype "
+            f"'{t.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype). You can "
+            "set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
+            "with "
+            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
+            "match."
+        )
+    if value.shape != t.shape:
+        raise RuntimeError(
+            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size"
+        )
+
+
+def _warn_non_leaf() -> None:
+    warnings.warn(
+        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+        "populated "
+        "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
+        ".retain_grad() "
+        "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
+        "instead. "
+        "See github.com/pytorch/pytorch/pull/30531 for more information.",
+        stacklevel=3,
+    )

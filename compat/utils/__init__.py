@@ -1,0 +1,5 @@
+"""``torch.utils``."""
+
+from compat.utils import data, hooks
+
+__all__ = ["data", "hooks"]

@@ -1,0 +1,241 @@
+"""``DataLoader``: batches of a data set."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from compat import rng
+from compat.random import engine_of
+from compat.utils.data.collate import default_collate, default_convert
+from compat.utils.data.dataset import IterableDataset
+from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+
+
+class _Endless:
+    """The numbers for an iterable data set, which takes none."""
+
+    def __iter__(self) -> Iterator[None]:
+        return itertools.repeat(None)
+
+
+def get_worker_info() -> None:
+    """What a worker process knows of itself; None, as all batches are made in the main process."""
+    return None
+
+
+_FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
+
+
+class DataLoader:
+    """Batches of a data set, in order or shuffled.
+
+    Batches are made in this process when they are asked for, whatever ``num_workers``: XLA computes in threads of its
+    own, which must not be forked. The order, and what is drawn for it, are PyTorch's.
+
+    Args:
+        dataset: what has ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
+        batch_size: how many samples are a batch; None gives single samples, not stacked.
+        shuffle: whether to go through it in random order, a new one each time.
+        sampler: the order instead.
+        batch_sampler: lists of numbers instead, each a batch.
+        collate_fn: makes a batch of a list of samples; ``default_collate`` if left out.
+        drop_last: whether a shorter last batch is left out.
+        generator: where to draw from.
+        num_workers, pin_memory, timeout, worker_init_fn: checked, and without effect.
+        multiprocessing_context, prefetch_factor, persistent_workers: likewise.
+        pin_memory_device, in_order: likewise.
+
+    Raises:
+        ValueError: for arguments out of range, or that exclude each other.
+
+    Example:
+        >>> import compat as torch
+        >>> data = torch.utils.data.TensorDataset(torch.arange(5))
+        >>> [batch for (batch,) in DataLoader(data, batch_size=2)]
+        [tensor([0, 1]), tensor([2, 3]), tensor([4])]
+    """
+
+    __initialized = False
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Callable[[list], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ):
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers, multiprocessing_context)
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = 2 if num_workers > 0 and prefetch_factor is None else prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        if isinstance(dataset, IterableDataset):
+            _check_unordered(shuffle, sampler, batch_sampler)
+        _check_exclusive(batch_size, shuffle, sampler, batch_sampler, drop_last)
+        if batch_sampler is not None:
+            batch_size, drop_last = None, False
+        if sampler is None:
+            if isinstance(dataset, IterableDataset):
+                sampler = _Endless()
+            else:
+                sampler = RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.generator = generator
+        if collate_fn is None:
+            collate_fn = default_collate if batch_sampler is not None else default_convert
+        self.collate_fn = collate_fn
+        self.persistent_workers = persistent_workers
+        self._reported: int | None = None
+        self.__initialized = True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self.__initialized and name in _FIXED:
+            raise ValueError(f"{name} attribute should not be set after {type(self).__name__} is initialized")
+        super().__setattr__(name, value)
+
+    def __iter__(self) -> Iterator[Any]:
+        return _Batches(self)
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.sampler if self.batch_sampler is None else self.batch_sampler
+
+    def __len__(self) -> int:
+        if not isinstance(self.dataset, IterableDataset):
+            return len(self._index_sampler)
+        length = self._reported = len(self.dataset)  # type: ignore[arg-type]
+        if self.batch_size is not None:
+            length = length // self.batch_size if self.drop_last else math.ceil(length / self.batch_size)
+        return length
+
+
+def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persistent: bool, context: Any) -> None:
+    if num_workers < 0:
+        raise ValueError("num_workers option should be non-negative; use num_workers=0 to disable multiprocessing.")
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 to enable "
+            "multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+    if context is not None and num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
+            f"num_workers={num_workers}"
+        )
+
+
+def _check_unordered(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    """An iterable data set has its own order."""
+    if shuffle not in (False, None):
+        raise ValueError(
+            f"DataLoader with IterableDataset: expected unspecified shuffle option, but got shuffle={shuffle}"
+        )
+    for name, value in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+        if value is not None:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got {name}={value}"
+            )
+
+
+def _check_exclusive(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool) -> None:
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, sampler, and drop_last"
+            )
+    elif batch_size is None and drop_last:
+        raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
+
+
+class _Batches:
+    """One going through a loader's batches."""
+
+    def __init__(self, loader: DataLoader):
+        self.loader = loader
+        self.count = 0
+        # Worker processes would be seeded with it.
+        rng.base_seed(engine_of("DataLoader", loader.generator))
+        self.indices = iter(loader._index_sampler)
+        iterable = isinstance(loader.dataset, IterableDataset)
+        self.samples: Iterator[Any] | None = iter(loader.dataset) if iterable else None
+
+    def __iter__(self) -> _Batches:
+        return self
+
+    def __len__(self) -> int:
+        return len(self.loader._index_sampler)
+
+    def __next__(self) -> Any:
+        index = next(self.indices)
+        batch = self._by_number(index) if self.samples is None else self._in_turn(index)
+        self.count += 1
+        reported = self.loader._reported
+        if self.samples is not None and reported is not None and self.count > reported:
+            warnings.warn(
+                f"Length of IterableDataset {self.loader.dataset} was reported to be {reported} (when "
+                f"accessing len(dataloader)), but {self.count} samples have been fetched. ",
+                stacklevel=2,
+            )
+        return batch
+
+    def _by_number(self, index: Any) -> Any:
+        """The batch of these numbers, or the sample of that one."""
+        loader = self.loader
+        dataset = loader.dataset
+        if loader.batch_sampler is None:
+            return loader.collate_fn(dataset[index])
+        stacked = getattr(dataset, "stacked", None)
+        if stacked is not None and loader.collate_fn is default_collate:
+            batch = stacked(index)
+            if batch is not None:
+                return batch
+        if callable(getattr(dataset, "__getitems__", None)):
+            return loader.collate_fn(dataset.__getitems__(index))
+        return loader.collate_fn([dataset[i] for i in index])
+
+    def _in_turn(self, index: list | None) -> Any:
+        """The next batch of an iterable data set; ``index`` is as long as that is to be."""
+        loader = self.loader
+        assert self.samples is not None
+        if index is None:
+            return loader.collate_fn(next(self.samples))
+        batch = list(itertools.islice(self.samples, len(index)))
+        if not batch or (loader.drop_last and len(batch) < len(index)):
+            raise StopIteration
+        return loader.collate_fn(batch)

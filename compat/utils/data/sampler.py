@@ -1,0 +1,169 @@
+"""Orders in which a data set is gone through. With the same seed they are PyTorch's."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from compat import rng
+from compat.dtypes import float64
+from compat.ops.from_data import as_tensor
+from compat.random import engine_of
+from compat.tensor import array_of
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Sampler(Generic[T_co]):
+    """An order: subclasses define ``__iter__``, which gives numbers or lists of them, and perhaps ``__len__``."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+
+def _check_number(name: str, value: Any) -> None:
+    if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
+        raise ValueError(f"{name} should be a positive integer value, but got {name}={value}")
+
+
+class SequentialSampler(Sampler[int]):
+    """One after the other."""
+
+    def __init__(self, data_source: Any):
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+
+class RandomSampler(Sampler[int]):
+    """At random.
+
+    Args:
+        data_source: what is gone through.
+        replacement: whether a sample can come again before all have come.
+        num_samples: how many to give; all, if left out.
+        generator: where to draw from.
+
+    Raises:
+        TypeError, ValueError: if ``replacement`` is no bool, or there is nothing to give.
+    """
+
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+    ):
+        self.data_source = data_source
+        self.replacement = replacement
+        self._num_samples = num_samples
+        self.generator = generator
+        if not isinstance(replacement, bool):
+            raise TypeError(f"replacement should be a boolean value, but got replacement={replacement}")
+        _check_number("num_samples", self.num_samples)
+
+    @property
+    def num_samples(self) -> int:
+        """How many samples it gives."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        return rng.random_indices(
+            engine_of("RandomSampler", self.generator),
+            len(self.data_source),
+            replacement=self.replacement,
+            num_samples=self.num_samples,
+            shared=self.generator is not None,
+        )
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler[int]):
+    """The given numbers in random order."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None):
+        self.indices = indices
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        order = rng.permutation(engine_of("SubsetRandomSampler", self.generator), len(self.indices))
+        return (self.indices[i] for i in order.tolist())
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler[int]):
+    """Numbers below ``len(weights)``, drawn with these weights.
+
+    Args:
+        weights: need not add up to 1.
+        num_samples: how many to draw.
+        replacement: whether a number can be drawn again.
+        generator: where to draw from.
+
+    Raises:
+        ValueError: for ``weights`` that are no sequence of numbers, or other arguments of the wrong kind.
+    """
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None):
+        _check_number("num_samples", num_samples)
+        if not isinstance(replacement, bool):
+            raise ValueError(f"replacement should be a boolean value, but got replacement={replacement}")
+        self.weights = as_tensor(weights, dtype=float64)
+        if self.weights.dim() != 1:
+            raise ValueError(
+                f"weights should be a 1d sequence but given weights have shape {tuple(self.weights.shape)}"
+            )
+        self.num_samples = num_samples
+        self.replacement = replacement
+        self.generator = generator
+
+    def __iter__(self) -> Iterator[int]:
+        engine = engine_of("WeightedRandomSampler", self.generator)
+        weights = np.asarray(array_of(self.weights), order="C")
+        return iter(rng.multinomial(engine, weights, self.num_samples, self.replacement).tolist())
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+
+class BatchSampler(Sampler[list]):
+    """Lists of ``batch_size`` numbers from another sampler.
+
+    Args:
+        sampler: any iterable.
+        batch_size: how long they are.
+        drop_last: whether a shorter last one is left out.
+
+    Raises:
+        ValueError: for arguments of the wrong kind.
+
+    Example:
+        >>> list(BatchSampler(range(5), batch_size=2, drop_last=False))
+        [[0, 1], [2, 3], [4]]
+    """
+
+    def __init__(self, sampler: Iterable[Any], batch_size: int, drop_last: bool):
+        _check_number("batch_size", batch_size)
+        if not isinstance(drop_last, bool):
+            raise ValueError(f"drop_last should be a boolean value, but got drop_last={drop_last}")
+        self.sampler = sampler
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+
+    def __iter__(self) -> Iterator[list]:
+        numbers = iter(self.sampler)
+        while batch := list(itertools.islice(numbers, self.batch_size)):
+            if len(batch) == self.batch_size or not self.drop_last:
+                yield batch
+
+    def __len__(self) -> int:
+        count, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
+        return count + (rest > 0 and not self.drop_last)

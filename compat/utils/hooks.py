@@ -1,0 +1,5 @@
+"""``torch.utils.hooks``."""
+
+from compat.hooks import HookDict, RemovableHandle
+
+__all__ = ["HookDict", "RemovableHandle"]

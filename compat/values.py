@@ -1,0 +1,227 @@
+"""The values of a tensor: as NumPy arrays, as Python numbers, as text."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes, lens
+from compat.dtypes import dtype as Dtype
+from compat.layout import is_dense, layout_of
+from compat.printing import tensor_text
+from compat.registry import function
+from compat.tensor import SHARED, Tensor, array_of, autograd_of, from_array, set_memory, sync
+
+
+def _number(t: Tensor) -> Any:
+    """The one element of a tensor."""
+    if t._view is not None:
+        sync(t)
+    if t._layout.base.traced:
+        return lens.read(t._storage.buffer, t._layout, t._offset).item()
+    value = lens.to_numpy(t._storage.buffer, t._layout, t._offset).item()
+    return float(value) if t._layout.dtype is dtypes.bfloat16 else value
+
+
+@function("Tensor.numpy")
+def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
+    """The values as a NumPy array, read-only and without a copy where the layout allows.
+
+    Args:
+        force: detach, and resolve conjugation and negation, instead of complaining.
+
+    Raises:
+        RuntimeError: if it requires grad, or is a conjugate or negative view.
+        TypeError: for ``bfloat16``, which NumPy does not have.
+    """
+    if not force:
+        if self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
+        for bit, name, fix in ((self._layout.conj, "conjugate", "conj"), (self._layout.neg, "negative", "neg")):
+            if bit:
+                raise RuntimeError(
+                    f"Can't call numpy() on Tensor that has {name} bit set. Use tensor.resolve_{fix}().numpy() instead."
+                )
+    if self._layout.dtype is dtypes.bfloat16:
+        raise TypeError("Got unsupported ScalarType BFloat16")
+    return array_of(self)
+
+
+@function("Tensor.__array__")
+def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    """What ``numpy.asarray`` gets."""
+    array = self.numpy()
+    if dtype is not None and array.dtype != dtype:
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+@function("Tensor.item")
+def item(self: Tensor) -> Any:
+    """The value of a tensor of one element, as a Python number.
+
+    Raises:
+        RuntimeError: if it has more or fewer.
+    """
+    if self._layout.numel != 1:
+        raise RuntimeError(f"a Tensor with {self._layout.numel} elements cannot be converted to Scalar")
+    return _number(self)
+
+
+@function("Tensor.tolist")
+def tolist(self: Tensor) -> Any:
+    """The values in nested lists."""
+    array = array_of(self)
+    return (array.astype(np.float32) if self._layout.dtype is dtypes.bfloat16 else array).tolist()
+
+
+@function("Tensor.__bool__")
+def to_bool(self: Tensor) -> bool:
+    """Whether the one element is not zero.
+
+    Raises:
+        RuntimeError: if it has not one element.
+    """
+    if self._layout.numel != 1:
+        few = "no values" if self._layout.numel == 0 else "more than one value"
+        raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
+    return bool(_number(self))
+
+
+def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
+    if self._layout.numel != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return convert(_number(self))
+
+
+@function("Tensor.__int__")
+def to_int(self: Tensor) -> int:
+    """The one element as an ``int``."""
+    return _scalar(self, int)
+
+
+@function("Tensor.__float__")
+def to_float(self: Tensor) -> float:
+    """The one element as a ``float``."""
+    return _scalar(self, float)
+
+
+@function("Tensor.__complex__")
+def to_complex(self: Tensor) -> complex:
+    """The one element as a ``complex``."""
+    return _scalar(self, complex)
+
+
+@function("Tensor.__index__")
+def to_index(self: Tensor) -> int:
+    """The one element, an integer, as an index.
+
+    Raises:
+        TypeError: if it is not one integer.
+    """
+    if self._layout.numel != 1 or self._layout.dtype.category > dtypes.INTEGER:
+        raise TypeError("only integer tensors of a single element can be converted to an index")
+    return int(_number(self))
+
+
+@function("Tensor.__len__")
+def length(self: Tensor) -> int:
+    """The size of the first dimension.
+
+    Raises:
+        TypeError: for a tensor without dimensions.
+    """
+    if self._layout.ndim == 0:
+        raise TypeError("len() of a 0-d tensor")
+    return self._layout.size[0]
+
+
+@function("Tensor.__repr__")
+def text(self: Tensor) -> str:
+    """The tensor as PyTorch prints it."""
+    node = self.grad_fn
+    if self._layout.base.traced:
+        return f"tensor({lens.read(self._storage.buffer, self._layout, self._offset)!r}, size={tuple(self.shape)})"
+    return tensor_text(
+        array_of(self),
+        self._layout.dtype,
+        requires_grad=self._rg,
+        grad_fn=None if node is None else type(node).__name__,
+    )
+
+
+@function("Tensor.__format__")
+def formatted(self: Tensor, spec: str) -> str:
+    """A tensor without dimensions formatted as its number; others take no format."""
+    if self._layout.ndim == 0 and spec:
+        return format(self.item(), spec)
+    if spec:
+        raise TypeError("unsupported format string passed to Tensor.__format__")
+    return str(self)
+
+
+# ---------------------------------------------------------------- copies
+
+
+@function("Tensor.__deepcopy__")
+def deep_copy(self: Tensor, memo: dict) -> Tensor:
+    """A copy with memory of its own; tensors that share memory share that of their copies.
+
+    Raises:
+        RuntimeError: for the result of an operation.
+    """
+    found = memo.get(id(self))
+    if found is not None:
+        return found
+    if self.grad_fn is not None:
+        raise RuntimeError(
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
+            "moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm "
+            "usage, "
+            "see https://github.com/pytorch/pytorch/pull/103001"
+        )
+    copied = object.__new__(type(self))
+    memo[id(self)] = copied
+    set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
+    copied._view = self._view and SHARED
+    copied._rg = self._rg
+    if self._meta is not None and self._meta.grad is not None:
+        autograd_of(copied).grad = self._meta.grad.__deepcopy__(memo)
+    for name, value in self.__dict__.items():
+        copied.__dict__[name] = copy.deepcopy(value, memo)
+    return copied
+
+
+@function("Tensor.__reduce_ex__")
+def reduced(self: Tensor, protocol: Any) -> tuple:
+    """How a tensor is pickled: its values, strides, and whether it requires grad."""
+    if self.grad_fn is not None:
+        raise RuntimeError("a tensor that an operation made cannot be pickled with its graph; pickle tensor.detach()")
+    return rebuild, (
+        None if type(self) is Tensor else type(self),
+        np.array(array_of(self)),
+        self.dtype,
+        self._layout.stride,
+        self._rg,
+        dict(self.__dict__),
+    )
+
+
+def rebuild(
+    cls: type | None, array: np.ndarray, dtype: Dtype, stride: tuple[int, ...], requires_grad: bool, attributes: dict
+) -> Any:
+    """What unpickling a tensor calls."""
+    made = from_array(array, dtype)
+    if cls is not None:
+        made = made.as_subclass(cls)
+    if made._layout.stride != stride and is_dense(array.shape, stride):
+        order = sorted(range(array.ndim), key=lambda d: -stride[d])
+        flat = from_array(np.ascontiguousarray(array.transpose(order)), dtype)
+        set_memory(made, flat._storage, layout_of(flat._layout.base, array.shape, stride, 0), 0)
+    made._rg = requires_grad
+    made.__dict__.update(attributes)
+    return made

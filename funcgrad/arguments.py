@@ -1,0 +1,160 @@
+"""What the transforms share: functions of pytrees as functions of flat arrays, and the checks of what users pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcgrad import dtypes, trees
+from funcgrad.ir import ArrayType
+from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.shape import zeros
+from funcgrad.runtime.eager import as_array
+from funcgrad.tracing import JaxArray, Tracer, is_array, state, type_of, typed
+
+Argnums = int | Sequence[int]
+
+
+class Flat:
+    """A function of pytrees as one of flat arrays; remembers the structure of what it returned last.
+
+    With ``has_aux``, the arrays in what it returns beside its result are flat results too, after the others: what comes
+    out of a transform is then values, not tracers of it.
+
+    Attributes:
+        out_tree: the structure of the last result.
+    """
+
+    __slots__ = ("function", "tree", "transform", "has_aux", "out_tree", "_count", "_aux_leaves", "_aux_tree")
+
+    def __init__(self, function: Callable[..., Any], tree: Any, transform: str, has_aux: bool = False):
+        self.function = function
+        self.tree = tree
+        self.transform = transform
+        self.has_aux = has_aux
+
+    def __call__(self, *leaves: Any) -> list[Any]:
+        result = self.function(*trees.unflatten(self.tree, leaves))
+        if self.has_aux:
+            if not (isinstance(result, tuple) and len(result) == 2):
+                raise TypeError(
+                    f"{self.transform}: with has_aux=True the function must return (result, aux), got {kind(result)}"
+                )
+            result, aux = result
+            self._aux_leaves, self._aux_tree = trees.flatten(aux)
+        outs, self.out_tree = trees.flatten(result)
+        self._count = len(outs)
+        for path, leaf in trees.tree_flatten_with_path(result)[0] if not all(map(is_array, outs)) else ():
+            if not is_array(leaf):
+                raise TypeError(
+                    f"{self.transform}: the function returned {kind(leaf)} at result{trees.keystr(path)}, wanted arrays"
+                )
+        return [*outs, *[leaf for leaf in self._aux_leaves if is_array(leaf)]] if self.has_aux else outs
+
+    def split(self, outs: Sequence[Any]) -> tuple[list[Any], Any]:
+        """The flat results without those of the auxiliary part, and that part."""
+        if not self.has_aux:
+            return list(outs), None
+        arrays = iter(outs[self._count :])
+        aux = [next(arrays) if is_array(leaf) else leaf for leaf in self._aux_leaves]
+        return list(outs[: self._count]), trees.unflatten(self._aux_tree, aux)
+
+
+def kind(x: Any) -> str:
+    return f"{x!r} of type {type(x).__name__}"
+
+
+def check_leaves(transform: str, names: Sequence[str], arguments: Sequence[Any]) -> None:
+    for name, argument in zip(names, arguments, strict=True):
+        for path, leaf in trees.tree_flatten_with_path(argument)[0]:
+            if not is_array(leaf):
+                raise TypeError(f"{transform}: {name}{trees.keystr(path)} is {kind(leaf)}, wanted an array or a number")
+
+
+def check_inexact(transform: str, names: Sequence[str], arguments: Sequence[Any], holomorphic: bool = False) -> None:
+    check_leaves(transform, names, arguments)
+    for name, argument in zip(names, arguments, strict=True):
+        for path, leaf in trees.tree_flatten_with_path(argument)[0]:
+            dtype = type_of(leaf).dtype
+            at = f"{name}{trees.keystr(path)}"
+            if not dtypes.is_inexact(dtype):
+                raise TypeError(
+                    f"{transform}: {at} has dtype {dtype}, of which there is no derivative; wanted a floating dtype. "
+                    "Convert it, or leave it out of argnums."
+                )
+            if holomorphic and not dtypes.is_complex(dtype):
+                raise TypeError(f"{transform}: with holomorphic=True {at} must be complex, got {dtype}")
+            if transform in ("jacfwd", "hessian") and dtypes.is_complex(dtype) and not holomorphic:
+                raise TypeError(f"{transform}: {at} has dtype {dtype}; for a holomorphic function say holomorphic=True")
+
+
+def positions_of(transform: str, argnums: Argnums, count: int) -> tuple[int, ...]:
+    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    for n in numbers:
+        if not -count <= n < count:
+            raise ValueError(
+                f"{transform}: argnums={argnums} names argument {n}, but the call has {count} positional arguments"
+            )
+    positions = tuple(n % count for n in numbers)
+    if len(set(positions)) != len(positions):
+        raise ValueError(f"{transform}: argnums={argnums} names an argument twice")
+    return positions
+
+
+def partial_of(
+    f: Callable[..., Any], positions: Sequence[int], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Callable[..., Any]:
+    """``f`` as a function of the arguments at ``positions`` alone."""
+
+    def of_chosen(*chosen: Any) -> Any:
+        full = list(args)
+        for p, x in zip(positions, chosen, strict=True):
+            full[p] = x
+        return f(*full, **kwargs)
+
+    return of_chosen
+
+
+def zero_tangent(x: Any) -> Any:
+    type = type_of(x)
+    return zeros(type.strong()) if dtypes.is_inexact(type.dtype) else np.zeros(type.shape, jax.dtypes.float0)
+
+
+def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[Any]:
+    """The leaves of ``value``, which must have the structure and types given; ``None`` where there is no derivative."""
+    leaves, found = trees.flatten(value)
+    if found != tree:
+        raise ValueError(f"{what} has the structure {found}, wanted {tree}")
+    matched: list[Any] = []
+    for leaf, type in zip(leaves, types, strict=True):
+        if getattr(leaf, "dtype", None) == jax.dtypes.float0:
+            matched.append(None)
+            continue
+        mine = type_of(leaf)
+        fits = dtypes.promote_weak(mine.dtype, mine.weak, type.dtype, False)[0] == type.dtype
+        if mine.shape != type.shape or (mine.dtype != type.dtype and not (mine.weak and fits)):
+            raise ValueError(f"{what} has a leaf of type {mine}, wanted {type.strong()}")
+        if not dtypes.is_inexact(type.dtype):
+            matched.append(None)
+        elif mine.dtype == type.dtype:
+            matched.append(typed(leaf))
+        else:
+            matched.append(cast(typed(leaf), dtype=type.dtype))
+    return matched
+
+
+def settled(outs: Sequence[Any]) -> list[Any]:
+    """Results as they leave a transform: arrays like any, not weak, not NumPy's, not Python numbers."""
+    return [_settled(x) for x in outs]
+
+
+def _settled(x: Any) -> Any:
+    if isinstance(x, JaxArray | Tracer):
+        type = type_of(x)
+        return cast(x, dtype=type.dtype) if type.weak else x
+    if getattr(x, "dtype", None) == jax.dtypes.float0:
+        return x
+    return typed(x) if state.depth else as_array(typed(x))

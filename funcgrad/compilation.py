@@ -1,0 +1,271 @@
+"""``jit``: a function, traced and compiled once per kind of arguments.
+
+``jit(f)`` is ``jax.jit(g)``, where ``g`` traces ``f`` with funcgrad and hands the program to JAX as one operation.
+``g`` runs only on a cache miss; a hit is JAX's own C++ path. Called on tracers, it leaves one call equation instead.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import types
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import jax
+
+from funcgrad import dtypes, trees
+from funcgrad.arguments import Flat, kind, settled
+from funcgrad.control.call import call_program
+from funcgrad.interpreters.lower import lowered
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.tracing import Tracer, call_when_running, is_array, state, type_of
+
+
+class _ClosesOverTracer(Exception):
+    """The traced function closes over a tracer of a surrounding transform: it cannot be compiled on its own."""
+
+
+def jit(
+    f: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Iterable[str] | None = None,
+) -> Callable[..., Any]:
+    """``f``, compiled by XLA: traced and compiled when it meets new shapes, dtypes or static arguments, run ever after.
+
+    Args:
+        f: takes and returns pytrees of arrays; side effects happen while tracing only.
+        static_argnums, static_argnames: arguments that are Python values, hashable; each new value compiles anew.
+        donate_argnums, donate_argnames: arguments whose buffers the results may reuse; do not use them afterwards.
+
+    Returns:
+        A function like ``f``. Its attributes: ``trace(*args)``, the optimized ``Program``; ``lower(*args)``, what
+        ``jax.jit(...).lower`` returns, with ``as_text()`` and ``compile()``.
+
+    Raises:
+        ConcretizationError: from the call, if ``f`` asks a traced array for its value.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> @fg.jit
+        ... def f(x):
+        ...     return fnp.sin(x) * 2
+        >>> print(f(fnp.zeros(3)))
+        [0. 0. 0.]
+    """
+    if f is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+        )  # fmt: skip
+    if not callable(f):
+        raise TypeError(f"jit: wants a function, got {kind(f)}")
+    statics = _Statics(f, static_argnums, static_argnames)
+    traced = _Traced(f, statics)
+    compiled = jax.jit(
+        traced.stage, static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
+        donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+    )  # fmt: skip
+    return Jitted(f, compiled, traced)
+
+
+class Jitted:
+    """What ``jit`` returns: the function, compiled.
+
+    Attributes:
+        lower: as ``jax.jit(...).lower``.
+        clear_cache: forgets what was compiled.
+    """
+
+    # While no transform runs, a call finds JAX's compiled function here, in C: a frame of Python's in between would be
+    # a twentieth of a small call. While one runs, in any thread, calls go through _call_while_running.
+    __slots__ = ("_compiled", "_traced", "__dict__", "__weakref__")
+    __call__ = property(operator.attrgetter("_compiled"))
+
+    def __init__(self, function: Callable[..., Any], compiled: Any, traced: _Traced):
+        functools.update_wrapper(self, function)
+        self._compiled = compiled
+        self._traced = traced
+        self.lower = compiled.lower
+        self.clear_cache = compiled.clear_cache
+
+    def _call_while_running(self, /, *args: Any, **kwargs: Any) -> Any:
+        if state.depth:
+            return self._traced.under_transform(self._compiled, args, kwargs)
+        return self._compiled(*args, **kwargs)
+
+    def trace(self, /, *args: Any, **kwargs: Any) -> Program:
+        """The optimized program of a call with arguments like these."""
+        return self._traced.program(args, kwargs)[0]
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined]  # found by name, as functions are
+
+    def __repr__(self) -> str:
+        return f"<jit of {self._traced.function!r}>"
+
+
+_ROUTES = {False: Jitted.__call__, True: Jitted._call_while_running}
+call_when_running(lambda running: setattr(Jitted, "__call__", _ROUTES[running]))
+
+
+def _refuse_backend_note(error: Exception) -> None:
+    """JAX adds a note on its own traceback switch to what passes through, which says nothing of the user's function."""
+
+    def add_note(note: str) -> None:
+        del error.add_note
+        if "JAX_TRACEBACK_FILTERING" not in note:
+            error.add_note(note)
+
+    error.add_note = add_note  # type: ignore[method-assign]
+
+
+class _Statics:
+    """Which arguments are static, by position and by name."""
+
+    __slots__ = ("positions", "names", "signature")
+
+    def __init__(self, f: Callable[..., Any], argnums: Any, argnames: Any):
+        try:
+            self.signature: inspect.Signature | None = inspect.signature(f)
+        except (ValueError, TypeError):
+            self.signature = None
+        self.positions = {argnums} if isinstance(argnums, int) else set(argnums or ())
+        self.names = {argnames} if isinstance(argnames, str) else set(argnames or ())
+        parameters = list(self.signature.parameters.values()) if self.signature else []
+        positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+        if any(p.kind is p.VAR_POSITIONAL for p in parameters) or not parameters:
+            return
+        self.positions = {p % len(positional) if p < 0 else p for p in self.positions}
+        self.names |= {positional[p] for p in self.positions if p < len(positional)}
+        self.positions |= {i for i, n in enumerate(positional) if n in self.names}
+
+    def split(self, args: tuple, kwargs: dict) -> tuple[Any, Any]:
+        """The dynamic arguments, as a pytree, and the static ones, hashable."""
+        fixed = tuple((i, a) for i, a in enumerate(args) if i in self.positions)
+        named = tuple((k, v) for k, v in sorted(kwargs.items()) if k in self.names)
+        dynamic = tuple(None if i in self.positions else a for i, a in enumerate(args))
+        return (dynamic, {k: v for k, v in kwargs.items() if k not in self.names}), (fixed, named)
+
+
+class _Traced:
+    """A function to be compiled, and the programs that its calls under other transforms have left.
+
+    Attributes:
+        programs: by argument structure, types and static arguments.
+    """
+
+    __slots__ = ("function", "name", "statics", "programs")
+
+    def __init__(self, function: Callable[..., Any], statics: _Statics):
+        self.function = function
+        self.name = getattr(function, "__name__", type(function).__name__)
+        self.statics = statics
+        self.programs: dict[tuple, tuple[Program, Any]] = {}
+
+    @property
+    def stage(self) -> Callable[..., Any]:
+        """What JAX traces: the function on JAX's tracers, staged by funcgrad into one operation."""
+
+        def staged(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return self.staged(args, kwargs)
+            except Exception as error:
+                _refuse_backend_note(error)
+                raise
+
+        staged.__name__ = staged.__qualname__ = self.name
+        if self.statics.signature is not None:
+            staged.__signature__ = self.statics.signature  # type: ignore[attr-defined]
+        return staged
+
+    def staged(self, args: tuple, kwargs: dict) -> Any:
+        """The result of the function on JAX's tracers and static arguments."""
+        leaves, tree = trees.flatten((args, kwargs))
+        dynamic = [i for i, x in enumerate(leaves) if isinstance(x, jax.core.Tracer)]
+        operands = [_canonical(leaves[i]) for i in dynamic]
+        types = [ArrayType(x.shape, x.dtype, leaves[i].aval.weak_type) for i, x in zip(dynamic, operands, strict=True)]
+        flat = Flat(lambda a, k: self.function(*a, **k), tree, "jit")
+
+        def of_dynamic(*traced: Any) -> Any:
+            full = list(leaves)
+            for i, x in zip(dynamic, traced, strict=True):
+                full[i] = x
+            return settled(flat(*full))
+
+        program = _optimized(stage(of_dynamic, types, name=self.name, description="jit"))
+        if any(isinstance(x, Tracer) for _, x in program.constants):
+            raise _ClosesOverTracer
+        return trees.unflatten(flat.out_tree, lowered(program)(*operands))
+
+    def under_transform(self, compiled: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
+        """A call while a transform runs: compiled where no tracer takes part, else one call equation."""
+        if not any(isinstance(x, Tracer) for x in trees.leaves((args, kwargs))):
+            try:
+                return compiled(*args, **kwargs)
+            except _ClosesOverTracer:
+                pass
+        (dynamic, named), static = self.statics.split(args, kwargs)
+        leaves, tree = trees.flatten((dynamic, named))
+        _check_arrays(leaves)
+        # With their types: True and 1.0 equal 1.
+        kinds = tuple(type(value) for group in static for _, value in group)
+        key = (tree, tuple(type_of(x) for x in leaves), static, kinds)
+        try:
+            found = self.programs.get(key)
+        except TypeError:
+            raise TypeError(f"jit: static arguments must be hashable, got {static}") from None
+        if found is None:
+            found = self.program(args, kwargs)
+            # A program that closes over a tracer is good for this call only.
+            if not any(isinstance(x, Tracer) for _, x in found[0].constants):
+                self.programs[key] = found
+        program, out_tree = found
+        return trees.unflatten(out_tree, call_program(program, leaves))
+
+    def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any]:
+        """The optimized program of a call with these arguments, and the structure of its result."""
+        (dynamic, named), (fixed, fixed_named) = self.statics.split(args, kwargs)
+        leaves, tree = trees.flatten((dynamic, named))
+        _check_arrays(leaves)
+
+        def of_dynamic(args: tuple, kwargs: dict) -> Any:
+            full = list(args)
+            for i, a in fixed:
+                full[i] = a
+            return self.function(*full, **kwargs, **dict(fixed_named))
+
+        flat = Flat(of_dynamic, tree, "jit")
+        types = [type_of(x) for x in leaves]
+        program = stage(lambda *xs: settled(flat(*xs)), types, name=self.name, description="jit")
+        return _optimized(program), flat.out_tree
+
+
+def _check_arrays(leaves: Sequence[Any]) -> None:
+    for leaf in leaves:
+        if not is_array(leaf):
+            raise TypeError(
+                f"jit: an argument is {kind(leaf)}, wanted an array or a number, or name it in static_argnums"
+            )
+
+
+def _optimized(program: Program) -> Program:
+    return dead_code(common_subexpressions(program))
+
+
+def _canonical(x: Any) -> Any:
+    """JAX makes a Python float a weak float64; ours is a weak float32."""
+    if x.aval.weak_type:
+        wanted = {dtypes.float64: dtypes.float32, dtypes.complex128: dtypes.complex64}.get(x.dtype)
+        if wanted is not None:
+            return jax.lax.convert_element_type(x, wanted)
+    return x

@@ -1,0 +1,118 @@
+"""The call: an equation that carries a program, as ``jit`` leaves it inside another trace.
+
+Its rules run the interpreters over the program that it carries; each derived program is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.control.split import split_for_reverse
+from funcgrad.interpreters.batching import batch_flat
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.forward import jvp_flat
+from funcgrad.interpreters.lower import lowered
+from funcgrad.interpreters.reverse import Pullback
+from funcgrad.interpreters.staging import stage
+from funcgrad.interpreters.transpose import transpose_program
+from funcgrad.ir import ArrayType, Program, Var, kept_with_program
+from funcgrad.passes import dead_code
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import type_of
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[list[Any], list[Any]]:
+    mask = tuple(t is not None for t in tangents)
+    derived, nonzero = _jvp_program(program, mask)
+    results = iter(call_program(derived, [*primals, *[t for t in tangents if t is not None]]))
+    outs = [next(results) for _ in program.outputs]
+    return outs, [next(results) if n else None for n in nonzero]
+
+
+@kept_with_program
+def _jvp_program(program: Program, mask: tuple[bool, ...]) -> tuple[Program, list[bool]]:
+    nonzero: list[bool] = []
+    types = program.input_types
+
+    def f(*args: Any) -> list[Any]:
+        given = iter(args[len(types) :])
+        tangents = [next(given) if m else None for m in mask]
+        outs, out_tangents = jvp_flat(lambda *xs: evaluate(program, xs), args[: len(types)], tangents)
+        nonzero[:] = [t is not None for t in out_tangents]
+        return [*outs, *[t for t in out_tangents if t is not None]]
+
+    return stage(f, [*types, *[t for t, m in zip(types, mask, strict=True) if m]], name=f"jvp_{program.name}"), nonzero
+
+
+def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any]) -> tuple[list[Any], Pullback]:
+    program: Program = params["program"]
+    if any(isinstance(x, ArrayType) for x in operands):
+        return [], lambda cts: _transpose_call(program, operands, cts)
+    forward, backward = split_for_reverse(program, tuple(needs))
+    results = call_program(forward, operands)
+    outs, residuals = results[: len(program.outputs)], results[len(program.outputs) :]
+
+    def pullback(cotangents: Sequence[Any]) -> list[Any]:
+        mask = tuple(ct is not None for ct in cotangents)
+        derived, nonzero = backward(mask)
+        found = iter(call_program(derived, [*residuals, *[ct for ct in cotangents if ct is not None]]))
+        return [next(found) if n else None for n in nonzero]
+
+    return outs, pullback
+
+
+def _transpose_call(program: Program, operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """The cotangents of the operands known by type only, in which the program is linear."""
+    linear: list[tuple[Var, Any]] = []
+    known: list[tuple[Var, Any]] = []
+    for variable, x in zip(program.inputs, operands, strict=True):
+        (linear if isinstance(x, ArrayType) else known).append((variable, x))
+    constants = [*program.constants, *known]
+    inner = Program([v for v, _ in linear], constants, program.equations, program.outputs, program.name)
+    found = iter(transpose_program(inner, cotangents))
+    return [next(found) if isinstance(x, ArrayType) else None for x in operands]
+
+
+def _batch(
+    size: int, operands: Sequence[Any], dims: Sequence[int | None], *, program: Program
+) -> tuple[list[Any], list[Any]]:
+    types = tuple(type_of(x) for x in operands)
+    derived, out_dims = _batched_program(program, size, types, tuple(dims))
+    return call_program(derived, operands), out_dims
+
+
+@kept_with_program
+def _batched_program(
+    program: Program, size: int, types: tuple[ArrayType, ...], dims: tuple[int | None, ...]
+) -> tuple[Program, list[int | None]]:
+    out_dims: list[int | None] = []
+
+    def f(*args: Any) -> list[Any]:
+        outs, found = batch_flat(lambda *xs: evaluate(program, xs), size, args, dims)
+        out_dims[:] = found
+        return outs
+
+    return stage(f, types, name=f"vmap_{program.name}"), out_dims
+
+
+call = Primitive(
+    "call",
+    infer=lambda *types, program: program.output_types,
+    lower=lambda *xs, program: lowered(program)(*xs),
+    jvp=_jvp,
+    vjp=_vjp,
+    batch=_batch,
+    multiple=True,
+)
+
+
+def call_program(program: Program, operands: Sequence[Any]) -> list[Any]:
+    """Calls a program as one operation; its constants become operands."""
+    closed, constants = _closed(program)
+    return call(*constants, *operands, program=closed)
+
+
+@kept_with_program
+def _closed(program: Program) -> tuple[Program, list[Any]]:
+    return dead_code(program).closed()

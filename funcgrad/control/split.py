@@ -1,0 +1,78 @@
+"""Splitting a program for reverse mode: a forward one that also returns residuals, a backward one that takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.reverse import Pullback, vjp_flat
+from funcgrad.interpreters.staging import Staging, stage
+from funcgrad.ir import Program, Var, kept_with_program
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import running
+
+Backward = Callable[[tuple[bool, ...]], tuple[Program, list[bool]]]
+
+
+@kept_with_program
+def split_for_reverse(program: Program, needs: tuple[bool, ...]) -> tuple[Program, Backward]:
+    """Splits a program (without constants) for reverse mode.
+
+    The forward pass is staged once. The backward pass is staged by running the pullback under a second staging
+    interpreter, to which the forward's variables are captured constants: exactly those are the residuals.
+
+    Args:
+        needs: which inputs want a cotangent.
+
+    Returns:
+        The forward program, whose outputs are the results and then the residuals; and a function from which output
+        cotangents are given to the backward program, of the residuals and those cotangents, with the mask of the inputs
+        that receive a cotangent.
+    """
+    forward = Staging("jit")
+    with running(forward, floor=True):
+        inputs = [forward.input(t) for t in program.input_types]
+
+        def f(*wanted: Any) -> list[Any]:
+            given = iter(wanted)
+            return evaluate(program, [next(given) if n else x for x, n in zip(inputs, needs, strict=True)])
+
+        outs, pullback = vjp_flat(f, [x for x, n in zip(inputs, needs, strict=True) if n])
+        residuals, derive = _stage_backward(pullback, program, needs)
+    whole = forward.program(inputs, [*outs, *residuals], program.name)
+    return dead_code(whole), derive
+
+
+def _stage_backward(pullback: Pullback, program: Program, needs: tuple[bool, ...]) -> tuple[list[Any], Backward]:
+    staging = Staging("jit")
+    with running(staging, floor=True):
+        cts = [staging.input(t.strong()) for t in program.output_types]
+        found = iter(pullback(cts))
+        whole = [next(found) if n else None for n in needs]
+        nonzero = [ct is not None for ct in whole]
+        body = staging.program(cts, [ct for ct in whole if ct is not None], f"vjp_{program.name}")
+    body = dead_code(common_subexpressions(body))
+    variables: list[Var] = [v for v, _ in body.constants]
+    full = Program([*variables, *body.inputs], [], body.equations, body.outputs, body.name)
+
+    @lru_cache(maxsize=64)
+    def derive(mask: tuple[bool, ...]) -> tuple[Program, list[bool]]:
+        return full if all(mask) else _with_zeros(full, len(variables), mask), nonzero
+
+    return [x for _, x in body.constants], derive
+
+
+def _with_zeros(full: Program, residuals: int, mask: tuple[bool, ...]) -> Program:
+    """The backward program for when only some cotangents are given: the others are zeros."""
+    types = full.input_types
+    given = [*types[:residuals], *[t for t, m in zip(types[residuals:], mask, strict=True) if m]]
+
+    def f(*args: Any) -> list[Any]:
+        cts = iter(args[residuals:])
+        padded = [next(cts) if m else zeros(t) for t, m in zip(types[residuals:], mask, strict=True)]
+        return evaluate(full, [*args[:residuals], *padded])
+
+    return dead_code(stage(f, given, name=full.name))

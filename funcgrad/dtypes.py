@@ -1,0 +1,137 @@
+"""The dtypes of funcgrad arrays and how they promote.
+
+Python scalars are *weak*: they take the dtype of what they meet. Without a partner an ``int`` is ``int64``, a ``float``
+is ``float32`` and a ``complex`` is ``complex64``. Everything else keeps its dtype: a ``float64`` array stays one, with
+no flag to set.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+bool_ = np.dtype(np.bool_)
+int8, int16, int32, int64 = (np.dtype(t) for t in (np.int8, np.int16, np.int32, np.int64))
+uint8, uint16, uint32, uint64 = (np.dtype(t) for t in (np.uint8, np.uint16, np.uint32, np.uint64))
+float16, float32, float64 = (np.dtype(t) for t in (np.float16, np.float32, np.float64))
+bfloat16 = np.dtype(ml_dtypes.bfloat16)
+complex64, complex128 = np.dtype(np.complex64), np.dtype(np.complex128)
+
+SHORT = {
+    bool_: "bool", int8: "i8", int16: "i16", int32: "i32", int64: "i64",
+    uint8: "u8", uint16: "u16", uint32: "u32", uint64: "u64",
+    float16: "f16", bfloat16: "bf16", float32: "f32", float64: "f64", complex64: "c64", complex128: "c128",
+}  # fmt: skip
+SUPPORTED = tuple(SHORT)
+
+SIGNED = (int8, int16, int32, int64)
+UNSIGNED = (uint8, uint16, uint32, uint64)
+FLOATING = (float16, bfloat16, float32, float64)
+COMPLEX = (complex64, complex128)
+_INEXACT = frozenset(FLOATING + COMPLEX)
+_RANK = {bool_: 0} | dict.fromkeys(SIGNED + UNSIGNED, 1) | dict.fromkeys(FLOATING, 2) | dict.fromkeys(COMPLEX, 3)
+
+DEFAULT = {bool: bool_, int: int64, float: float32, complex: complex64}
+
+
+def canonical(dtype: Any) -> np.dtype:
+    """The ``numpy.dtype`` that ``dtype`` names.
+
+    Accepts what NumPy accepts, the Python types ``bool``, ``int``, ``float`` and ``complex`` (the defaults above) and
+    ``"bfloat16"``.
+
+    Raises:
+        TypeError: for a dtype that XLA has no arrays of (strings, objects, dates).
+
+    Example:
+        >>> canonical(float), canonical("int16")
+        (dtype('float32'), dtype('int16'))
+    """
+    if dtype in DEFAULT:
+        return DEFAULT[dtype]
+    result = bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    if result not in SHORT:
+        raise TypeError(f"dtype: got {result}, wanted one of {', '.join(str(d) for d in SUPPORTED)}")
+    return result
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    """Whether arrays of ``dtype`` have derivatives: floating or complex."""
+    return dtype in _INEXACT
+
+
+def is_floating(dtype: np.dtype) -> bool:
+    return _RANK.get(dtype) == 2
+
+
+def is_complex(dtype: np.dtype) -> bool:
+    return _RANK.get(dtype) == 3
+
+
+def is_integer(dtype: np.dtype) -> bool:
+    return _RANK.get(dtype) == 1
+
+
+def real_of(dtype: np.dtype) -> np.dtype:
+    """The dtype of the real part: ``float32`` for ``complex64``, a real dtype itself."""
+    return {complex64: float32, complex128: float64}.get(dtype, dtype)
+
+
+def complex_of(dtype: np.dtype) -> np.dtype:
+    """The complex dtype whose parts hold ``dtype``."""
+    return dtype if is_complex(dtype) else complex128 if dtype == float64 else complex64
+
+
+@cache
+def promote(a: np.dtype, b: np.dtype) -> np.dtype:
+    """The dtype that holds both: JAX's lattice, except that ``uint64`` with a signed integer is ``float64``.
+
+    Example:
+        >>> promote(int32, float16), promote(uint8, int8), promote(float16, bfloat16)
+        (dtype('float16'), dtype('int16'), dtype('float32'))
+    """
+    if a == b:
+        return a
+    if _RANK[a] > _RANK[b]:
+        a, b = b, a
+    low, high = _RANK[a], _RANK[b]
+    if low == high == 1 and (a in SIGNED) != (b in SIGNED):
+        return _mixed_integers(*((a, b) if a in SIGNED else (b, a)))
+    if low == high:
+        if {a, b} == {float16, bfloat16}:
+            return float32
+        return a if a.itemsize > b.itemsize else b
+    if high == 3 and low == 2:
+        return promote(complex_of(a), b)
+    return b
+
+
+def _mixed_integers(signed: np.dtype, unsigned: np.dtype) -> np.dtype:
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    if unsigned == uint64:
+        return float64
+    return SIGNED[UNSIGNED.index(unsigned) + 1]
+
+
+@cache
+def promote_weak(a: np.dtype, a_weak: bool, b: np.dtype, b_weak: bool) -> tuple[np.dtype, bool]:
+    """Promotion when either side may be weak; returns the dtype and whether the result is weak itself.
+
+    Example:
+        >>> promote_weak(float16, False, float32, True)
+        (dtype('float16'), False)
+    """
+    if a_weak == b_weak:
+        return promote(a, b), a_weak
+    if a_weak:
+        a, b = b, a
+    if _RANK[a] >= _RANK[b]:
+        return a, False
+    if _RANK[a] == 2:
+        return complex_of(a), False
+    # A weak float beside integers: the default float, still weak, as nothing has said which float it is.
+    return b, True

@@ -1,0 +1,85 @@
+"""The exceptions of funcgrad, and how a message finds the user's own line."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import sys
+from types import CodeType
+
+_HIDDEN = [os.path.dirname(os.path.abspath(__file__)) + os.sep]
+
+
+class FuncgradError(Exception):
+    """Base of the errors that only funcgrad raises."""
+
+
+class ConcretizationError(FuncgradError, TypeError):
+    """A Python value was asked of an array that has only a shape and dtype, as under ``jit``."""
+
+
+class LeakedTracerError(FuncgradError):
+    """A tracer was used after the transform that made it had returned."""
+
+
+class NonDifferentiableError(FuncgradError, TypeError):
+    """A primitive without a derivative rule was differentiated."""
+
+
+class ProgramError(FuncgradError):
+    """A ``Program`` is not well formed; raised by the checker."""
+
+
+def hide_frames_below(folder: str) -> None:
+    """Do not take files under ``folder`` for the user's own when a message names a line."""
+    _HIDDEN.append(os.path.abspath(folder) + os.sep)
+    _library.clear()
+
+
+def _is_library(filename: str) -> bool:
+    return filename.startswith((*_HIDDEN, "<frozen")) or f"{os.sep}jax{os.sep}" in filename
+
+
+Source = tuple[CodeType, int]
+"""A place in the user's code: a code object and the offset of an instruction in it."""
+
+_library: dict[str, bool] = {}
+
+
+def user_location() -> Source | None:
+    """Where the user's code is now, cheap to take and to keep."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        hidden = _library.get(filename)
+        if hidden is None:
+            hidden = _library[filename] = _is_library(filename)
+        if not hidden:
+            return code, frame.f_lasti
+        frame = frame.f_back  # type: ignore[assignment]
+    return None
+
+
+def file_and_line(source: Source) -> tuple[str, int]:
+    """The file's name and the line's number of a place taken by ``user_location``."""
+    code, offset = source
+    for start, end, number in code.co_lines():
+        if start <= offset < end and number is not None:
+            return code.co_filename, number
+    return code.co_filename, code.co_firstlineno
+
+
+def describe_location(source: Source | None) -> str:
+    """``file.py:12 (in loss): text of the line`` for a place taken by ``user_location``."""
+    if source is None:
+        return "an unknown line"
+    filename, line = file_and_line(source)
+    text = linecache.getline(filename, line).strip()
+    where = f"{os.path.basename(filename)}:{line} (in {source[0].co_name})"
+    return f"{where}: {text}" if text else where
+
+
+def here() -> str:
+    """The user's line that is running now, described."""
+    return describe_location(user_location())

@@ -1,0 +1,114 @@
+"""Batching: every value may carry one extra axis, and each primitive knows where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.errors import ConcretizationError, FuncgradError, here
+from funcgrad.ir import ArrayType
+from funcgrad.primitive import Primitive
+from funcgrad.primitives.shape import broadcast, moved, reshape
+from funcgrad.tracing import Interpreter, Tracer, bind, running, type_of
+
+
+class BatchTracer(Tracer):
+    """A value with a batch axis that the function does not see.
+
+    Attributes:
+        dim: where in ``value`` the batch axis is.
+    """
+
+    __slots__ = ("value", "dim")
+    interpreter: Batching
+
+    def __init__(self, interpreter: Batching, value: Any, dim: int):
+        self.interpreter = interpreter
+        whole = type_of(value)
+        self.type = ArrayType((*whole.shape[:dim], *whole.shape[dim + 1 :]), whole.dtype, whole.weak)
+        self.value = value
+        self.dim = dim
+
+    def underlying(self) -> Any:
+        raise ConcretizationError(
+            f"Under vmap it stands for {self.interpreter.size} values at once. Choose between arrays with "
+            "funcgrad.numpy.where instead."
+        )
+
+
+class Batching(Interpreter):
+    """Applies each operation to all examples at once.
+
+    Attributes:
+        size: the number of examples.
+    """
+
+    __slots__ = ("size",)
+    description = "vmap"
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+
+    def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        values: list[Any] = []
+        dims: list[int | None] = []
+        for x in operands:
+            mine = isinstance(x, BatchTracer) and x.interpreter is self
+            values.append(x.value if mine else x)
+            dims.append(x.dim if mine else None)
+        if all(d is None for d in dims):
+            return bind(primitive, values, params)
+        out: Any
+        dim: Any
+        if primitive.elementwise:
+            out, dim = _elementwise(primitive, values, dims, params)
+        elif primitive.batch is None:
+            raise FuncgradError(f"the primitive {primitive.name!r} has no batching rule; it was reached at {here()}")
+        else:
+            out, dim = primitive.batch(self.size, values, dims, **params)
+        if primitive.multiple:
+            return [o if d is None else BatchTracer(self, o, d) for o, d in zip(out, dim, strict=True)]
+        return out if dim is None else BatchTracer(self, out, dim)
+
+
+def _elementwise(
+    primitive: Primitive, values: list[Any], dims: list[int | None], params: dict[str, Any]
+) -> tuple[Any, int]:
+    shapes = [type_of(v).shape for v in values]
+    batched = {(len(s), d) for s, d in zip(shapes, dims, strict=True) if d is not None}
+    if len(batched) == 1 and all(d is not None or not s for s, d in zip(shapes, dims, strict=True)):
+        return bind(primitive, values, params), batched.pop()[1]
+    # Ranks as the function sees them; the batch axis in front of operands padded to the largest of these.
+    rank = max(len(s) - (d is not None) for s, d in zip(shapes, dims, strict=True))
+    aligned = []
+    for v, d in zip(values, dims, strict=True):
+        if d is not None:
+            v = moved(v, d, 0)
+            inner = type_of(v).shape[1:]
+            if len(inner) < rank:
+                v = reshape(v, shape=(type_of(v).shape[0], *(1,) * (rank - len(inner)), *inner))
+        aligned.append(v)
+    return bind(primitive, aligned, params), 0
+
+
+def batch_flat(
+    f: Callable[..., Sequence[Any]], size: int, values: Sequence[Any], dims: Sequence[int | None]
+) -> tuple[list[Any], list[int | None]]:
+    """Runs ``f`` on all examples at once; returns results and where their batch axes are (``None``: not batched)."""
+    interpreter = Batching(size)
+    with running(interpreter):
+        arguments = [v if d is None else BatchTracer(interpreter, v, d) for v, d in zip(values, dims, strict=True)]
+        results = list(f(*arguments))
+    mine = [isinstance(r, BatchTracer) and r.interpreter is interpreter for r in results]
+    outs = [r.value if m else r for r, m in zip(results, mine, strict=True)]
+    return outs, [r.dim if m else None for r, m in zip(results, mine, strict=True)]
+
+
+def at_axis(value: Any, dim: int | None, axis: int, size: int) -> Any:
+    """``value`` with its batch axis at ``axis``; repeated ``size`` times where it has none."""
+    if dim is not None:
+        return moved(value, dim, axis)
+    shape = type_of(value).shape
+    target = (*shape[:axis], size, *shape[axis:])
+    return broadcast(value, shape=target, dims=tuple(i for i in range(len(target)) if i != axis))

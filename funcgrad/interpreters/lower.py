@@ -1,0 +1,217 @@
+"""Lowering: a whole program as one JAX primitive, whose lowering to StableHLO walks the equations.
+
+JAX then traces one operation instead of one per equation, and needs no rule of ours but this one. For JAX to trace and
+lower a primitive's ``lower`` rule takes as long as all else for a hundred equations, so that is done once for each kind
+of equation, and what came out is kept as a recipe for the others. Operations bear the primitive's name and the user's
+line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from typing import Any, cast
+
+import jax
+
+from funcgrad.errors import file_and_line
+from funcgrad.interpreters.recipes import Recipe, Step
+from funcgrad.ir import ArrayType, Equation, Program, Var
+from funcgrad.primitive import Primitive
+
+try:
+    import jax.extend.core
+    from jax.interpreters import mlir
+    from jaxlib.mlir import ir
+    from jaxlib.mlir.dialects import func
+
+    _lower_fun, _ir_constant, _dtype_to_ir_type = mlir.lower_fun, mlir.ir_constant, mlir.dtype_to_ir_type
+    _register_lowering, _new_primitive = mlir.register_lowering, jax.extend.core.Primitive
+    _new_function = cast(Any, func.FuncOp)
+except (ImportError, AttributeError) as missing:
+    raise ImportError(
+        f"funcgrad lowers programs through jax.extend.core, jax.interpreters.mlir and jaxlib.mlir. In JAX "
+        f"{jax.__version__}, which is installed, a part that it needs is not there: {missing}. JAX 0.10 has it."
+    ) from missing
+
+try:
+    # JAX remembers the parameters of what it traced; of these types only as long as they live. Not public: without it
+    # the last few thousand programs stay in memory.
+    from jax._src.util import weakref_cache_key_types
+
+    weakref_cache_key_types.add(Program)
+except ImportError:
+    pass
+
+program_p = _new_primitive("funcgrad_program")
+program_p.multiple_results = True
+
+
+@cache
+def aval(type: ArrayType) -> jax.core.ShapedArray:
+    return jax.core.ShapedArray(type.shape, type.dtype, weak_type=type.weak)
+
+
+@program_p.def_abstract_eval
+def _avals(*_: Any, program: Program) -> list[jax.core.ShapedArray]:
+    return [aval(t) for t in program.output_types]
+
+
+def lowered(program: Program) -> Callable[..., list[Any]]:
+    """A function of JAX arrays or tracers that performs ``program``, for use under ``jax.jit``."""
+    closed, constants = program.closed()
+    # A copy, without a cache: JAX keeps it while the function below lives, which the program's own cache may hold.
+    bare = Program(closed.inputs, [], closed.equations, closed.outputs, closed.name)
+
+    def run(*arguments: Any) -> list[Any]:
+        return program_p.bind(*constants, *arguments, program=bare)
+
+    return run
+
+
+# Beside the elementwise primitives: those of one StableHLO operation whose attributes follow from parameters, dtypes
+# and ranks, never from sizes; with each, the parameters that are sizes, which show in the type of its result only.
+_SIZE_FREE: dict[str, frozenset[str]] = {
+    "broadcast": frozenset({"shape"}), "reshape": frozenset({"shape"}),
+    **dict.fromkeys(("all", "any", "concatenate", "dot", "prod", "reverse", "sum", "transpose"), frozenset()),
+}  # fmt: skip
+
+# The text of functions whose recipes can be resized, by platform and what they are resizable by; as text, since an MLIR
+# operation belongs to its module's context.
+_texts: dict[tuple, str] = {}
+
+
+class _Emitter:
+    """One emission into one MLIR module.
+
+    An equation just like an earlier one is emitted by that one's recipe; one that differs in sizes only, if its
+    primitive allows, by that one's recipe with other types, and such recipes outlive the module; any other by a recipe
+    made of what JAX makes of its primitive's rule.
+
+    Attributes:
+        context: JAX's lowering context.
+        platforms: what the module is for.
+        scope: the name of what is around, as JAX gives it: ``jit(loss)/``.
+        recipes: by primitive, types and parameters.
+        resizable: recipes by primitive, dtypes, ranks and the parameters that are not sizes.
+        locations: MLIR's locations, by primitive and source.
+        types: MLIR's types, by ours.
+    """
+
+    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types")
+
+    def __init__(self, context: Any):
+        self.context = context
+        self.platforms = tuple(context.platforms or context.module_context.platforms)
+        self.scope = f"{context.name_stack}/" if str(context.name_stack) else ""
+        self.recipes: dict[tuple, Recipe] = {}
+        self.resizable: dict[tuple, Recipe] = {}
+        self.locations: dict[tuple, Any] = {}
+        self.types: dict[ArrayType, Any] = {}
+
+    def program(self, program: Program, arguments: Sequence[Any]) -> list[Any]:
+        """Emits all equations at the current insertion point; returns the values of the outputs."""
+        values: dict[Var, Any] = dict(zip(program.inputs, arguments, strict=True))
+        literals: dict[tuple, Any] = {}
+
+        def constant(atom: Any) -> Any:
+            key = (atom.type, atom.value.tobytes())
+            found = literals.get(key)
+            if found is None:
+                found = literals[key] = _ir_constant(atom.value)
+            return found
+
+        for equation in program.equations:
+            operands = [values[a] if type(a) is Var else constant(a) for a in equation.inputs]
+            kind = (equation.primitive, *[a.type for a in equation.inputs], *equation.params.items())
+            recipe = self.recipes.get(kind)
+            if recipe is None:
+                if equation.primitive.name == "call":
+                    values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
+                    continue
+                recipe = self.recipes[kind] = self.recipe(equation)
+            values.update(zip(equation.outputs, recipe.emit(operands, self.location(equation))))
+        return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
+
+    def recipe(self, equation: Equation) -> Recipe:
+        """The recipe for the first equation of a kind."""
+        primitive, params = equation.primitive, equation.params
+        types = [a.type for a in equation.inputs]
+        if not primitive.elementwise:
+            sizes = _SIZE_FREE.get(primitive.name)
+            if sizes is None:
+                return Recipe.of(self.function(primitive, types, params))
+            return self.of_any_size(equation, types, sizes)
+        shape = equation.outputs[0].type.shape
+        spreads = {i: self.spread(t, shape, i) for i, t in enumerate(types) if t.shape != shape}
+        recipe = self.of_any_size(equation, [t.with_shape(shape) for t in types], frozenset())
+        return recipe.after(spreads, len(types)) if spreads else recipe
+
+    def of_any_size(self, equation: Equation, types: Sequence[ArrayType], sizes: frozenset[str]) -> Recipe:
+        """The recipe on operands of ``types`` for a primitive whose operation does not depend on sizes.
+
+        Args:
+            sizes: which of its parameters are sizes.
+        """
+        primitive, params = equation.primitive, equation.params
+        key = (primitive, *[(t.dtype, t.ndim) for t in types], *[p for p in params.items() if p[0] not in sizes])
+        recipe = self.resizable.get(key)
+        if recipe is None:
+            text = _texts.get((self.platforms, key))
+            function = ir.Operation.parse(text) if text else self.function(primitive, types, params)
+            recipe = Recipe.of(function)
+            if not recipe.has_sizes_in_types_only():
+                return recipe
+            self.resizable[key] = recipe
+            if not text:
+                _texts[self.platforms, key] = str(function.get_asm(print_generic_op_form=True))
+        return recipe.resized([self.type(v.type) for v in equation.outputs])
+
+    def function(self, primitive: Primitive, types: Sequence[ArrayType], params: dict[str, Any]) -> Any:
+        """A function outside the module, of what JAX makes of a primitive's rule."""
+        avals = [aval(t.strong()) for t in types]
+        context = self.context.replace(primitive=None, avals_in=avals, avals_out=None, tokens_out=None)
+
+        def rule(*xs: Any) -> Any:
+            return primitive.lower(*xs, **params)
+
+        inputs = [self.type(t) for t in types]
+        function = _new_function(primitive.name, ir.FunctionType.get(inputs, []), ip=False)
+        block = function.add_entry_block()
+        with ir.InsertionPoint(block):
+            results = list(_lower_fun(rule, multiple_results=primitive.multiple)(context, *block.arguments))
+            func.ReturnOp(results)
+        function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(inputs, [r.type for r in results]))
+        return function.operation
+
+    def spread(self, type: ArrayType, shape: tuple[int, ...], place: int) -> Step:
+        """The broadcast, by NumPy's rule, of the value at ``place`` to ``shape``."""
+        dims = ir.DenseI64ArrayAttr.get(range(len(shape) - type.ndim, len(shape)))
+        result = self.type(type.with_shape(shape))
+        return Step("stablehlo.broadcast_in_dim", [result], {"broadcast_dimensions": dims}, [place])
+
+    def type(self, type: ArrayType) -> Any:
+        """MLIR's tensor type."""
+        found = self.types.get(type)
+        if found is None:
+            found = self.types[type] = ir.RankedTensorType.get(type.shape, _dtype_to_ir_type(type.dtype))
+        return found
+
+    def location(self, equation: Equation) -> Any:
+        """MLIR's location: the primitive's name and the user's line."""
+        source = equation.source
+        # By identity: the hash of a code object is that of its contents, made anew each time.
+        key = (equation.primitive, source and id(source[0]), source and source[1])
+        found = self.locations.get(key)
+        if found is None:
+            line = ir.Location.file(*file_and_line(source), 0) if source else ir.Location.unknown()
+            found = self.locations[key] = ir.Location.name(f"{self.scope}{equation.primitive.name}", childLoc=line)
+        return found
+
+
+def _emit(context: Any, *arguments: Any, program: Program) -> Sequence[Any]:
+    return _Emitter(context).program(program, arguments)
+
+
+# Not cacheable, or JAX would emit the program twice: into a function of its own, and copied from there.
+_register_lowering(program_p, _emit, cacheable=False)

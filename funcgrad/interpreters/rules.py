@@ -1,0 +1,110 @@
+"""How a primitive's rules are applied, in the one place that forward, reverse and transposition share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.errors import NonDifferentiableError, here
+from funcgrad.ir import ArrayType
+from funcgrad.primitive import Primitive, Rule
+from funcgrad.primitives.elementwise import add
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.shape import broadcast, reshape, zeros
+from funcgrad.tracing import type_of
+
+
+def abstract(x: Any) -> ArrayType:
+    return x if isinstance(x, ArrayType) else type_of(x)
+
+
+def accumulate(a: Any, b: Any) -> Any:
+    """The sum of two tangents or cotangents, ``None`` being zero."""
+    return b if a is None else a if b is None else add(a, b)
+
+
+def sum_to(x: Any, target: ArrayType) -> Any:
+    """``x`` summed over the axes along which an operand of type ``target`` was broadcast."""
+    shape = type_of(x).shape
+    if shape == target.shape:
+        return x
+    lead = len(shape) - target.ndim
+    axes = (*range(lead), *[i + lead for i, n in enumerate(target.shape) if n == 1 and shape[i + lead] != 1])
+    summed = reduce_sum(x, axes=axes)
+    return summed if type_of(summed).shape == target.shape else reshape(summed, shape=target.shape)
+
+
+def spread_to(x: Any, shape: tuple[int, ...]) -> Any:
+    """``x`` broadcast to ``shape`` by NumPy's rule."""
+    mine = type_of(x).shape
+    if mine == shape:
+        return x
+    return broadcast(x, shape=shape, dims=tuple(range(len(shape) - len(mine), len(shape))))
+
+
+def no_rule(primitive: Primitive) -> NonDifferentiableError:
+    return NonDifferentiableError(
+        f"the primitive {primitive.name!r} has no derivative rule; it was reached at {here()}"
+    )
+
+
+def linear_rule(primitive: Primitive, index: int) -> Rule | None:
+    """The transposition rule of operand ``index``, or None where the primitive is not linear in it."""
+    rules = primitive.transpose
+    if rules is None or callable(rules):
+        return rules
+    return rules[index]
+
+
+def pull(primitive: Primitive, index: int, ct: Any, out: Any, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The cotangent of operand ``index``; ``None`` where the derivative by it is zero.
+
+    In an operand that is known by its type only (``ArrayType``) the primitive must be linear.
+    """
+    if primitive.partials is not None:
+        rule = primitive.partials[index]
+        if rule is None:
+            return None
+        result = rule(ct, out, *operands, **params)
+    else:
+        rule = linear_rule(primitive, index)
+        if rule is None:
+            return None
+        if callable(primitive.transpose):
+            result = rule(ct, index, operands, **params)
+        else:
+            known = list(operands)
+            known[index] = abstract(operands[index])
+            result = rule(ct, *known, **params)
+    return sum_to(result, abstract(operands[index])) if primitive.elementwise else result
+
+
+def push(
+    primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], out: Any, params: dict[str, Any]
+) -> Any:
+    """The tangent of a primitive with ``partials`` or ``transpose``; ``None`` where it is zero."""
+    if primitive.partials is None:
+        return _push_linear(primitive, primals, tangents, params)
+    total = None
+    for rule, tangent in zip(primitive.partials, tangents, strict=True):
+        if tangent is not None and rule is not None:
+            term = spread_to(rule(tangent, out, *primals, **params), type_of(out).shape)
+            total = accumulate(total, term)
+    return total
+
+
+def _push_linear(primitive: Primitive, primals: Sequence[Any], tangents: Sequence[Any], params: dict[str, Any]) -> Any:
+    linear = [linear_rule(primitive, i) is not None for i in range(len(primals))]
+    live = [i for i, t in enumerate(tangents) if t is not None and linear[i]]
+    if not live:
+        return None
+    if primitive.bilinear:
+        total = None
+        for i in live:
+            total = accumulate(total, primitive(*primals[:i], tangents[i], *primals[i + 1 :], **params))
+        return total
+    operands = [
+        (zeros(type_of(p)) if t is None else t) if is_linear else p
+        for p, t, is_linear in zip(primals, tangents, linear, strict=True)
+    ]
+    return primitive(*operands, **params)

@@ -1,0 +1,104 @@
+"""Staging: running a function on types, to write down the program that it performs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.errors import ConcretizationError
+from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import Interpreter, Tracer, current_source, running, type_of, typed
+
+
+class StagedTracer(Tracer):
+    """An array known by its type only."""
+
+    __slots__ = ("variable",)
+
+    def __init__(self, interpreter: Staging, variable: Var):
+        self.interpreter = interpreter
+        self.type = variable.type
+        self.variable = variable
+
+    def underlying(self) -> Any:
+        raise ConcretizationError(
+            f"Under {self.interpreter.description} an array has a shape and a dtype but no value. Choose between "
+            "arrays with funcgrad.numpy.where, or make the argument that decides static (static_argnums)."
+        )
+
+
+class Staging(Interpreter):
+    """Writes every operation down as an equation.
+
+    Attributes:
+        constants: what was met that is not this interpreter's: arrays, and tracers of outer interpreters.
+    """
+
+    __slots__ = ("equations", "constants", "_captured", "_literals", "description")
+
+    def __init__(self, description: str = "trace") -> None:
+        super().__init__()
+        self.description = description
+        self.equations: list[Equation] = []
+        self.constants: list[tuple[Var, Any]] = []
+        self._captured: dict[int, Var] = {}
+        self._literals: dict[tuple[ArrayType, bytes], Literal] = {}
+
+    def input(self, type: ArrayType) -> StagedTracer:
+        return StagedTracer(self, Var(type))
+
+    def atom(self, x: Any) -> Atom:
+        """The variable or literal that stands for ``x`` in the program; equal literals are one object."""
+        if isinstance(x, StagedTracer) and x.interpreter is self:
+            return x.variable
+        type = type_of(x)
+        x = typed(x)
+        if isinstance(x, np.generic):
+            key = type, x.tobytes()
+            literal = self._literals.get(key)
+            if literal is None:
+                literal = self._literals[key] = Literal(x, type)
+            return literal
+        var = self._captured.get(id(x))
+        if var is None:
+            # The list keeps x alive, so its id stays its own.
+            var = self._captured[id(x)] = Var(type)
+            self.constants.append((var, x))
+        return var
+
+    def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        inputs = [x.variable if type(x) is StagedTracer and x.interpreter is self else self.atom(x) for x in operands]
+        types = primitive.output_types([a.type for a in inputs], params)
+        if primitive.multiple:
+            outputs = [Var(t) for t in types]
+            self.equations.append(Equation(primitive, inputs, outputs, params, current_source()))
+            return [StagedTracer(self, v) for v in outputs]
+        output = Var(types[0])
+        self.equations.append(Equation(primitive, inputs, [output], params, current_source()))
+        return StagedTracer(self, output)
+
+    def program(self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str) -> Program:
+        return Program(
+            [t.variable for t in inputs], self.constants, self.equations, [self.atom(x) for x in outputs], name
+        )
+
+
+def stage(
+    f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], *, name: str = "program", description: str = "trace"
+) -> Program:
+    """The program that ``f`` performs on arrays of ``types``.
+
+    Args:
+        f: takes arrays, returns a flat sequence of arrays.
+        types: one per argument.
+        name: what the program is called when printed.
+        description: what an error message calls the transform.
+    """
+    interpreter = Staging(description)
+    with running(interpreter, floor=True):
+        inputs = [interpreter.input(t) for t in types]
+        outputs = f(*inputs)
+        return interpreter.program(inputs, list(outputs), name)

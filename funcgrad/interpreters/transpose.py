@@ -1,0 +1,92 @@
+"""Transposition: running a linear program backwards, from the cotangents of its results to those of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad import dtypes
+from funcgrad.interpreters.forward import jvp_flat
+from funcgrad.interpreters.rules import accumulate, no_rule, pull
+from funcgrad.interpreters.staging import Staging
+from funcgrad.ir import Atom, Equation, Literal, Program, Var
+from funcgrad.tracing import bind, running, type_of
+
+
+def transpose_program(program: Program, cotangents: Sequence[Any]) -> list[Any]:
+    """The cotangents of a linear program's inputs, given those of its outputs; ``None`` is zero.
+
+    Equations that no input reaches are evaluated forwards first: they are the coefficients of the linear map.
+    """
+    linear: set[Var] = set(program.inputs)
+    values: dict[Var, Any] = dict(program.constants)
+
+    def read(atom: Atom) -> Any:
+        return atom.value if isinstance(atom, Literal) else atom.type if atom in linear else values[atom]
+
+    pending: list[Equation] = []
+    for equation in program.equations:
+        if any(isinstance(a, Var) and a in linear for a in equation.inputs):
+            linear.update(equation.outputs)
+            pending.append(equation)
+        else:
+            results = bind(equation.primitive, [read(a) for a in equation.inputs], equation.params)
+            values.update(zip(equation.outputs, results if equation.primitive.multiple else [results], strict=True))
+
+    cts: dict[Var, Any] = {}
+
+    def give(atom: Atom, ct: Any) -> None:
+        if isinstance(atom, Var) and atom in linear and ct is not None:
+            cts[atom] = accumulate(cts.get(atom), ct)
+
+    for atom, ct in zip(program.outputs, cotangents, strict=True):
+        give(atom, ct)
+    for equation in reversed(pending):
+        received = [cts.pop(v, None) for v in equation.outputs]
+        if any(ct is not None for ct in received):
+            _transpose_equation(equation, received, [read(a) for a in equation.inputs], linear, give)
+    return [cts.get(v) for v in program.inputs]
+
+
+def _transpose_equation(
+    equation: Equation, received: list[Any], operands: list[Any], linear: set[Var], give: Callable[[Atom, Any], None]
+) -> None:
+    primitive = equation.primitive
+    if primitive.vjp is not None:
+        needs = [isinstance(a, Var) and a in linear for a in equation.inputs]
+        _, pullback = primitive.vjp(operands, needs, equation.params)
+        for atom, ct in zip(equation.inputs, pullback(received), strict=True):
+            give(atom, ct)
+        return
+    if not primitive.differentiable:
+        return
+    if primitive.partials is None and primitive.transpose is None:
+        raise no_rule(primitive)
+    for index, atom in enumerate(equation.inputs):
+        if isinstance(atom, Var) and atom in linear:
+            give(atom, pull(primitive, index, received[0], None, operands, equation.params))
+
+
+def linearize_flat(
+    f: Callable[..., Sequence[Any]], primals: Sequence[Any], needs: Sequence[bool]
+) -> tuple[list[Any], Program]:
+    """The values of ``f`` and its derivative there, as a linear program of the tangents that ``needs`` marks.
+
+    ``f`` runs once. What depends on primals alone is computed on the way, in the surrounding context; only what touches
+    a tangent is staged. The program's outputs are the tangents of the outputs.
+    """
+    staging = Staging("linearize")
+    with running(staging):
+        inputs = [staging.input(type_of(p)) if n else None for p, n in zip(primals, needs, strict=True)]
+        outs, tangents = jvp_flat(f, primals, inputs)
+        tangents = [_materialize(t, o) for t, o in zip(tangents, outs, strict=True)]
+        program = staging.program([t for t in inputs if t is not None], tangents, "linear")
+    return outs, program
+
+
+def _materialize(tangent: Any, out: Any) -> Any:
+    type = type_of(out)
+    if tangent is not None:
+        return tangent
+    dtype = type.dtype if dtypes.is_inexact(type.dtype) else dtypes.float32
+    return dtype.type(0)  # a zero that nothing depends on: its shape is never looked at

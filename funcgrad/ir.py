@@ -1,0 +1,298 @@
+"""The intermediate representation: typed, flat, purely functional programs.
+
+A ``Program`` is a list of equations over variables, each assigned once. It is what ``trace`` returns, what every
+program-to-program transform reads and writes, and what is lowered to XLA.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.errors import ProgramError, describe_location
+
+if TYPE_CHECKING:
+    from funcgrad.primitive import Primitive
+
+Shape = tuple[int, ...]
+
+
+class ArrayType:
+    """What is known of an array before it is computed: its shape, its dtype, and whether the dtype is weak.
+
+    ``inexact`` says whether such an array has a derivative: its dtype is floating or complex.
+
+    Types are interned: two equal types are the same object, so they compare and hash by identity.
+
+    Example:
+        >>> ArrayType((2, 3), dtypes.float32)
+        f32[2,3]
+        >>> ArrayType((2, 3), dtypes.float32) is ArrayType((2, 3), dtypes.float32)
+        True
+    """
+
+    __slots__ = ("shape", "dtype", "weak", "ndim", "size", "inexact", "_strong")
+    shape: Shape
+    dtype: np.dtype
+    weak: bool
+    ndim: int
+    size: int
+    inexact: bool
+    _strong: ArrayType
+
+    def __new__(cls, shape: Shape, dtype: np.dtype, weak: bool = False) -> ArrayType:
+        key = (shape, dtype, weak)
+        self = _types.get(key)
+        if self is None:
+            self = super().__new__(cls)
+            self.shape = tuple(int(n) for n in shape)
+            self.dtype = dtypes.canonical(dtype)
+            self.weak = bool(weak)
+            self.ndim = len(self.shape)
+            self.size = math.prod(self.shape)
+            self.inexact = dtypes.is_inexact(self.dtype)
+            self._strong = ArrayType(self.shape, self.dtype) if self.weak else self
+            # setdefault: two threads that meet here must leave with the same object.
+            self = _types.setdefault((self.shape, self.dtype, self.weak), self)
+            _types[key] = self
+        return self
+
+    def __reduce__(self) -> tuple:
+        return ArrayType, (self.shape, self.dtype, self.weak)
+
+    def __repr__(self) -> str:
+        return f"{dtypes.SHORT[self.dtype]}[{','.join(map(str, self.shape))}]{'~' if self.weak else ''}"
+
+    def with_shape(self, shape: Shape) -> ArrayType:
+        return ArrayType(shape, self.dtype, self.weak)
+
+    def with_dtype(self, dtype: np.dtype) -> ArrayType:
+        return ArrayType(self.shape, dtype)
+
+    def strong(self) -> ArrayType:
+        """The same type without weakness."""
+        return self._strong
+
+
+_types: dict[tuple, ArrayType] = {}
+
+
+class Var:
+    """A variable: it has a type, and one equation (or the program's head) gives it its value."""
+
+    __slots__ = ("type",)
+
+    def __init__(self, type: ArrayType):
+        self.type = type
+
+
+class Literal:
+    """A scalar written into the program."""
+
+    __slots__ = ("value", "type")
+
+    def __init__(self, value: np.generic, type: ArrayType):
+        self.value = value
+        self.type = type
+
+
+Atom = Var | Literal
+
+
+class Equation:
+    """``outputs = primitive(*inputs, **params)``, and the user's line it came from."""
+
+    __slots__ = ("primitive", "inputs", "outputs", "params", "source")
+
+    def __init__(
+        self,
+        primitive: Primitive,
+        inputs: Sequence[Atom],
+        outputs: Sequence[Var],
+        params: dict[str, Any],
+        source: Any = None,
+    ):
+        self.primitive = primitive
+        self.inputs = inputs
+        self.outputs = outputs
+        self.params = params
+        self.source = source
+
+
+class Program:
+    """A function in the IR.
+
+    Attributes:
+        inputs: the variables that a caller binds.
+        constants: pairs of a variable and the value that the traced function closed over.
+        equations: in an order in which every variable is assigned before it is read.
+        outputs: variables or literals.
+        name: what it is called when printed.
+        cache: what others have made of it (executables), for as long as it lives.
+    """
+
+    __slots__ = ("inputs", "constants", "equations", "outputs", "name", "cache", "__weakref__")
+
+    def __init__(
+        self,
+        inputs: Sequence[Var],
+        constants: Sequence[tuple[Var, Any]],
+        equations: Sequence[Equation],
+        outputs: Sequence[Atom],
+        name: str = "program",
+    ):
+        self.inputs = list(inputs)
+        self.constants = list(constants)
+        self.equations = list(equations)
+        self.outputs = list(outputs)
+        self.name = name
+        self.cache: dict[Any, Any] = {}
+
+    @property
+    def input_types(self) -> list[ArrayType]:
+        return [v.type for v in self.inputs]
+
+    @property
+    def output_types(self) -> list[ArrayType]:
+        return [a.type for a in self.outputs]
+
+    def __len__(self) -> int:
+        return len(self.equations)
+
+    def __repr__(self) -> str:
+        return self.pretty()
+
+    def pretty(self, source: bool = False) -> str:
+        """The program as text; with ``source``, each equation followed by the user's line that it came from."""
+        return "\n".join(_print(self, _names(), "", source))
+
+    def check(self) -> Program:
+        """Checks that the program is well formed and well typed; returns it.
+
+        Raises:
+            ProgramError: naming the equation and what is wrong with it.
+        """
+        _check(self)
+        return self
+
+    def closed(self) -> tuple[Program, list[Any]]:
+        """The program with its constants as leading inputs, and their values."""
+        if not self.constants:
+            return self, []
+        variables, values = zip(*self.constants, strict=True)
+        return Program([*variables, *self.inputs], [], self.equations, self.outputs, self.name), list(values)
+
+
+def kept_with_program(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Caches a function of a program and hashable arguments; results live as long as the program, and no longer."""
+
+    @functools.wraps(function)
+    def cached(program: Program, *arguments: Any) -> Any:
+        key = (function, *arguments)
+        if key not in program.cache:
+            program.cache[key] = function(program, *arguments)
+        return program.cache[key]
+
+    return cached
+
+
+# ---------------------------------------------------------------- printing
+
+
+def _names() -> Iterator[str]:
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    for length in itertools.count(1):
+        for combination in itertools.product(letters, repeat=length):
+            yield "".join(combination)
+
+
+def _print(program: Program, fresh: Iterator[str], indent: str, source: bool) -> list[str]:
+    names: dict[Var, str] = {}
+
+    def name(atom: Atom) -> str:
+        if isinstance(atom, Literal):
+            return f"{atom.value}"
+        if atom not in names:
+            names[atom] = next(fresh)
+        return names[atom]
+
+    def typed(variable: Var) -> str:
+        return f"{name(variable)}: {variable.type}"
+
+    head = ", ".join(typed(v) for v in program.inputs)
+    captured = ", ".join(typed(v) for v, _ in program.constants)
+    lines = [f"{indent}{program.name}({head}){f' with ({captured})' if captured else ''} {{"]
+    for equation in program.equations:
+        left = ", ".join(typed(v) for v in equation.outputs)
+        right = " ".join([equation.primitive.name, *map(name, equation.inputs)])
+        plain = {k: v for k, v in equation.params.items() if not isinstance(v, Program) and v is not None}
+        params = ", ".join(f"{k}={_short(v)}" for k, v in plain.items())
+        where = f"    # {describe_location(equation.source)}" if source else ""
+        lines.append(f"{indent}  {left} = {right}{f' {{{params}}}' if params else ''}{where}")
+        for inner in equation.params.values():
+            if isinstance(inner, Program):
+                lines += _print(inner, fresh, indent + "    ", source)
+    lines.append(f"{indent}  return {', '.join(map(name, program.outputs))}")
+    lines.append(f"{indent}}}")
+    return lines
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.dtype):
+        return dtypes.SHORT.get(value, str(value))
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
+    return getattr(value, "__name__", None) or repr(value)
+
+
+# ---------------------------------------------------------------- checking
+
+
+def _check(program: Program) -> None:
+    defined: set[Var] = set()
+    _define(defined, program.inputs, "inputs")
+    for variable, value in program.constants:
+        _define(defined, [variable], "constants")
+        if tuple(np.shape(value)) != variable.type.shape:
+            raise ProgramError(f"constants: a value of shape {np.shape(value)} for a variable of type {variable.type}")
+    for number, equation in enumerate(program.equations):
+        try:
+            _check_equation(equation, defined)
+        except ProgramError as error:
+            where = f"equation {number} ({equation.primitive.name}, from {describe_location(equation.source)})"
+            raise ProgramError(f"{where}: {error}") from None
+    for atom in program.outputs:
+        _read(defined, atom)
+
+
+def _check_equation(equation: Equation, defined: set[Var]) -> None:
+    for atom in equation.inputs:
+        _read(defined, atom)
+    for inner in equation.params.values():
+        if isinstance(inner, Program):
+            _check(inner)
+    expected = equation.primitive.output_types([a.type for a in equation.inputs], equation.params)
+    found = [v.type for v in equation.outputs]
+    if [t.strong() for t in expected] != [t.strong() for t in found]:
+        raise ProgramError(f"gives {expected}, but its variables are of types {found}")
+    _define(defined, equation.outputs, "outputs")
+
+
+def _define(defined: set[Var], variables: Sequence[Var], where: str) -> None:
+    for variable in variables:
+        if variable in defined:
+            raise ProgramError(f"{where}: a variable of type {variable.type} is assigned twice")
+        defined.add(variable)
+
+
+def _read(defined: set[Var], atom: Atom) -> None:
+    if isinstance(atom, Var) and atom not in defined:
+        raise ProgramError(f"reads a variable of type {atom.type} that nothing has assigned yet")
+    if isinstance(atom, Literal) and (atom.type.shape != () or atom.value.dtype != atom.type.dtype):
+        raise ProgramError(f"the literal {atom.value!r} is not of its type {atom.type}")

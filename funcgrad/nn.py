@@ -1,0 +1,328 @@
+"""Functions of neural networks: activations, convolution, pooling, cross entropy; images are (batch, channels, ...).
+
+They are plain functions of arrays, with their parameters as arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.indexing import take_along_axis
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.reductions import log_softmax, logsumexp, softmax
+from funcgrad.numpy.shape import expand_dims, moveaxis, reshape, squeeze
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.convolution import convolve
+from funcgrad.primitives.shape import full, iota
+from funcgrad.primitives.windows import Window, window_max, window_over, window_sum
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- activations
+
+
+def relu(x: Any) -> Any:
+    """``max(x, 0)``, with derivative 0 at 0.
+
+    Example:
+        >>> print(relu(np.array([-1.0, 2.0])))
+        [0. 2.]
+    """
+    (x,) = promoted(asoperand(x, "relu"))
+    zero = p.number(0, x)
+    return p.select(p.le(x, zero), zero, x)
+
+
+def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
+    """``x`` where positive, ``slope * x`` elsewhere.
+
+    Example:
+        >>> print(leaky_relu(np.array([-1.0, 2.0]), 0.5))
+        [-0.5  2. ]
+    """
+    return e.where(e.greater(x, 0), x, e.multiply(x, slope))
+
+
+def elu(x: Any, alpha: Any = 1.0) -> Any:
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    Example:
+        >>> print(elu(np.array([0.0, 2.0])))
+        [0. 2.]
+    """
+    positive = e.greater(x, 0)
+    # The exponential never sees a large x, whose infinity would make a NaN of the other side's derivative.
+    return e.where(positive, x, e.multiply(alpha, e.expm1(e.where(positive, 0.0, x))))
+
+
+def sigmoid(x: Any) -> Any:
+    """``1 / (1 + exp(-x))``.
+
+    Example:
+        >>> print(sigmoid(0.0))
+        0.5
+    """
+    (x,) = promoted(asoperand(x, "sigmoid"), floating=True)
+    return p.logistic(x)
+
+
+def silu(x: Any) -> Any:
+    """``x * sigmoid(x)``, also called swish.
+
+    Example:
+        >>> print(silu(0.0))
+        0.0
+    """
+    (x,) = promoted(asoperand(x, "silu"), floating=True)
+    return p.mul(x, p.logistic(x))
+
+
+def softplus(x: Any) -> Any:
+    """``log(1 + exp(x))`` without overflow.
+
+    Example:
+        >>> print(softplus(1000.0))
+        1000.0
+    """
+    return e.logaddexp(x, 0.0)
+
+
+def gelu(x: Any, approximate: str = "none") -> Any:
+    """``x * P(X <= x)`` for a standard normal ``X``.
+
+    Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
+
+    Args:
+        approximate: ``"none"``, or ``"tanh"`` for that paper's approximation.
+
+    Example:
+        >>> print(gelu(0.0))
+        0.0
+    """
+    (x,) = promoted(asoperand(x, "gelu"), floating=True)
+    half = p.scale(x, 0.5)
+    if approximate == "none":
+        return p.mul(half, p.erfc(p.scale(x, -math.sqrt(0.5))))
+    if approximate != "tanh":
+        raise ValueError(f'gelu: approximate must be "none" or "tanh", got {approximate!r}')
+    cubic = p.add(x, p.scale(p.integer_power(x, exponent=3), 0.044715))
+    return p.mul(half, p.shift(p.tanh(p.scale(cubic, math.sqrt(2 / math.pi))), 1))
+
+
+# ---------------------------------------------------------------- convolution and pooling
+
+Spatial = int | Sequence[int]
+
+
+def _each(value: Spatial, axes: int, name: str) -> tuple[int, ...]:
+    """One number for each spatial axis."""
+    values = (value,) * axes if isinstance(value, int | np.integer) else tuple(value)
+    if len(values) != axes:
+        raise ValueError(f"{name} must be an int or one for each of the {axes} spatial axes, got {value!r}")
+    return tuple(int(v) for v in values)
+
+
+def conv(
+    x: Any,
+    weight: Any,
+    bias: Any = None,
+    *,
+    stride: Spatial = 1,
+    padding: Spatial | str = 0,
+    dilation: Spatial = 1,
+    groups: int = 1,
+) -> Any:
+    """The convolution (cross-correlation) of images with kernels, over any number of spatial axes.
+
+    Args:
+        x: (batch, channels, ...), or (channels, ...) of a single image.
+        weight: (outputs, channels / groups, ...).
+        bias: (outputs,).
+        padding: zeros at both ends of each spatial axis; ``"valid"`` is none, ``"same"`` as many as keep the size,
+            one more at the far end where that is odd.
+        groups: outputs and channels are split into so many groups, which do not see each other.
+
+    Returns:
+        (batch, outputs, ...).
+
+    Raises:
+        ValueError: naming the shapes, where they do not fit.
+
+    Example:
+        >>> conv(np.ones((2, 3, 8, 8), "float32"), np.ones((5, 3, 3, 3), "float32"), padding=1).shape
+        (2, 5, 8, 8)
+    """
+    x, weight = promoted(asoperand(x, "conv"), asoperand(weight, "conv"), floating=True)
+    axes = type_of(weight).ndim - 2
+    if type_of(x).ndim == axes + 1 > 0:
+        single = conv(expand_dims(x, 0), weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
+        return squeeze(single, 0)
+    strides, holes = _each(stride, axes, "conv: stride"), _each(dilation, axes, "conv: dilation")
+    out = convolve(
+        x,
+        weight,
+        strides=strides,
+        padding=_conv_padding(padding, type_of(weight).shape[2:], strides, holes),
+        rhs_dilation=holes,
+        groups=groups,
+    )
+    return out if bias is None else e.add(out, reshape(bias, (-1, *(1,) * axes)))
+
+
+def _conv_padding(
+    padding: Spatial | str, window: Sequence[int], strides: Sequence[int], holes: Sequence[int]
+) -> tuple[tuple[int, int], ...]:
+    if padding == "valid":
+        padding = 0
+    if not isinstance(padding, str):
+        return tuple((n, n) for n in _each(padding, len(window), "conv: padding"))
+    if padding != "same":
+        raise ValueError(f'conv: padding must be numbers, "same" or "valid", got {padding!r}')
+    if any(s != 1 for s in strides):
+        raise ValueError(f'conv: padding="same" wants stride 1, got {tuple(strides)}')
+    totals = [d * (k - 1) for d, k in zip(holes, window, strict=True)]
+    return tuple((n // 2, n - n // 2) for n in totals)
+
+
+def _pooling(
+    name: str, x: Any, size: Spatial, stride: Spatial | None, padding: Spatial, dilation: Spatial
+) -> tuple[Any, Window]:
+    """The operand and the window that slides along its spatial axes, all but the first two."""
+    (x,) = promoted(asoperand(x, name))
+    ndim = type_of(x).ndim
+    axes = len(size) if isinstance(size, Sequence) else ndim - 2
+    if not 0 < axes < ndim:
+        raise ValueError(
+            f"{name}: wants (batch, channels, ...) and a window of at most its spatial axes, got {type_of(x)}"
+        )
+    window, ends = _each(size, axes, f"{name}: size"), _each(padding, axes, f"{name}: padding")
+    if any(2 * n > k for n, k in zip(ends, window, strict=True)):
+        raise ValueError(f"{name}: padding {ends} must be at most half of the window {window}")
+    return x, window_over(
+        ndim,
+        tuple(range(ndim - axes, ndim)),
+        window,
+        window if stride is None else _each(stride, axes, f"{name}: stride"),
+        [(n, n) for n in ends],
+        _each(dilation, axes, f"{name}: dilation"),
+    )
+
+
+def max_pool(x: Any, size: Spatial, stride: Spatial | None = None, padding: Spatial = 0, dilation: Spatial = 1) -> Any:
+    """The largest element of each window; the first of equals has the derivative.
+
+    Args:
+        x: (batch, channels, ...); (channels, ...) where ``size`` names the spatial axes.
+        size: of the window along each spatial axis.
+        stride: how far the window moves; its size unless given.
+        padding: at both ends; never the largest.
+
+    Raises:
+        ValueError: for padding of more than half a window.
+
+    Example:
+        >>> print(max_pool(np.array([[[1.0, 3.0, 2.0, 0.0]]]), 2))
+        [[[3. 2.]]]
+    """
+    x, window = _pooling("max_pool", x, size, stride, padding, dilation)
+    return window_max(x, window=window)
+
+
+def avg_pool(
+    x: Any, size: Spatial, stride: Spatial | None = None, padding: Spatial = 0, count_include_pad: bool = True
+) -> Any:
+    """The mean of each window.
+
+    Args:
+        x, size, stride: as for ``max_pool``.
+        padding: zeros at both ends.
+        count_include_pad: whether a mean counts the padding.
+
+    Example:
+        >>> print(avg_pool(np.array([[[1.0, 3.0, 2.0, 0.0]]]), 2))
+        [[[2. 1.]]]
+    """
+    x, window = _pooling("avg_pool", x, size, stride, padding, 1)
+    (x,) = promoted(x, floating=True)
+    count = p.number(math.prod(window.size), x)
+    if not count_include_pad:
+        count = window_sum(full(p.number(1, x), type_of(x).shape), window=window)
+    return p.div(window_sum(x, window=window), count)
+
+
+# ---------------------------------------------------------------- classes
+
+
+def one_hot(labels: Any, classes: int, dtype: Any = float, axis: int = -1) -> Any:
+    """Ones at the labels along a new axis of ``classes``, zeros elsewhere (everywhere, for a label out of range).
+
+    Args:
+        labels: integers of any shape.
+
+    Example:
+        >>> print(one_hot(np.array([0, 2]), 3))
+        [[1. 0. 0.]
+         [0. 0. 1.]]
+    """
+    labels = asoperand(labels, "one_hot")
+    t = type_of(labels)
+    if not dtypes.is_integer(t.dtype):
+        raise TypeError(f"one_hot: labels must be integers, got {t}")
+    numbers = iota(shape=(*t.shape, classes), axis=t.ndim, dtype=t.dtype)
+    hot = astype(p.eq(expand_dims(labels, -1), numbers), dtypes.canonical(dtype))
+    return moveaxis(hot, -1, axis)
+
+
+def cross_entropy(
+    logits: Any, labels: Any, *, axis: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
+) -> Any:
+    """The cross entropy of the softmax of ``logits`` and ``labels``.
+
+    Args:
+        logits: unnormalized log probabilities, with the classes along ``axis``.
+        labels: integers, of the shape of ``logits`` without ``axis``; or probabilities, of the same shape.
+        label_smoothing: how much of each label is spread evenly over all classes.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one number per example.
+
+    Raises:
+        ValueError: where the shapes do not fit.
+        IndexError: for labels that are no class, where they are known: NumPy arrays.
+
+    Example:
+        >>> print(cross_entropy(np.array([[0.0, 1000.0]]), np.array([1])))
+        0.0
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f'cross_entropy: reduction must be "mean", "sum" or "none", got {reduction!r}')
+    (logits,) = promoted(asoperand(logits, "cross_entropy"), floating=True)
+    labels = asoperand(labels, "cross_entropy")
+    t, given = type_of(logits), type_of(labels)
+    axis = normalized_axis(axis, t.ndim, "cross_entropy")
+    chances = log_softmax(logits, axis)
+    if dtypes.is_integer(given.dtype):
+        if given.shape != (*t.shape[:axis], *t.shape[axis + 1 :]):
+            raise ValueError(f"cross_entropy: labels {given} must have the shape of logits {t} without axis {axis}")
+        places = np.expand_dims(labels, axis) if isinstance(labels, np.ndarray) else expand_dims(labels, axis)
+        loss = e.negative(squeeze(take_along_axis(chances, places, axis), axis))
+    elif given.shape == t.shape and dtypes.is_inexact(given.dtype):
+        loss = e.negative(r.sum(e.multiply(chances, labels), axis))
+    else:
+        raise ValueError(
+            f"cross_entropy: labels must be integers, or probabilities of the shape of logits {t}, got {given}"
+        )
+    if label_smoothing:
+        even = e.negative(r.mean(chances, axis))
+        loss = e.add(e.multiply(1 - label_smoothing, loss), e.multiply(label_smoothing, even))
+    return loss if reduction == "none" else r.mean(loss) if reduction == "mean" else r.sum(loss)
+
+
+__all__ = [
+    "avg_pool", "conv", "cross_entropy", "elu", "gelu", "leaky_relu", "log_softmax", "logsumexp", "max_pool",
+    "one_hot", "relu", "sigmoid", "silu", "softmax", "softplus",
+]  # fmt: skip

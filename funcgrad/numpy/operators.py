@@ -1,0 +1,149 @@
+"""Python's operators and NumPy's methods on tracers, in terms of the functions of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import indexing, products, reductions, shape, sorting
+from funcgrad.numpy.promotion import astype
+from funcgrad.tracing import Tracer, is_array
+
+
+def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not is_array(other):
+            return NotImplemented
+        return function(other, self) if reflected else function(self, other)
+
+    return method
+
+
+_BINARY = {
+    "add": e.add, "sub": e.subtract, "mul": e.multiply, "truediv": e.divide, "floordiv": e.floor_divide,
+    "mod": e.remainder, "divmod": e.divmod, "pow": e.power, "matmul": products.matmul,
+    "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor, "lshift": e.left_shift, "rshift": e.right_shift,
+}  # fmt: skip
+_COMPARISON = {
+    "eq": e.equal,
+    "ne": e.not_equal,
+    "lt": e.less,
+    "le": e.less_equal,
+    "gt": e.greater,
+    "ge": e.greater_equal,
+}
+_UNARY = {"neg": e.negative, "pos": e.positive, "abs": e.absolute, "invert": e.invert}
+
+
+def _reshape(self: Any, *new: Any) -> Any:
+    return shape.reshape(self, new[0] if len(new) == 1 else new)
+
+
+def _transpose(self: Any, *axes: Any) -> Any:
+    return shape.transpose(
+        self, None if not axes else axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    )
+
+
+def _iterate(self: Any) -> Any:
+    if self.ndim == 0:
+        raise TypeError("iteration over an array without axes")
+    return iter([self[i] for i in range(self.shape[0])])
+
+
+def _assign(self: Any, index: Any, value: Any) -> None:
+    raise TypeError(
+        f"arrays are immutable: x[index] = y was asked of a traced array of type {self.type}. Write "
+        "x = x.at[index].set(y), or .add(y) for x[index] += y"
+    )
+
+
+def _format(self: Any, spec: str) -> str:
+    return repr(self) if not spec else format(self.item(), spec)
+
+
+def _itself(self: Any, memo: Any = None) -> Any:
+    # A copy would be unknown to the interpreter that traces it.
+    return self
+
+
+def _unpicklable(self: Any, protocol: Any = None) -> NoReturn:
+    raise TypeError(f"a traced array of type {self.type} cannot be pickled: it has a meaning only while it is traced")
+
+
+def _length(self: Any) -> int:
+    if self.ndim == 0:
+        raise TypeError("len() of an array without axes")
+    return self.shape[0]
+
+
+_METHODS: dict[str, Any] = {
+    **{
+        name: getattr(reductions, name)
+        for name in (
+            "sum",
+            "prod",
+            "max",
+            "min",
+            "mean",
+            "var",
+            "std",
+            "all",
+            "any",
+            "argmax",
+            "argmin",
+            "cumsum",
+            "cumprod",
+            "ptp",
+        )
+    },
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "ravel": shape.ravel,
+    "flatten": shape.ravel,
+    "squeeze": shape.squeeze,
+    "swapaxes": shape.swapaxes,
+    "repeat": shape.repeat,
+    "dot": products.dot,
+    "astype": astype,
+    "round": e.round,
+    "clip": e.clip,
+    "conj": e.conj,
+    "copy": e.positive,
+    "take": indexing.take,
+    "diagonal": indexing.diagonal,
+    "trace": indexing.trace,
+    "at": property(indexing.At),
+    "sort": sorting.sort,
+    "argsort": sorting.argsort,
+    "searchsorted": sorting.searchsorted,
+    "__getitem__": indexing.getitem,
+    "__setitem__": _assign,
+    "__iter__": _iterate,
+    "__format__": _format,
+    "__copy__": _itself,
+    "__deepcopy__": _itself,
+    "__reduce_ex__": _unpicklable,
+    "__len__": _length,
+    "T": property(shape.transpose),
+    "mT": property(shape.matrix_transpose),
+    "real": property(e.real),
+    "imag": property(e.imag),
+}
+
+
+def install() -> None:
+    """Gives ``Tracer`` its operators and methods."""
+    for name, function in _BINARY.items():
+        setattr(Tracer, f"__{name}__", _operator(function))
+        setattr(Tracer, f"__r{name}__", _operator(function, reflected=True))
+    for name, function in _COMPARISON.items():
+        setattr(Tracer, f"__{name}__", _operator(function))
+    for name, unary in _UNARY.items():
+        setattr(Tracer, f"__{name}__", unary)
+    for name, method in _METHODS.items():
+        setattr(Tracer, name, method)
+
+
+install()

@@ -1,0 +1,86 @@
+"""Products of vectors, matrices and tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.shape import ravel, reshape
+from funcgrad.primitives import contraction
+from funcgrad.primitives.elementwise import conj, mul
+from funcgrad.tracing import type_of
+
+
+def matmul(x: Any, y: Any, /) -> Any:
+    """The matrix product; leading axes broadcast, a 1-d operand is a row on the left and a column on the right.
+
+    Raises:
+        ValueError: naming both operands, where their shapes do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> matmul(np.ones((2, 3)), np.ones((3, 4))).shape
+        (2, 4)
+    """
+    x, y = promoted(asoperand(x, "matmul"), asoperand(y, "matmul"))
+    return contraction.matmul(x, y)
+
+
+def dot(x: Any, y: Any, /) -> Any:
+    """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply."""
+    x, y = promoted(asoperand(x, "dot"), asoperand(y, "dot"))
+    a, b = type_of(x), type_of(y)
+    if a.ndim == 0 or b.ndim == 0:
+        return mul(x, y)
+    axis = b.ndim - 2 if b.ndim > 1 else 0
+    if a.shape[-1] != b.shape[axis]:
+        raise ValueError(f"dot: the last axis of {a} and axis {axis} of {b} differ in size")
+    return contraction.dot(x, y, contract=((a.ndim - 1,), (axis,)), batch=((), ()))
+
+
+def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
+    """The sum of products over pairs of axes.
+
+    Args:
+        axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
+    """
+    x, y = promoted(asoperand(x, "tensordot"), asoperand(y, "tensordot"))
+    n, m = type_of(x).ndim, type_of(y).ndim
+    if isinstance(axes, int):
+        left, right = tuple(range(n - axes, n)), tuple(range(axes))
+    else:
+        first, second = ((a,) if isinstance(a, int) else tuple(a) for a in axes)
+        left = tuple(normalized_axis(a, n, "tensordot") for a in first)
+        right = tuple(normalized_axis(a, m, "tensordot") for a in second)
+    return contraction.dot(x, y, contract=(left, right), batch=((), ()))
+
+
+def inner(x: Any, y: Any, /) -> Any:
+    """The sum of products over the last axes."""
+    if type_of(asoperand(x)).ndim == 0 or type_of(asoperand(y)).ndim == 0:
+        return mul(*promoted(asoperand(x), asoperand(y)))
+    return tensordot(x, y, axes=(-1, -1))
+
+
+def outer(x: Any, y: Any, /) -> Any:
+    """All products of an element of ``x`` and one of ``y``."""
+    x, y = promoted(asoperand(x, "outer"), asoperand(y, "outer"))
+    return mul(reshape(ravel(x), (-1, 1)), reshape(ravel(y), (1, -1)))
+
+
+def vdot(x: Any, y: Any, /) -> Any:
+    """The sum of products of all elements, ``x`` conjugated."""
+    x, y = promoted(ravel(asoperand(x, "vdot")), ravel(asoperand(y, "vdot")))
+    return dot(conj(x) if type_of(x).dtype.kind == "c" else x, y)
+
+
+def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
+    """The sum of products along an axis, ``x`` conjugated; the other axes broadcast."""
+    x, y = promoted(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
+    return r.sum(mul(conj(x) if type_of(x).dtype.kind == "c" else x, y), axis, dtype=type_of(x).dtype)
+
+
+__all__ = [
+    "dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot",
+]  # fmt: skip

@@ -1,0 +1,143 @@
+"""What NumPy-level functions do to their operands first: scalars typed, dtypes promoted, array-likes made arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.shape import concatenate, reshape
+from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
+
+
+def asoperand(x: Any, name: str = "argument") -> Any:
+    """``x`` as an operand; nested sequences of numbers and arrays become arrays.
+
+    Raises:
+        TypeError: for anything that is not an array, a number or a sequence of them.
+    """
+    if isinstance(x, Tracer | JaxArray | np.ndarray | np.generic | bool | int | float | complex) or is_array(x):
+        return x
+    if isinstance(x, list | tuple):
+        return from_sequence(x)
+    if hasattr(x, "__array__"):
+        return np.asarray(x)
+    raise TypeError(f"{name}: got {x!r} of type {type(x).__name__}, wanted an array or a number")
+
+
+def from_sequence(x: Sequence[Any]) -> Any:
+    """Nested sequences of numbers and arrays, which may be traced, as one array.
+
+    Raises:
+        TypeError: for anything else in them.
+        ValueError: where they are ragged.
+    """
+    leaves: list[Any] = []
+    _collect(x, leaves)
+    if not any(isinstance(leaf, Tracer) for leaf in leaves):
+        plain = np.asarray([np.asarray(e) if not isinstance(e, bool | int | float | complex) else e for e in x])
+        if plain.dtype == object:
+            raise TypeError(f"asarray: cannot make an array of {x!r}")
+        kinds = {type(leaf) for leaf in leaves}
+        if kinds <= {bool, int, float, complex}:
+            scalar = max(kinds, key=[bool, int, float, complex].index) if kinds else float
+            return plain.astype(dtypes.DEFAULT[scalar])
+        return plain
+    rows = [from_sequence(e) if isinstance(e, list | tuple) else e for e in x]
+    rows = promoted(*rows)
+    shapes = {type_of(r).shape for r in rows}
+    if len(shapes) > 1:
+        raise ValueError(f"asarray: rows of different shapes: {', '.join(map(str, shapes))}")
+    return concatenate(*[reshape(r, shape=(1, *type_of(r).shape)) for r in rows], axis=0)
+
+
+def _collect(x: Any, leaves: list[Any]) -> None:
+    for element in x:
+        if isinstance(element, list | tuple):
+            _collect(element, leaves)
+        else:
+            leaves.append(element)
+
+
+def astype(x: Any, dtype: np.dtype) -> Any:
+    """``x`` with another dtype; Python and NumPy scalars stay scalars."""
+    if isinstance(x, bool | int | float | complex | np.generic):
+        return _scalar(x, dtype)
+    mine = type_of(x)
+    return x if mine.dtype == dtype and not mine.weak else cast(x, dtype=dtype)
+
+
+def _scalar(x: Any, dtype: np.dtype) -> Any:
+    if isinstance(x, complex | np.complexfloating) and not dtypes.is_complex(dtype):
+        x = x.real
+    return np.asarray(x).astype(dtype)[()]
+
+
+def promoted(*xs: Any, floating: bool = False) -> list[Any]:
+    """The operands in their common dtype; with ``floating``, at least the default float."""
+    types = [type_of(x) for x in xs]
+    dtype, weak = types[0].dtype, types[0].weak
+    for t in types[1:]:
+        dtype, weak = dtypes.promote_weak(dtype, weak, t.dtype, t.weak)
+    if floating and not dtypes.is_inexact(dtype):
+        dtype = dtypes.float32
+        weak = False
+    if weak:
+        return [x if t.dtype == dtype else _weak(x, dtype) for x, t in zip(xs, types, strict=True)]
+    return [
+        x if t.dtype == dtype and not isinstance(x, bool | int | float | complex) else astype(x, dtype)
+        for x, t in zip(xs, types, strict=True)
+    ]
+
+
+def _weak(x: Any, dtype: np.dtype) -> Any:
+    """A weak ``x`` in another dtype, still weak: Python numbers stay Python numbers."""
+    if isinstance(x, int | float):
+        return complex(x) if dtypes.is_complex(dtype) else float(x)
+    return cast(x, dtype=dtype, weak=True)
+
+
+def result_type(*xs: Any) -> np.dtype:
+    """The dtype that the operands (arrays, scalars or dtypes) promote to.
+
+    Example:
+        >>> result_type(np.zeros(1, "float16"), 2.0)
+        dtype('float16')
+    """
+    pairs = []
+    for x in xs:
+        if is_array(x):
+            pairs.append((type_of(x).dtype, type_of(x).weak))
+        else:
+            # By identity: a dtype equals the Python type that it is named after.
+            pairs.append((dtypes.canonical(x), any(x is kind for kind in (int, float, complex))))
+    dtype, weak = pairs[0]
+    for other, other_weak in pairs[1:]:
+        dtype, weak = dtypes.promote_weak(dtype, weak, other, other_weak)
+    return dtype
+
+
+def normalized_axis(axis: int, ndim: int, name: str) -> int:
+    """``axis`` counted from the front.
+
+    Raises:
+        ValueError: naming the function, the axis and the rank.
+    """
+    if not isinstance(axis, int | np.integer):
+        raise TypeError(f"{name}: axis must be an int, got {axis!r} of type {type(axis).__name__}")
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
+    return int(axis) % ndim
+
+
+def normalized_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
+    """An axis, several, or None for all, counted from the front; each once."""
+    if axis is None:
+        return tuple(range(ndim))
+    axes = tuple(normalized_axis(a, ndim, name) for a in (axis if isinstance(axis, tuple | list) else (axis,)))
+    if len(set(axes)) != len(axes):
+        raise ValueError(f"{name}: axis {axis} names an axis twice")
+    return axes

@@ -1,0 +1,127 @@
+"""NumPy's own functions on traced arrays: the three protocols by which they hand a call over to its arguments.
+
+There is no table of functions: ``numpy.f`` of a traced array is ``funcgrad.numpy.f``, found by its name.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.errors import FuncgradError, hide_frames_below
+from funcgrad.numpy.promotion import asoperand, astype
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import Tracer, type_of
+
+# A binary function, folded along an axis, is the reduction or the running reduction of another name.
+_REDUCED = {
+    "add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min",
+    "logical_and": "all", "logical_or": "any", "logaddexp": "logsumexp",
+}  # fmt: skip
+_ACCUMULATED = {"add": "cumsum", "multiply": "cumprod", "maximum": "cummax", "minimum": "cummin"}
+_NO_VALUE = np._NoValue
+
+
+def _namespace(module: str) -> ModuleType | None:
+    """The module that answers for ``numpy`` or one of its parts: ``numpy.linalg`` is ``funcgrad.linalg``."""
+    part = module.removeprefix("numpy").removeprefix(".") if module.partition(".")[0] == "numpy" else "numpy"
+    name = f"funcgrad.{part or 'numpy'}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+        return None
+
+
+def _find(module: str, name: str, what: str) -> Callable[..., Any]:
+    function = getattr(_namespace(module), name, None)
+    if function is None:
+        raise FuncgradError(
+            f"{what} was called with a traced array, but funcgrad has no function of that name. Write it in terms of "
+            "others, or take the array out of the trace first with funcgrad.stop_gradient, outside jit."
+        )
+    return function
+
+
+def _without_defaults(what: str, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keyword arguments that say something; NumPy passes some on that do not."""
+    given = {k: v for k, v in kwargs.items() if v is not _NO_VALUE}
+    out = given.pop("out", None)
+    if out is not None and not (isinstance(out, tuple) and all(o is None for o in out)):
+        raise TypeError(
+            f"{what}: an array to write into was given (out=, or an in-place operator as in `a += x`), but arrays "
+            "cannot take traced values; use the result instead, as in `a = a + x`"
+        )
+    if given.get("where") is True:
+        del given["where"]
+    return given
+
+
+def _call(what: str, function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    try:
+        return function(*args, **kwargs)
+    except TypeError as error:
+        # A message of Python's about the signature names our function; the user called NumPy's.
+        if error.__traceback__ is not None and error.__traceback__.tb_next is None:
+            raise TypeError(f"{what} of a traced array: {error}") from None
+        raise
+
+
+def _array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    what = f"numpy.{ufunc.__name__}" + ("" if method == "__call__" else f".{method}")
+    kwargs = _without_defaults(what, kwargs)
+    if method == "__call__":
+        return _elementwise(what, ufunc.__name__, inputs, kwargs)
+    if method == "outer":
+        left, right = (asoperand(x, what) for x in inputs)
+        spread = reshape(left, shape=(*type_of(left).shape, *(1,) * type_of(right).ndim))
+        return _elementwise(what, ufunc.__name__, (spread, right), kwargs)
+    name = {"reduce": _REDUCED, "accumulate": _ACCUMULATED}.get(method, {}).get(ufunc.__name__)
+    if name is None:
+        raise FuncgradError(f"{what} was called with a traced array, but funcgrad cannot do that")
+    if len(inputs) == 1:
+        kwargs.setdefault("axis", 0)
+    return _call(what, _find("numpy", name, what), inputs, kwargs)
+
+
+def _elementwise(what: str, name: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    function = _find("numpy", name, what)
+    dtype = kwargs.pop("dtype", None)
+    if name not in ("matmul", "vecdot", "matvec", "vecmat"):
+        kwargs = {k: v for k, v in kwargs.items() if k not in ("casting", "order", "subok")}
+    if dtype is not None:
+        inputs = [astype(asoperand(x, what), dtypes.canonical(dtype)) for x in inputs]
+    return _call(what, function, inputs, kwargs)
+
+
+def _array_function(
+    self: Tracer, func: Callable[..., Any], types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    module, name = func.__module__, func.__name__
+    what = f"{module}.{name}"
+    return _call(what, _find(module, name, what), args, _without_defaults(what, kwargs))
+
+
+def _array_namespace(self: Tracer, /, *, api_version: str | None = None) -> ModuleType:
+    """The module with the functions for traced arrays, as the Python array API standard wants it."""
+    namespace = _namespace("numpy")
+    assert namespace is not None
+    return namespace
+
+
+def install() -> None:
+    """Gives ``Tracer`` NumPy's protocols."""
+    hide_frames_below(os.path.dirname(np.__file__))
+    Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
+    Tracer.__array_function__ = _array_function  # type: ignore[attr-defined]
+    Tracer.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
+
+
+install()

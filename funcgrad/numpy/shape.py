@@ -1,0 +1,419 @@
+"""Changing shapes: reshape, transpose, broadcast, join, split, repeat."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import shape as s
+from funcgrad.primitives.shape import Dims
+from funcgrad.tracing import type_of
+
+
+def shape(x: Any) -> Dims:
+    """The shape."""
+    return type_of(asoperand(x, "shape")).shape
+
+
+def ndim(x: Any) -> int:
+    """The number of axes."""
+    return type_of(asoperand(x, "ndim")).ndim
+
+
+def size(x: Any) -> int:
+    """The number of elements."""
+    return type_of(asoperand(x, "size")).size
+
+
+def reshape(x: Any, shape: Any, *more: int) -> Any:
+    """The same elements, in the same order, in another shape; one size may be -1.
+
+    Raises:
+        ValueError: where the number of elements does not fit.
+
+    Example:
+        >>> print(reshape(np.arange(4), (2, -1)))
+        [[0 1]
+         [2 3]]
+    """
+    x = asoperand(x, "reshape")
+    wanted = (int(shape), *more) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
+    total = type_of(x).size
+    if -1 in wanted:
+        known = math.prod(n for n in wanted if n != -1)
+        if wanted.count(-1) > 1 or known == 0 or total % known:
+            raise ValueError(f"reshape: cannot give {type_of(x)} the shape {wanted}")
+        wanted = tuple(total // known if n == -1 else n for n in wanted)
+    return x if type_of(x).shape == wanted else s.reshape(x, shape=wanted)
+
+
+def ravel(x: Any) -> Any:
+    """All elements along one axis."""
+    return reshape(x, (-1,) if size(x) else (0,))
+
+
+def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
+    """Axes in another order, by default reversed.
+
+    Example:
+        >>> transpose(np.zeros((2, 3))).shape
+        (3, 2)
+    """
+    x = asoperand(x, "transpose")
+    n = type_of(x).ndim
+    order = tuple(range(n))[::-1] if axes is None else tuple(normalized_axis(a, n, "transpose") for a in axes)
+    return x if order == tuple(range(n)) else s.transpose(x, permutation=order)
+
+
+permute_dims = transpose
+
+
+def matrix_transpose(x: Any) -> Any:
+    """The last two axes swapped."""
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """Two axes swapped."""
+    n = ndim(x)
+    a, b = normalized_axis(axis1, n, "swapaxes"), normalized_axis(axis2, n, "swapaxes")
+    order = list(range(n))
+    order[a], order[b] = b, a
+    return transpose(x, order)
+
+
+def moveaxis(x: Any, source: Any, destination: Any) -> Any:
+    """Axes moved to new places, the others staying in order."""
+    n = ndim(x)
+    origin, target = normalized_axes(source, n, "moveaxis"), normalized_axes(destination, n, "moveaxis")
+    if len(origin) != len(target):
+        raise ValueError(f"moveaxis: source {source} and destination {destination} must name as many axes")
+    order = [i for i in range(n) if i not in origin]
+    for t, o in sorted(zip(target, origin, strict=True)):
+        order.insert(t, o)
+    return transpose(x, order)
+
+
+def broadcast_to(x: Any, shape: Any) -> Any:
+    """``x`` spread over ``shape``.
+
+    Raises:
+        ValueError: where it does not broadcast.
+    """
+    x = asoperand(x, "broadcast_to")
+    wanted = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
+    mine = type_of(x).shape
+    if len(mine) > len(wanted) or p.broadcast_shapes("broadcast_to", mine, wanted) != wanted:
+        raise ValueError(f"broadcast_to: {type_of(x)} does not broadcast to the shape {wanted}")
+    return (
+        x if mine == wanted else s.broadcast(x, shape=wanted, dims=tuple(range(len(wanted) - len(mine), len(wanted))))
+    )
+
+
+def broadcast_arrays(*xs: Any) -> list[Any]:
+    """All spread over their common shape."""
+    xs = tuple(asoperand(x, "broadcast_arrays") for x in xs)
+    common = broadcast_shapes(*[type_of(x).shape for x in xs])
+    return [broadcast_to(x, common) for x in xs]
+
+
+def broadcast_shapes(*shapes: Any) -> Dims:
+    """The shape that shapes broadcast to."""
+    return p.broadcast_shapes("broadcast_shapes", *[(n,) if isinstance(n, int) else tuple(n) for n in shapes])
+
+
+def expand_dims(x: Any, axis: Any) -> Any:
+    """Axes of size one inserted."""
+    mine = shape(x)
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    total = len(mine) + len(axes)
+    places = normalized_axes(tuple(axes), total, "expand_dims")
+    rest = iter(mine)
+    return reshape(x, tuple(1 if i in places else next(rest) for i in range(total)))
+
+
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """Axes of size one removed: all, or those named.
+
+    Raises:
+        ValueError: if a named axis is not of size one.
+    """
+    mine = shape(x)
+    axes = (
+        tuple(i for i, n in enumerate(mine) if n == 1) if axis is None else normalized_axes(axis, len(mine), "squeeze")
+    )
+    for a in axes:
+        if mine[a] != 1:
+            raise ValueError(f"squeeze: axis {a} of {type_of(asoperand(x))} is of size {mine[a]}, wanted 1")
+    return reshape(x, tuple(n for i, n in enumerate(mine) if i not in axes))
+
+
+def atleast_1d(x: Any) -> Any:
+    """At least one axis."""
+    return x if ndim(x) >= 1 else reshape(x, (1,))
+
+
+def atleast_2d(x: Any) -> Any:
+    """At least two axes."""
+    return x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 0)
+
+
+def atleast_3d(x: Any) -> Any:
+    """At least three axes; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``."""
+    return x if ndim(x) >= 3 else expand_dims(atleast_2d(x), -1)
+
+
+def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+    """Arrays joined along an axis; with None, flattened first.
+
+    Raises:
+        ValueError: for no arrays, or shapes that differ elsewhere.
+
+    Example:
+        >>> print(concatenate([np.zeros(1), np.ones(2)]))
+        [0. 1. 1.]
+    """
+    if not len(arrays):
+        raise ValueError("concatenate: wants at least one array, got none")
+    xs = promoted(*[asoperand(x, "concatenate") for x in arrays])
+    if axis is None:
+        xs, axis = [ravel(x) for x in xs], 0
+    axis = normalized_axis(axis, type_of(xs[0]).ndim, "concatenate")
+    return xs[0] if len(xs) == 1 else s.concatenate(*xs, axis=axis)
+
+
+concat = concatenate
+
+
+def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+    """Arrays of one shape along a new axis."""
+    shapes = {shape(x) for x in arrays}
+    if len(shapes) != 1:
+        raise ValueError(f"stack: wants arrays of one shape, got {', '.join(map(str, sorted(shapes))) or 'none'}")
+    return concatenate([expand_dims(x, axis) for x in arrays], axis)
+
+
+def hstack(arrays: Sequence[Any]) -> Any:
+    """Joined along the second axis, or the first for 1-d arrays."""
+    xs = [atleast_1d(x) for x in arrays]
+    return concatenate(xs, 0 if ndim(xs[0]) == 1 else 1)
+
+
+def vstack(arrays: Sequence[Any]) -> Any:
+    """Joined as rows."""
+    return concatenate([atleast_2d(x) for x in arrays], 0)
+
+
+def dstack(arrays: Sequence[Any]) -> Any:
+    """Joined along the third axis."""
+    return concatenate([atleast_3d(x) for x in arrays], 2)
+
+
+def column_stack(arrays: Sequence[Any]) -> Any:
+    """Vectors and matrices joined as columns.
+
+    Example:
+        >>> print(column_stack([np.zeros(2), np.ones(2)]))
+        [[0. 1.]
+         [0. 1.]]
+    """
+    return concatenate([x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 1) for x in arrays], 1)
+
+
+def append(x: Any, values: Any, axis: int | None = None) -> Any:
+    """``x`` with ``values`` after it along an axis; with None, both flattened."""
+    return concatenate([x, values], axis)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
+    """The slices along an axis.
+
+    Example:
+        >>> [part.shape for part in unstack(np.zeros((2, 3)), axis=1)]
+        [(2,), (2,), (2,)]
+    """
+    axis = normalized_axis(axis, ndim(x), "unstack")
+    return tuple(squeeze(part, axis) for part in split(x, range(1, shape(x)[axis]), axis)) if shape(x)[axis] else ()
+
+
+def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """``x`` cut along an axis: into equal parts, or before each of the given indices.
+
+    Raises:
+        ValueError: where it does not divide evenly.
+    """
+    mine = shape(x)
+    axis = normalized_axis(axis, len(mine), "split")
+    n = mine[axis]
+    if isinstance(indices_or_sections, int | np.integer):
+        if indices_or_sections < 1 or n % indices_or_sections:
+            raise ValueError(
+                f"split: {n} elements along axis {axis} do not divide into {indices_or_sections} equal parts"
+            )
+        bounds = list(range(0, n + 1, n // indices_or_sections)) if n else [0] * (indices_or_sections + 1)
+    else:
+        bounds = [0, *[int(min(max(i + n if i < 0 else i, 0), n)) for i in indices_or_sections], n]
+    return [_along(x, axis, a, max(a, b)) for a, b in pairwise(bounds)]
+
+
+def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
+    """As ``split``, but parts may differ in size by one, the larger first.
+
+    Example:
+        >>> [part.shape for part in array_split(np.zeros(5), 2)]
+        [(3,), (2,)]
+    """
+    if not isinstance(indices_or_sections, int | np.integer):
+        return split(x, indices_or_sections, axis)
+    n = shape(x)[normalized_axis(axis, ndim(x), "array_split")]
+    each, larger = divmod(n, int(indices_or_sections))
+    return split(x, [i * each + min(i, larger) for i in range(1, int(indices_or_sections))], axis)
+
+
+def hsplit(x: Any, indices_or_sections: Any) -> list[Any]:
+    """``split`` along the second axis, or the first of a vector."""
+    return split(x, indices_or_sections, 0 if ndim(x) == 1 else 1)
+
+
+def vsplit(x: Any, indices_or_sections: Any) -> list[Any]:
+    """``split`` along the first axis."""
+    return split(x, indices_or_sections, 0)
+
+
+def _along(x: Any, axis: int, start: int, limit: int) -> Any:
+    mine = shape(x)
+    low, high = [0] * len(mine), list(mine)
+    low[axis], high[axis] = start, limit
+    return s.slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(mine))
+
+
+def flip(x: Any, axis: Any = None) -> Any:
+    """The elements backwards along axes, by default along all."""
+    x = asoperand(x, "flip")
+    return s.reverse(x, axes=normalized_axes(axis, type_of(x).ndim, "flip"))
+
+
+def flipud(x: Any) -> Any:
+    """The elements backwards along the first axis."""
+    return flip(x, 0)
+
+
+def fliplr(x: Any) -> Any:
+    """The elements backwards along the second axis."""
+    return flip(x, 1)
+
+
+def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
+    """``x`` turned by ``k`` right angles, from the first of two axes towards the second.
+
+    Example:
+        >>> print(rot90(np.array([[1, 2], [3, 4]])))
+        [[2 4]
+         [1 3]]
+    """
+    first, second = axes
+    match k % 4:
+        case 1:
+            return swapaxes(flip(x, second), first, second)
+        case 2:
+            return flip(x, (first, second))
+        case 3:
+            return flip(swapaxes(x, first, second), second)
+    return asoperand(x, "rot90")
+
+
+def roll(x: Any, shift: Any, axis: Any = None) -> Any:
+    """The elements moved along axes, the last ones coming in at the front."""
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), shape(x))
+    axes = normalized_axes(axis, ndim(x), "roll")
+    shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
+    for a, k in zip(axes, shifts, strict=True):
+        n = shape(x)[a]
+        if n and k % n:
+            cut = n - k % n
+            x = concatenate([_along(x, a, cut, n), _along(x, a, 0, cut)], a)
+    return x
+
+
+def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
+    """Each element, ``repeats`` times in a row."""
+    if axis is None:
+        x, axis = ravel(x), 0
+    mine = shape(x)
+    axis = normalized_axis(axis, len(mine), "repeat")
+    if not isinstance(repeats, int | np.integer):
+        raise TypeError(f"repeat: repeats must be an int, got {repeats!r}")
+    wide = broadcast_to(expand_dims(x, axis + 1), (*mine[: axis + 1], int(repeats), *mine[axis + 1 :]))
+    return reshape(wide, (*mine[:axis], mine[axis] * int(repeats), *mine[axis + 1 :]))
+
+
+def tile(x: Any, reps: Any) -> Any:
+    """The whole array, repeated along each axis."""
+    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+    mine = shape(x)
+    rank = max(len(mine), len(counts))
+    mine = (1,) * (rank - len(mine)) + mine
+    counts = (1,) * (rank - len(counts)) + counts
+    interleaved = [n for pair in zip((1,) * rank, mine, strict=True) for n in pair]
+    wide = [n for pair in zip(counts, mine, strict=True) for n in pair]
+    return reshape(broadcast_to(reshape(x, interleaved), wide), tuple(c * n for c, n in zip(counts, mine, strict=True)))
+
+
+def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
+    """``x`` with a border.
+
+    Args:
+        pad_width: an int, a pair for all axes, or a pair per axis.
+        mode: ``"constant"``, ``"edge"``, ``"reflect"``, ``"symmetric"`` or ``"wrap"``.
+        constant_values: the border's value in mode ``"constant"``.
+
+    Raises:
+        ValueError: for an unknown mode, or a border wider than the mode allows.
+    """
+    x = asoperand(x, "pad")
+    n = type_of(x).ndim
+    widths = [tuple(int(v) for v in pair) for pair in np.broadcast_to(np.asarray(pad_width), (n, 2))]
+    if mode == "constant":
+        value = astype(constant_values, type_of(x).dtype)
+        low, high = tuple(w[0] for w in widths), tuple(w[1] for w in widths)
+        return s.pad(x, value, low=low, high=high, interior=(0,) * n)
+    for axis, (before, after) in enumerate(widths):
+        x = _pad_axis(x, axis, before, after, mode)
+    return x
+
+
+def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    n = shape(x)[axis]
+    if mode == "edge":
+        left, right = repeat(_along(x, axis, 0, 1), before, axis), repeat(_along(x, axis, n - 1, n), after, axis)
+        return concatenate([left, x, right], axis)
+    spare = {"reflect": n - 1, "symmetric": n, "wrap": n}.get(mode)
+    if spare is None:
+        raise ValueError(f'pad: mode must be "constant", "edge", "reflect", "symmetric" or "wrap", got {mode!r}')
+    if max(before, after) > spare:
+        raise ValueError(
+            f"pad: mode {mode!r} allows a border of at most {spare} along axis {axis}, got {max(before, after)}"
+        )
+    if mode == "wrap":
+        left, right = _along(x, axis, n - before, n), _along(x, axis, 0, after)
+    else:
+        skip = mode == "reflect"
+        left = flip(_along(x, axis, skip, before + skip), axis)
+        right = flip(_along(x, axis, n - after - skip, n - skip), axis)
+    return concatenate([left, x, right], axis)
+
+
+__all__ = [
+    "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
+    "broadcast_to", "column_stack", "concat", "concatenate", "dstack", "expand_dims", "flip", "fliplr", "flipud",
+    "hsplit", "hstack", "matrix_transpose", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape",
+    "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
+    "vsplit", "vstack",
+]  # fmt: skip

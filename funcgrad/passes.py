@@ -1,0 +1,50 @@
+"""Program-to-program clean-ups: dead code, common subexpressions."""
+
+from __future__ import annotations
+
+from funcgrad.ir import Atom, Equation, Program
+
+
+def dead_code(program: Program) -> Program:
+    """The program without the equations and constants that no output depends on; its inputs stay."""
+    live, kept = _live(program)
+    constants = [(v, x) for v, x in program.constants if v in live]
+    return Program(program.inputs, constants, kept, program.outputs, program.name)
+
+
+def used_inputs(program: Program) -> list[bool]:
+    """Which inputs the outputs depend on, equation by equation."""
+    live, _ = _live(program)
+    return [v in live for v in program.inputs]
+
+
+def _live(program: Program) -> tuple[set[Atom], list[Equation]]:
+    """The atoms and the equations that the outputs depend on."""
+    live = set(program.outputs)
+    kept: list[Equation] = []
+    for equation in reversed(program.equations):
+        if not live.isdisjoint(equation.outputs):
+            kept.append(equation)
+            live.update(equation.inputs)
+    kept.reverse()
+    return live, kept
+
+
+def common_subexpressions(program: Program) -> Program:
+    """The program with equations that compute the same thing from the same operands made one."""
+    known: dict[Atom, Atom] = {}
+    seen: dict[tuple, Equation] = {}
+    kept: list[Equation] = []
+
+    for equation in program.equations:
+        inputs = [known.get(a, a) for a in equation.inputs] if known else equation.inputs
+        key = (equation.primitive, *inputs, *equation.params.items())  # equal literals are one object
+        earlier = seen.get(key)
+        if earlier is None:
+            if inputs != equation.inputs:
+                equation = Equation(equation.primitive, inputs, equation.outputs, equation.params, equation.source)
+            seen[key] = equation
+            kept.append(equation)
+        else:
+            known.update(zip(equation.outputs, earlier.outputs, strict=True))
+    return Program(program.inputs, program.constants, kept, [known.get(a, a) for a in program.outputs], program.name)

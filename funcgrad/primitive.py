@@ -1,0 +1,107 @@
+"""A primitive: a name and its rules.
+
+Each rule is given once, in the form that fits the primitive:
+
+``partials``
+    for elementwise functions: one function per operand, ``(g, out, *operands, **params) -> g * d out / d operand``.
+    The map is diagonal, hence its own transpose, so one rule serves forward and reverse.
+``transpose``
+    for functions linear in an operand (reshape, gather, products, ...): one function per operand (``None`` where it is
+    not linear), ``(ct, *operands, **params) -> cotangent of that operand``, the operand itself given as its
+    ``ArrayType``. Forward mode is the primitive applied to tangents: to all at once, or, if it is ``bilinear``, to one
+    beside the others' primals. A variadic primitive, linear in all its
+    operands at once, gives one function, ``(ct, index, operands, **params)``.
+``jvp``
+    anything else: ``(primals, tangents, **params) -> (out, tangent)``, tangents ``None`` where zero. Reverse mode is
+    derived by linearizing that one equation and transposing it.
+``vjp``
+    primitives that carry programs: ``(primals, needs, params) -> (outs, pullback)``, together with ``jvp``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.ir import ArrayType
+
+Rule = Callable[..., Any]
+
+
+class Primitive:
+    """An operation that every interpreter knows how to process.
+
+    Calling a primitive binds it: ``mul(x, y)``, ``reduce_sum(x, axes=(0,))``. Operands are arrays, tracers or typed
+    NumPy scalars; parameters are hashable and static.
+
+    Attributes:
+        infer: ``(*types, **params) -> ArrayType`` (a list of them if ``multiple``); raises on operands that do not fit.
+        lower: ``(*jax_arrays, **params) -> jax_array`` (a list if ``multiple``), in terms of ``jax.lax``.
+        batch: ``(size, operands, dims, **params) -> (out, dim)``; elementwise primitives need none.
+        elementwise: operands broadcast as in NumPy, and each output element depends on one element of each.
+        differentiable: False where the derivative is zero everywhere (comparisons, rounding, integers).
+    """
+
+    __slots__ = (
+        "name", "infer", "lower", "multiple", "elementwise", "differentiable",
+        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "_types",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        infer: Rule,
+        lower: Rule,
+        partials: Sequence[Rule | None] | None = None,
+        transpose: Sequence[Rule | None] | Rule | None = None,
+        jvp: Rule | None = None,
+        vjp: Rule | None = None,
+        batch: Rule | None = None,
+        bilinear: bool = False,
+        multiple: bool = False,
+        elementwise: bool = False,
+        differentiable: bool = True,
+    ):
+        self.name = name
+        self.infer = infer
+        self.lower = lower
+        self.partials = partials
+        self.transpose = transpose
+        self.jvp = jvp
+        self.vjp = vjp
+        self.batch = batch
+        self.bilinear = bilinear
+        self.multiple = multiple
+        self.elementwise = elementwise
+        self.differentiable = differentiable
+        self._types: dict[tuple, list[ArrayType]] = {}
+
+    def __call__(self, *operands: Any, **params: Any) -> Any:
+        return _bind(self, operands, params)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def output_types(self, types: Sequence[ArrayType], params: dict[str, Any]) -> list[ArrayType]:
+        """The types of the results for operands of ``types``; remembered, since loops and layers repeat them."""
+        if self.vjp is not None:
+            # Programs are not remembered: they would stay alive as long as the primitive does.
+            found = self.infer(*types, **params)
+            return list(found) if self.multiple else [found]
+        key = (*types, *params.items()) if params else tuple(types)
+        result = self._types.get(key)
+        if result is None:
+            found = self.infer(*types, **params)
+            result = self._types[key] = list(found) if self.multiple else [found]
+        return result
+
+
+Bind = Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]
+_bind: Bind
+
+
+def set_bind(function: Bind) -> None:
+    """Gives primitives their meaning when called; the tracing module does it once."""
+    global _bind
+    _bind = function

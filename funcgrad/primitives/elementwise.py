@@ -1,0 +1,427 @@
+"""Elementwise primitives: their XLA operations and their derivatives, one row each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from funcgrad import dtypes
+from funcgrad.ir import ArrayType
+from funcgrad.primitive import Primitive, Rule
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- shapes, types, broadcasting
+
+
+def broadcast_shapes(name: str, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape that ``shapes`` broadcast to, by NumPy's rule.
+
+    Raises:
+        ValueError: naming the operation and all the shapes.
+    """
+    first = shapes[0]
+    if all(s == first for s in shapes):
+        return first
+    rank = max(map(len, shapes))
+    result = []
+    for sizes in zip(*[(1,) * (rank - len(s)) + s for s in shapes], strict=True):
+        wanted = {n for n in sizes if n != 1}
+        if len(wanted) > 1:
+            raise ValueError(f"{name}: operands of shapes {' and '.join(map(str, shapes))} do not broadcast together")
+        result.append(wanted.pop() if wanted else 1)
+    return tuple(result)
+
+
+def spread(*xs: Any) -> list[Any]:
+    """JAX arrays broadcast to one shape, as ``jax.lax`` wants its operands."""
+    shape = broadcast_shapes("operands", *[x.shape for x in xs])
+    return [
+        x if x.shape == shape else lax.broadcast_in_dim(x, shape, tuple(range(len(shape) - x.ndim, len(shape))))
+        for x in xs
+    ]
+
+
+def _infer(name: str, accepts: str, result: np.dtype | None) -> Rule:
+    def infer(*types: ArrayType, **params: Any) -> ArrayType:
+        dtype = types[0].dtype
+        if any(t.dtype != dtype for t in types):
+            raise TypeError(f"{name}: operands must have one dtype, got {' and '.join(map(str, types))}")
+        if not _accepted(accepts, dtype):
+            raise TypeError(f"{name}: takes {_WORDS[accepts]} arrays, got {types[0]}")
+        shape = broadcast_shapes(name, *[t.shape for t in types])
+        return ArrayType(shape, result or dtype, result is None and all(t.weak for t in types))
+
+    return infer
+
+
+_WORDS = {
+    "any": "all", "number": "numeric", "inexact": "floating or complex", "float": "floating",
+    "integer": "integer", "bits": "integer or bool", "real": "real", "ordered": "real or bool", "complex": "complex",
+}  # fmt: skip
+
+
+def _accepted(accepts: str, dtype: np.dtype) -> bool:
+    match accepts:
+        case "number":
+            return dtype != dtypes.bool_
+        case "inexact":
+            return dtypes.is_inexact(dtype)
+        case "float":
+            return dtypes.is_floating(dtype)
+        case "complex":
+            return dtypes.is_complex(dtype)
+        case "integer":
+            return dtypes.is_integer(dtype)
+        case "bits":
+            return dtype == dtypes.bool_ or dtypes.is_integer(dtype)
+        case "real":
+            return dtype != dtypes.bool_ and not dtypes.is_complex(dtype)
+        case "ordered":
+            return not dtypes.is_complex(dtype)
+    return True
+
+
+def elementwise(
+    name: str,
+    lower: Callable[..., Any],
+    partials: Sequence[Rule | None] | None = None,
+    *,
+    accepts: str = "number",
+    result: np.dtype | None = None,
+) -> Primitive:
+    """An elementwise primitive; without ``partials`` its derivative is zero everywhere.
+
+    Args:
+        lower: on JAX arrays of one shape.
+        accepts: which dtypes, a key of the table above.
+        result: the dtype of the result where it is not the operands'.
+    """
+    return Primitive(
+        name,
+        infer=_infer(name, accepts, result),
+        lower=lambda *xs, **params: lower(*(spread(*xs) if len(xs) > 1 else xs), **params),
+        partials=partials,
+        elementwise=True,
+        differentiable=partials is not None,
+    )
+
+
+def number(value: complex, like: Any) -> np.generic:
+    """``value`` as a scalar of the dtype of ``like``, for use in a rule."""
+    return type_of(like).dtype.type(value)
+
+
+def scale(x: Any, factor: float) -> Any:
+    return mul(x, number(factor, x))
+
+
+def shift(x: Any, amount: float) -> Any:
+    return add(x, number(amount, x))
+
+
+def _identity(g: Any, *_: Any) -> Any:
+    return g
+
+
+def _power_base(g: Any, out: Any, x: Any, y: Any) -> Any:
+    # y * x**(y-1), but 0 where y is 0: there x**(y-1) may be infinite at x = 0.
+    safe = select(eq(y, number(0, y)), number(1, y), y)
+    return mul(g, mul(y, power(x, shift(safe, -1))))
+
+
+def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
+    # out * log(x), whose limit at x = 0 is 0 for y >= 0.
+    zero = eq(x, number(0, x))
+    return mul(g, mul(out, log(select(zero, number(1, x), x))))
+
+
+def _integer_power(g: Any, out: Any, x: Any, *, exponent: int) -> Any:
+    if exponent == 0:
+        return scale(g, 0)
+    lower = x if exponent == 2 else integer_power(x, exponent=exponent - 1)
+    return mul(g, scale(lower, exponent))
+
+
+def _tie_share(mine: Any, other: Any, out: Any) -> Any:
+    # Where operands tie, each gets half.
+    return select(eq(mine, out), select(eq(other, out), number(0.5, out), number(1, out)), number(0, out))
+
+
+# ---------------------------------------------------------------- arithmetic
+
+add = elementwise(
+    "add",
+    lambda x, y: lax.bitwise_or(x, y) if x.dtype == bool else lax.add(x, y),
+    (_identity, _identity),
+    accepts="any",
+)
+sub = elementwise("sub", lax.sub, (_identity, lambda g, out, x, y: neg(g)))
+mul = elementwise(
+    "mul",
+    lambda x, y: lax.bitwise_and(x, y) if x.dtype == bool else lax.mul(x, y),
+    (lambda g, out, x, y: mul(g, y), lambda g, out, x, y: mul(g, x)),
+    accepts="any",
+)
+div = elementwise(
+    "div",
+    lax.div,
+    (lambda g, out, x, y: div(g, y), lambda g, out, x, y: neg(mul(g, div(out, y)))),
+)
+rem = elementwise("rem", lax.rem, (_identity, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), accepts="real")
+neg = elementwise("neg", lax.neg, (lambda g, out, x: neg(g),))
+power = elementwise("pow", lax.pow, (_power_base, _power_exponent), accepts="inexact")
+integer_power = elementwise("integer_pow", lambda x, *, exponent: lax.integer_pow(x, exponent), (_integer_power,))
+maximum = elementwise(
+    "max",
+    lax.max,
+    (lambda g, out, x, y: mul(g, _tie_share(x, y, out)), lambda g, out, x, y: mul(g, _tie_share(y, x, out))),
+    accepts="any",
+)
+minimum = elementwise(
+    "min",
+    lax.min,
+    (lambda g, out, x, y: mul(g, _tie_share(x, y, out)), lambda g, out, x, y: mul(g, _tie_share(y, x, out))),
+    accepts="any",
+)
+absolute = elementwise(
+    "abs",
+    lambda x: x if x.dtype == bool or x.dtype in dtypes.UNSIGNED else lax.abs(x),
+    (lambda g, out, x: mul(g, sign(x)),),
+    accepts="ordered",
+)
+square = elementwise("square", lambda x: lax.mul(x, x), (lambda g, out, x: mul(g, scale(x, 2)),))
+atan2 = elementwise(
+    "atan2",
+    lax.atan2,
+    (
+        lambda g, out, y, x: mul(g, div(x, add(square(x), square(y)))),
+        lambda g, out, y, x: neg(mul(g, div(y, add(square(x), square(y))))),
+    ),
+    accepts="float",
+)
+nextafter = elementwise("nextafter", lax.nextafter, accepts="float")
+
+# ---------------------------------------------------------------- exponentials and their kin
+
+exp = elementwise("exp", lax.exp, (lambda g, out, x: mul(g, out),), accepts="inexact")
+exp2 = elementwise("exp2", lax.exp2, (lambda g, out, x: mul(g, scale(out, math.log(2))),), accepts="inexact")
+expm1 = elementwise("expm1", lax.expm1, (lambda g, out, x: mul(g, shift(out, 1)),), accepts="inexact")
+log = elementwise("log", lax.log, (lambda g, out, x: div(g, x),), accepts="inexact")
+log1p = elementwise("log1p", lax.log1p, (lambda g, out, x: div(g, shift(x, 1)),), accepts="inexact")
+sqrt = elementwise("sqrt", lax.sqrt, (lambda g, out, x: div(scale(g, 0.5), out),), accepts="inexact")
+rsqrt = elementwise("rsqrt", lax.rsqrt, (lambda g, out, x: scale(mul(g, div(out, x)), -0.5),), accepts="inexact")
+cbrt = elementwise("cbrt", lax.cbrt, (lambda g, out, x: div(scale(mul(g, out), 1 / 3), x),), accepts="float")
+logistic = elementwise(
+    "logistic", lax.logistic, (lambda g, out, x: mul(g, mul(out, sub(number(1, out), out))),), accepts="inexact"
+)
+
+# ---------------------------------------------------------------- trigonometry
+
+sin = elementwise("sin", lax.sin, (lambda g, out, x: mul(g, cos(x)),), accepts="inexact")
+cos = elementwise("cos", lax.cos, (lambda g, out, x: neg(mul(g, sin(x))),), accepts="inexact")
+tan = elementwise("tan", lax.tan, (lambda g, out, x: mul(g, shift(square(out), 1)),), accepts="inexact")
+asin = elementwise("asin", lax.asin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), accepts="inexact")
+acos = elementwise("acos", lax.acos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), accepts="inexact")
+atan = elementwise("atan", lax.atan, (lambda g, out, x: div(g, shift(square(x), 1)),), accepts="inexact")
+sinh = elementwise("sinh", lax.sinh, (lambda g, out, x: mul(g, cosh(x)),), accepts="inexact")
+cosh = elementwise("cosh", lax.cosh, (lambda g, out, x: mul(g, sinh(x)),), accepts="inexact")
+tanh = elementwise("tanh", lax.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), accepts="inexact")
+asinh = elementwise("asinh", lax.asinh, (lambda g, out, x: mul(g, rsqrt(shift(square(x), 1))),), accepts="inexact")
+acosh = elementwise(
+    "acosh", lax.acosh, (lambda g, out, x: mul(g, mul(rsqrt(shift(x, -1)), rsqrt(shift(x, 1)))),), accepts="inexact"
+)
+atanh = elementwise("atanh", lax.atanh, (lambda g, out, x: div(g, _one_minus_square(x)),), accepts="inexact")
+
+
+def _one_minus_square(x: Any) -> Any:
+    # As a product, so that it keeps its digits near |x| = 1.
+    return mul(sub(number(1, x), x), shift(x, 1))
+
+
+# ---------------------------------------------------------------- special functions
+
+erf = elementwise(
+    "erf", lax.erf, (lambda g, out, x: mul(g, scale(exp(neg(square(x))), 2 / math.sqrt(math.pi))),), accepts="float"
+)
+erfc = elementwise(
+    "erfc", lax.erfc, (lambda g, out, x: mul(g, scale(exp(neg(square(x))), -2 / math.sqrt(math.pi))),), accepts="float"
+)
+erf_inv = elementwise(
+    "erf_inv",
+    lax.erf_inv,
+    (lambda g, out, x: mul(g, scale(exp(square(out)), math.sqrt(math.pi) / 2)),),
+    accepts="float",
+)
+polygamma = elementwise(
+    "polygamma", lax.polygamma, (None, lambda g, out, n, x: mul(g, polygamma(shift(n, 1), x))), accepts="float"
+)
+digamma = elementwise("digamma", lax.digamma, (lambda g, out, x: mul(g, trigamma(x)),), accepts="float")
+lgamma = elementwise("lgamma", lax.lgamma, (lambda g, out, x: mul(g, digamma(x)),), accepts="float")
+
+
+def trigamma(x: Any) -> Any:
+    """The derivative of digamma; below 1/2, where XLA has NaN, it is ``pi**2 / sin(pi x)**2 - trigamma(1 - x)``.
+
+    Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 6.4.7.
+    """
+    reflected = lt(x, number(0.5, x))
+    upper = polygamma(number(1, x), select(reflected, sub(number(1, x), x), x))
+    pole = square(div(number(math.pi, x), sin(scale(x, math.pi))))
+    return select(reflected, sub(pole, upper), upper)
+
+
+# ---------------------------------------------------------------- piecewise constant
+
+sign = elementwise("sign", lax.sign, accepts="real")  # of a complex number it is no constant: complex_sign
+floor = elementwise("floor", lax.floor, accepts="float")
+ceil = elementwise("ceil", lax.ceil, accepts="float")
+round_half_even = elementwise("round", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), accepts="float")
+trunc = elementwise("trunc", lambda x: lax.select(x < 0, lax.ceil(x), lax.floor(x)), accepts="float")
+
+# ---------------------------------------------------------------- comparison, logic, bits
+
+eq = elementwise("eq", lax.eq, accepts="any", result=dtypes.bool_)
+ne = elementwise("ne", lax.ne, accepts="any", result=dtypes.bool_)
+lt = elementwise("lt", lax.lt, accepts="ordered", result=dtypes.bool_)
+le = elementwise("le", lax.le, accepts="ordered", result=dtypes.bool_)
+gt = elementwise("gt", lax.gt, accepts="ordered", result=dtypes.bool_)
+ge = elementwise("ge", lax.ge, accepts="ordered", result=dtypes.bool_)
+is_finite = elementwise("is_finite", lax.is_finite, accepts="float", result=dtypes.bool_)
+logical_not = elementwise("not", lax.bitwise_not, accepts="bits")
+bitwise_and = elementwise("and", lax.bitwise_and, accepts="bits")
+bitwise_or = elementwise("or", lax.bitwise_or, accepts="bits")
+bitwise_xor = elementwise("xor", lax.bitwise_xor, accepts="bits")
+shift_left = elementwise("shift_left", lax.shift_left, accepts="integer")
+shift_right = elementwise("shift_right", lax.shift_right_arithmetic, accepts="integer")
+shift_right_logical = elementwise("shift_right_logical", lax.shift_right_logical, accepts="integer")
+
+# ---------------------------------------------------------------- selection
+
+
+def _infer_select(condition: ArrayType, x: ArrayType, y: ArrayType) -> ArrayType:
+    if condition.dtype != dtypes.bool_ or x.dtype != y.dtype:
+        raise TypeError(f"select: wants a bool condition and two operands of one dtype, got {condition}, {x} and {y}")
+    return ArrayType(broadcast_shapes("select", condition.shape, x.shape, y.shape), x.dtype, x.weak and y.weak)
+
+
+select = Primitive(
+    "select",
+    infer=_infer_select,
+    lower=lambda c, x, y: lax.select(*spread(c, x, y)),
+    partials=(
+        None,
+        lambda g, out, c, x, y: select(c, g, number(0, g)),
+        lambda g, out, c, x, y: select(c, number(0, g), g),
+    ),
+    elementwise=True,
+)
+
+clamp = elementwise(
+    "clamp",
+    lax.clamp,
+    (
+        lambda g, out, low, x, high: select(gt(low, x), g, number(0, g)),
+        lambda g, out, low, x, high: select(bitwise_and(ge(x, low), le(x, high)), g, number(0, g)),
+        lambda g, out, low, x, high: select(lt(high, x), g, number(0, g)),
+    ),
+    accepts="ordered",
+)
+
+
+# ---------------------------------------------------------------- dtypes and complex parts
+
+
+def _cast_lower(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
+        x = lax.real(x)
+    return lax.convert_element_type(x, dtype)
+
+
+def _cast_transpose(ct: Any, x: ArrayType, *, dtype: np.dtype, weak: bool = False) -> Any:
+    return cast(ct, dtype=x.dtype)
+
+
+def _linear(name: str, infer: Rule, lower: Rule, transpose: Rule) -> Primitive:
+    return Primitive(name, infer=infer, lower=lower, transpose=(transpose,), elementwise=True)
+
+
+def _infer_part(name: str) -> Rule:
+    def infer(x: ArrayType) -> ArrayType:
+        if not dtypes.is_complex(x.dtype):
+            raise TypeError(f"{name}: takes complex arrays, got {x}")
+        return ArrayType(x.shape, dtypes.real_of(x.dtype))
+
+    return infer
+
+
+def _cast_infer(x: ArrayType, *, dtype: np.dtype, weak: bool = False) -> ArrayType:
+    return ArrayType(x.shape, dtype, weak)
+
+
+# With ``weak``, the result is weak: a weak integer that meets a weak float becomes one.
+cast = _linear("cast", _cast_infer, _cast_lower, _cast_transpose)
+bitcast = Primitive(
+    "bitcast",
+    infer=lambda x, *, dtype: ArrayType(x.shape, dtype),
+    lower=lambda x, *, dtype: lax.bitcast_convert_type(x, dtype),
+    elementwise=True,
+    differentiable=False,
+)
+real = _linear(
+    "real",
+    _infer_part("real"),
+    lax.real,
+    lambda ct, x: make_complex(ct, number(0, ct)),
+)
+imag = _linear(
+    "imag",
+    _infer_part("imag"),
+    lax.imag,
+    lambda ct, x: make_complex(number(0, ct), neg(ct)),
+)
+conj = _linear("conj", _infer("conj", "complex", None), lax.conj, lambda ct, x: conj(ct))
+
+
+def _infer_complex(x: ArrayType, y: ArrayType) -> ArrayType:
+    if x.dtype != y.dtype or x.dtype not in (dtypes.float32, dtypes.float64):
+        raise TypeError(f"complex: wants two float32 or two float64 operands, got {x} and {y}")
+    return ArrayType(broadcast_shapes("complex", x.shape, y.shape), dtypes.complex_of(x.dtype))
+
+
+make_complex = Primitive(
+    "complex",
+    infer=_infer_complex,
+    lower=lambda x, y: lax.complex(*spread(x, y)),
+    transpose=(lambda ct, x, y: real(ct), lambda ct, x, y: neg(imag(ct))),
+    elementwise=True,
+)
+
+
+def complex_sign(x: Any) -> Any:
+    """``x / |x|``, and 0 where ``x`` is."""
+    length = complex_abs(x)
+    length = select(eq(length, number(0, length)), number(1, length), length)
+    return div(x, make_complex(length, number(0, length)))
+
+
+def _complex_abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    # Re(t conj(x)) / |x|, and 0 where x is.
+    (x,), (t,) = primals, tangents
+    out = complex_abs(x)
+    length = select(eq(out, number(0, out)), number(1, out), out)
+    return out, div(real(mul(t, conj(x))), length)
+
+
+complex_abs = Primitive(
+    "complex_abs",
+    infer=_infer_part("complex_abs"),
+    lower=lax.abs,
+    jvp=_complex_abs_jvp,
+    elementwise=True,
+)
+
+stop_gradient = Primitive("stop_gradient", infer=lambda x: x, lower=lambda x: x, elementwise=True, differentiable=False)

@@ -1,0 +1,381 @@
+"""Random numbers from explicit keys: the same key gives the same numbers, so split it before every use.
+
+A key is a ``uint32`` array of shape ``(2,)``. There is no hidden state, so everything here works under every transform;
+samples are differentiable in their real parameters where that makes sense (``uniform`` in its bounds).
+
+The bits are those of a counter through the Threefry cipher (``funcgrad.primitives.random``), and they are turned into
+samples as ``jax.random`` does: the same key gives the numbers that it gives there.
+
+Example:
+    >>> from funcgrad import random
+    >>> k1, k2 = random.split(random.key(0))
+    >>> random.normal(k1, (2, 3)).shape, random.randint(k2, (), 0, 10).dtype
+    ((2, 3), dtype('int64'))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.primitives.elementwise import (
+    add,
+    bitcast,
+    bitwise_and,
+    bitwise_or,
+    broadcast_shapes,
+    cast,
+    erf_inv,
+    gt,
+    log,
+    lt,
+    make_complex,
+    maximum,
+    mul,
+    neg,
+    number,
+    rem,
+    scale,
+    select,
+    shift_right_logical,
+    sub,
+)  # fmt: skip
+from funcgrad.primitives.indexing import take
+from funcgrad.primitives.random import random_bits
+from funcgrad.primitives.reductions import argmax
+from funcgrad.primitives.shape import concatenate, expanded, iota, reshape
+from funcgrad.primitives.sorting import sort
+from funcgrad.runtime import from_numpy
+from funcgrad.tracing import type_of
+
+__all__ = [
+    "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "permutation", "bernoulli", "gumbel",
+    "categorical",
+]  # fmt: skip
+
+Shape = int | Sequence[int]
+
+
+def key(seed: Any) -> Any:
+    """The key of a seed.
+
+    Args:
+        seed: an integer, of which the low 64 bits count, or an integer array of shape ``()``.
+
+    Returns:
+        uint32[2]: the high and the low word of the seed.
+
+    Example:
+        >>> key(2**32 + 5).tolist()
+        [1, 5]
+    """
+    if isinstance(seed, int):
+        return from_numpy(np.array([(seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32))
+    found = type_of(seed)
+    if found.shape or not dtypes.is_integer(found.dtype):
+        raise TypeError(f"key: a seed is an integer, got {found}")
+    return _words(cast(seed, dtype=dtypes.uint64))
+
+
+def split(key: Any, num: Shape = 2) -> Any:
+    """New keys from one, independent of it and of each other.
+
+    Args:
+        num: how many, or a shape of them.
+
+    Returns:
+        uint32[num, 2].
+
+    Example:
+        >>> split(key(0), 3).shape
+        (3, 2)
+    """
+    return _words(_bits("split", key, np.uint64(0), _shape("split", num), 64))
+
+
+def fold_in(key: Any, data: Any) -> Any:
+    """A new key for ``data``, such as a step's number: ``fold_in(key, i)`` equals ``split(key, n)[i]``.
+
+    Args:
+        data: an integer, of which the low 32 bits count, or an integer array of shape ``()``.
+
+    Example:
+        >>> bool((fold_in(key(0), 1) == split(key(0))[1]).all())
+        True
+    """
+    if isinstance(data, int):
+        start: Any = np.uint64(data & 0xFFFFFFFF)
+    else:
+        if type_of(data).shape or not dtypes.is_integer(type_of(data).dtype):
+            raise TypeError(f"fold_in: data is an integer, got {type_of(data)}")
+        start = cast(cast(data, dtype=dtypes.uint32), dtype=dtypes.uint64)
+    return _words(_bits("fold_in", key, start, (), 64))
+
+
+def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
+    """Uniform unsigned integers.
+
+    Args:
+        dtype: uint8, uint16, uint32 or uint64.
+
+    Example:
+        >>> bits(key(0), (2,)).tolist()
+        [4070199207, 4202968722]
+    """
+    kind = dtypes.canonical(dtype)
+    if kind not in dtypes.UNSIGNED:
+        raise TypeError(f"bits: dtype must be an unsigned integer, got {kind}")
+    return _bits("bits", key, np.uint64(0), _shape("bits", shape), kind.itemsize * 8)
+
+
+def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
+    """Uniform numbers in ``[minval, maxval)``.
+
+    Args:
+        minval, maxval: numbers, or arrays that broadcast to ``shape``.
+
+    Example:
+        >>> u = uniform(key(0), (1000,), minval=-1.0)
+        >>> bool(((u >= -1) & (u < 1)).all())
+        True
+    """
+    kind, shape = _floating("uniform", dtype), _shape("uniform", shape)
+    low, high = (
+        _parameter("uniform", "minval", minval, shape, kind),
+        _parameter("uniform", "maxval", maxval, shape, kind),
+    )
+    # A significand's worth of bits under the exponent of 1 is a number in [1, 2).
+    digits = {dtypes.float16: 10, dtypes.bfloat16: 7, dtypes.float32: 23, dtypes.float64: 52}[kind]
+    width = kind.itemsize * 8 if digits > 8 else 8
+    unsigned = {16: dtypes.uint16, 32: dtypes.uint32, 64: dtypes.uint64}[kind.itemsize * 8]
+    raw = _bits("uniform", key, np.uint64(0), shape, width)
+    raw = raw if width == kind.itemsize * 8 else cast(raw, dtype=unsigned)
+    one = np.ones((), kind).view(unsigned)[()]
+    unit = sub(
+        bitcast(bitwise_or(shift_right_logical(raw, number(width - digits, raw)), one), dtype=kind), kind.type(1)
+    )
+    # Rounding may carry a product below minval.
+    return maximum(low, add(mul(unit, sub(high, low)), low))
+
+
+def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
+    """Standard normal numbers, by the inverse of their distribution function; complex ones have variance 1 in all.
+
+    Example:
+        >>> x = normal(key(0), (10000,))
+        >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
+        (True, True)
+    """
+    _check_key("normal", key)
+    kind, shape = dtypes.canonical(dtype), _shape("normal", shape)
+    if dtypes.is_complex(kind):
+        part = dtypes.real_of(kind)
+        keys = split(key)
+        re, im = (scale(normal(_row(keys, i), shape, part), math.sqrt(0.5)) for i in range(2))
+        return make_complex(re, im)
+    kind = _floating("normal", kind)
+    low = np.nextafter(kind.type(-1), kind.type(0))
+    return scale(erf_inv(uniform(key, shape, kind, low, kind.type(1))), math.sqrt(2))
+
+
+def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) -> Any:
+    """Uniform integers in ``[minval, maxval)``; ``minval`` where that is empty.
+
+    Args:
+        minval, maxval: integers, or integer arrays that broadcast to ``shape``.
+
+    Example:
+        >>> sorted(set(randint(key(0), (100,), -1, 2).tolist()))
+        [-1, 0, 1]
+    """
+    _check_key("randint", key)
+    kind, shape = dtypes.canonical(dtype), _shape("randint", shape)
+    if not dtypes.is_integer(kind):
+        raise TypeError(f"randint: dtype must be an integer type, got {kind}")
+    if kind.itemsize < 4:
+        # Drawn with more bits, so that the remainder below is hardly biased.
+        low, (high, above) = _parameter("randint", "minval", minval, shape, kind), _upper(maxval, shape, kind)
+        wide = dtypes.int32
+        high = add(cast(high, dtype=wide), wide.type(above))
+        return cast(randint(key, shape, cast(low, dtype=wide), high, wide), dtype=kind)
+    low = _parameter("randint", "minval", minval, shape, kind)
+    high, above = _upper(maxval, shape, kind)
+    width = kind.itemsize * 8
+    unsigned = dtypes.UNSIGNED[(8, 16, 32, 64).index(width)]
+    span = sub(cast(high, dtype=unsigned), cast(low, dtype=unsigned))
+    one = unsigned.type(1)
+    span = select(gt(high, low), span, one) if not above else add(span, one)
+    # A span of 0 is one of 2**width, which every number of that width is in.
+    whole = lt(span, one)
+    span_or_one = select(whole, one, span)
+    # The remainder of a number with twice as many bits, so that its bias is negligible.
+    keys = split(key)
+    upper, lower = (_bits("randint", _row(keys, i), np.uint64(0), shape, width) for i in range(2))
+    half = rem(unsigned.type(2 ** (width // 2)), span_or_one)
+    weight = rem(mul(half, half), span_or_one)
+    offset = add(mul(rem(upper, span_or_one), weight), rem(lower, span_or_one))
+    offset = select(whole, lower, rem(offset, span_or_one))
+    return add(low, cast(offset, dtype=kind))
+
+
+def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
+    """``x`` in random order along an axis, or, for an integer ``x``, the numbers below it in random order.
+
+    Args:
+        independent: shuffle every line along the axis on its own, instead of moving slices as a whole.
+
+    Example:
+        >>> sorted(permutation(key(0), 5).tolist())
+        [0, 1, 2, 3, 4]
+    """
+    _check_key("permutation", key)
+    if isinstance(x, int):
+        if x < 0:
+            raise ValueError(f"permutation: wants an array or a number of elements, got {x}")
+        return _shuffle(key, iota(shape=(x,), axis=0, dtype=dtypes.int64), 0)
+    found = type_of(x)
+    if not -found.ndim <= axis < found.ndim:
+        raise ValueError(f"permutation: axis {axis} is out of range for {found}")
+    axis %= found.ndim
+    if independent or found.ndim == 1:
+        return _shuffle(key, x, axis)
+    order = _shuffle(key, iota(shape=(found.shape[axis],), axis=0, dtype=dtypes.int64), 0)
+    return take(x, order, axis=axis, mode="promise", unique=True)
+
+
+def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
+    """Bools that are True with probability ``p``.
+
+    Args:
+        p: a number or floating array.
+        shape: that of ``p`` if not given; ``p`` broadcasts to it.
+
+    Example:
+        >>> 450 < int(bernoulli(key(0), 0.5, (1000,)).sum()) < 550
+        True
+    """
+    _check_key("bernoulli", key)
+    kind = _floating("bernoulli", type_of(p).dtype)
+    wanted = type_of(p).shape if shape is None else _shape("bernoulli", shape)
+    return lt(uniform(key, wanted, kind), _parameter("bernoulli", "p", p, wanted, kind))
+
+
+def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
+    """Numbers of the standard Gumbel distribution.
+
+    Example:
+        >>> gumbel(key(0), (2,)).shape
+        (2,)
+    """
+    _check_key("gumbel", key)
+    kind = _floating("gumbel", dtype)
+    tiny = kind.type(ml_dtypes.finfo(kind).tiny)
+    return neg(log(neg(log(uniform(key, shape, kind, tiny, kind.type(1))))))
+
+
+def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> Any:
+    """Classes (int64) drawn with probabilities ``softmax(logits, axis)``.
+
+    The class with the largest sum of logit and Gumbel noise is such a draw. Source: Maddison, Tarlow, Minka, "A*
+    sampling", NeurIPS 2014.
+
+    Args:
+        logits: floating; one distribution along ``axis`` for each of the other indices.
+        shape: of the result; ``logits`` without the axis broadcasts to it. If not given, one draw per distribution.
+
+    Example:
+        >>> import numpy as np
+        >>> categorical(key(0), np.array([[0.0, -np.inf], [-np.inf, 0.0]])).tolist()
+        [0, 1]
+    """
+    _check_key("categorical", key)
+    found = type_of(logits)
+    kind = _floating("categorical", found.dtype)
+    if not -found.ndim <= axis < found.ndim:
+        raise ValueError(f"categorical: axis {axis} is out of range for {found}")
+    axis %= found.ndim
+    distributions = (*found.shape[:axis], *found.shape[axis + 1 :])
+    wanted = distributions if shape is None else _shape("categorical", shape)
+    _fits("categorical", "logits without the axis", distributions, wanted)
+    prefix = len(wanted) - len(distributions)
+    axis += prefix
+    noise = gumbel(key, (*wanted[:axis], found.shape[axis - prefix], *wanted[axis:]), kind)
+    return argmax(add(noise, logits), axis=axis, dtype=dtypes.int64)
+
+
+# ---------------------------------------------------------------- parts
+
+
+def _check_key(name: str, key: Any) -> None:
+    found = type_of(key)
+    if found.dtype != dtypes.uint32 or found.shape != (2,):
+        raise TypeError(f"{name}: a key is a uint32 array of shape (2,), as random.key gives it, got {found}")
+
+
+def _bits(name: str, key: Any, start: Any, shape: tuple[int, ...], width: int) -> Any:
+    _check_key(name, key)
+    return random_bits(key, start, shape=shape, width=width)
+
+
+def _words(x: Any) -> Any:
+    """uint64 numbers as pairs of uint32 words, the high one first."""
+    axis = type_of(x).ndim
+    high = cast(shift_right_logical(x, np.uint64(32)), dtype=dtypes.uint32)
+    low = cast(bitwise_and(x, np.uint64(0xFFFFFFFF)), dtype=dtypes.uint32)
+    return concatenate(expanded(high, axis), expanded(low, axis), axis=axis)
+
+
+def _row(keys: Any, index: int) -> Any:
+    return reshape(take(keys, np.int64(index), axis=0, mode="promise"), shape=(2,))
+
+
+def _shape(name: str, shape: Shape) -> tuple[int, ...]:
+    result = (shape,) if isinstance(shape, int) else tuple(n.__index__() for n in shape)
+    if any(n < 0 for n in result):
+        raise ValueError(f"{name}: shape {result} has a negative size")
+    return result
+
+
+def _floating(name: str, dtype: Any) -> np.dtype:
+    kind = dtypes.canonical(dtype)
+    if not dtypes.is_floating(kind):
+        raise TypeError(f"{name}: wants a floating dtype, got {kind}")
+    return kind
+
+
+def _fits(name: str, what: str, given: tuple[int, ...], shape: tuple[int, ...]) -> None:
+    if given and broadcast_shapes(name, given, shape) != shape:
+        raise ValueError(f"{name}: {what}, of shape {given}, does not broadcast to the shape {shape}")
+
+
+def _parameter(name: str, what: str, value: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
+    """A distribution's parameter in the dtype of the samples."""
+    if isinstance(value, bool | int | float):
+        if dtypes.is_integer(kind) and not np.iinfo(kind).min <= value <= np.iinfo(kind).max:
+            raise ValueError(f"{name}: {what} {value} is no {kind}")
+        return kind.type(value)
+    found = type_of(value)
+    _fits(name, what, found.shape, shape)
+    return value if found.dtype == kind else cast(value, dtype=kind)
+
+
+def _upper(maxval: Any, shape: tuple[int, ...], kind: np.dtype) -> tuple[Any, bool]:
+    """The upper bound; or the largest integer and True if the bound is just above it, which the dtype cannot hold."""
+    if isinstance(maxval, int) and maxval == np.iinfo(kind).max + 1:
+        return kind.type(np.iinfo(kind).max), True
+    return _parameter("randint", "maxval", maxval, shape, kind), False
+
+
+def _shuffle(key: Any, x: Any, axis: int) -> Any:
+    """Sorts by random numbers, so often that equal ones among them bias nothing: three times the bits of the size."""
+    shape = type_of(x).shape
+    for _ in range(math.ceil(3 * math.log(max(1, math.prod(shape))) / math.log(2**32 - 1))):
+        keys = split(key)
+        key = _row(keys, 0)
+        _, x = sort(_bits("permutation", _row(keys, 1), np.uint64(0), shape, 32), x, axis=axis, keys=1, stable=True)
+    return x

@@ -1,0 +1,89 @@
+"""The bottom interpreter: a primitive on plain arrays, run at once by an executable compiled for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcgrad.interpreters.lower import lowered
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import Program
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import Interpreter, JaxArray, set_base, type_of, typed
+
+_PYTHON_NUMBERS = frozenset((int, float, complex))
+_executables: dict[tuple, Callable[..., Any]] = {}
+
+
+def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Runs ``primitive`` on arrays, through an executable cached by (primitive, params) and, inside JAX, by types."""
+    key = (primitive, *params.items())
+    cache = _executables if primitive.vjp is None else _cache_of_programs(params)
+    run = cache.get(key)
+    if run is None:
+        run = cache[key] = jax.jit(_checked(primitive, params))
+    return run(*operands)
+
+
+def _cache_of_programs(params: dict[str, Any]) -> dict[tuple, Callable[..., Any]]:
+    """Where the executable of a primitive that carries programs is kept: as long as the first of them."""
+    return next((p.cache for p in params.values() if isinstance(p, Program)), _executables)
+
+
+def _checked(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
+    """The primitive's ``lower`` rule, after its own rule has accepted the types: once for each, as JAX traces it."""
+
+    def run(*operands: Any) -> Any:
+        primitive.output_types([type_of(x) for x in operands], params)
+        return primitive.lower(*operands, **params)
+
+    return run
+
+
+def _is_weak(x: Any) -> bool:
+    return type(x) in _PYTHON_NUMBERS or (isinstance(x, JaxArray) and x.weak_type)
+
+
+def _execute_weak(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """What comes of Python numbers alone is weak, as it is when traced: ``x * sqrt(2.0)`` has the dtype of x."""
+    key = (primitive, *map(type_of, operands), *params.items())
+    run = _executables.get(key)
+    if run is None:
+        types = [type_of(x) for x in operands]
+        program = stage(lambda *xs: _as_list(primitive(*xs, **params)), types)
+        run = _executables[key] = jax.jit(lowered(program))
+    results = run(*[typed(x) for x in operands])
+    return results if primitive.multiple else results[0]
+
+
+def _as_list(result: Any) -> list[Any]:
+    return result if isinstance(result, list) else [result]
+
+
+class Eager(Interpreter):
+    """Runs operations as they come. It is at the bottom of every stack, level 0, and never dies."""
+
+    __slots__ = ()
+    description = "evaluation"
+
+    def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if operands and all(map(_is_weak, operands)):
+            return _execute_weak(primitive, operands, params)
+        operands = [typed(x) for x in operands]
+        try:
+            return execute(primitive, operands, params)
+        except (TypeError, ValueError):
+            # Our own rule says what is wrong in the user's terms; if it finds nothing, XLA's complaint stands.
+            primitive.output_types([type_of(x) for x in operands], params)
+            raise
+
+
+set_base(Eager())
+
+
+def as_array(x: Any) -> jax.Array:
+    """A JAX array of a NumPy array or scalar; JAX arrays themselves."""
+    return x if isinstance(x, jax.Array) else jax.numpy.asarray(np.asarray(x))

@@ -1,0 +1,291 @@
+"""Tracers, interpreters, and binding a primitive.
+
+Every transform is an ``Interpreter`` with one method, ``process``. A ``Tracer`` belongs to one interpreter and wraps a
+value of the surrounding context: an array, or a tracer of an outer interpreter. ``bind`` hands an operation to the
+innermost interpreter among its operands, which computes underlying values by binding the primitive again outside
+itself. So transforms nest without knowing of each other.
+"""
+
+from __future__ import annotations
+
+import dis
+import operator
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import jax
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.errors import ConcretizationError, LeakedTracerError, Source, describe_location, here, user_location
+from funcgrad.ir import ArrayType
+from funcgrad.primitive import Primitive, set_bind
+
+# funcgrad decides dtypes itself (dtypes.py); JAX would otherwise cut float64 down to float32.
+jax.config.update("jax_enable_x64", True)
+
+# The concrete class of JAX's arrays. Asking an array for its class would start the backend, and once that runs neither
+# devices nor distributed processes can be configured.
+JaxArray: Any = next((c for c in jax.Array.__subclasses__() if c.__name__ == "ArrayImpl"), None)
+if JaxArray is None:
+    JaxArray = type(jax.numpy.zeros(()))
+_of_aval: dict[Any, ArrayType] = {}
+_SCALARS = {t: ArrayType((), d, weak=t is not bool) for t, d in dtypes.DEFAULT.items()}
+
+
+class Interpreter:
+    """One run of one transform.
+
+    Attributes:
+        level: how deeply nested it is; an operation goes to the operand whose interpreter is the innermost.
+        alive: False once the transform has returned; its tracers are then of no use to anybody.
+    """
+
+    __slots__ = ("level", "alive", "source")
+    #: What a message calls the transform.
+    description = "a transform"
+
+    def __init__(self) -> None:
+        self.level = 0
+        self.alive = True
+        self.source = user_location()
+
+    def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The result of ``primitive`` on operands of which at least one is this interpreter's tracer."""
+        raise NotImplementedError
+
+
+_STORE = dis.opmap["STORE_SUBSCR"]
+
+
+class Tracer:
+    """A traced array: NumPy's operators and methods work on it, and each is recorded by its interpreter.
+
+    Attributes:
+        type: the shape and dtype.
+    """
+
+    __slots__ = ("interpreter", "type", "__weakref__")
+    __array_priority__ = 1000
+    interpreter: Interpreter
+    type: ArrayType
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.type.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.type.ndim
+
+    @property
+    def size(self) -> int:
+        return self.type.size
+
+    def underlying(self) -> Any:
+        """The value of the surrounding context that this tracer wraps.
+
+        Raises:
+            ConcretizationError: where there is none (under ``jit``) or not one (under ``vmap``).
+        """
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        name = f"Traced<{self.type}>({self.interpreter.description})"
+        try:
+            return f"{name} of {np.asarray(self._concrete('repr'))}"
+        except ConcretizationError:
+            return name
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def _concrete(self, wanted: str) -> Any:
+        value: Any = self
+        while isinstance(value, Tracer):
+            try:
+                value = value.underlying()
+            except ConcretizationError as error:
+                raise ConcretizationError(
+                    f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}"
+                ) from None
+        return value
+
+    def __bool__(self) -> bool:
+        return bool(self._concrete("bool(...), as `if` and `while` do,"))
+
+    def __int__(self) -> int:
+        self._refuse_storing()
+        return int(self._concrete("int(...)"))
+
+    def __float__(self) -> float:
+        self._refuse_storing()
+        return float(self._concrete("float(...)"))
+
+    def __complex__(self) -> complex:
+        self._refuse_storing()
+        return complex(self._concrete("complex(...)"))
+
+    def __index__(self) -> int:
+        return operator.index(self._concrete("an index"))
+
+    def item(self) -> Any:
+        return np.asarray(self._concrete("item()")).item()
+
+    def tolist(self) -> Any:
+        return np.asarray(self._concrete("tolist()")).tolist()
+
+    def _refuse_storing(self) -> None:
+        """Raises where ``a[i] = x`` asks for the number, to put it into a NumPy array, which would lose the trace."""
+        frame = sys._getframe(2)
+        if frame.f_code.co_code[frame.f_lasti] == _STORE:
+            raise ConcretizationError(
+                f"a traced array of type {self.type} was stored into an array of numbers at {here()}. It would lose "
+                "the trace; join values with funcgrad.numpy.stack, or write a = a.at[i].set(x) to a funcgrad array."
+            )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise ConcretizationError(
+            f"a NumPy array was asked of a traced array of type {self.type} at {here()}. It would lose the trace; use "
+            "the functions of funcgrad.numpy. To index a plain array by a traced one, or put a traced one into it: "
+            "funcgrad.numpy.at(a)[i].get() and .set(x)."
+        )
+
+
+class _State(threading.local):
+    """What is running in this thread.
+
+    Attributes:
+        depth: how deep transforms are nested.
+        floor: the interpreter that takes operations which no tracer claims.
+        source: the user's line that the operations stand for, where it is not the line that is running now.
+    """
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.floor: Interpreter | None = None
+        self.source: Source | None = None
+
+
+state = _State()
+
+
+def current_source() -> Source | None:
+    """The user's line that an operation bound now comes from."""
+    return state.source or user_location()
+
+
+_base: Interpreter
+
+
+def set_base(interpreter: Interpreter) -> None:
+    """Names the interpreter of plain arrays, at the bottom of every stack."""
+    global _base
+    _base = interpreter
+
+
+def bind(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """Applies ``primitive``: through the innermost interpreter among the operands, or else at once."""
+    top = state.floor or _base
+    for operand in operands:
+        if isinstance(operand, Tracer):
+            interpreter = operand.interpreter
+            if interpreter.level > top.level:
+                top = interpreter
+            if not interpreter.alive:
+                _leaked(operand)
+    return top.process(primitive, operands, params)
+
+
+set_bind(bind)
+
+
+def _leaked(tracer: Tracer) -> NoReturn:
+    raise LeakedTracerError(
+        f"an array of type {tracer.type}, traced by {tracer.interpreter.description} at "
+        f"{describe_location(tracer.interpreter.source)}, was used at {here()} after that had returned. Return it from "
+        "the traced function instead of storing it outside."
+    )
+
+
+@contextmanager
+def running(interpreter: Interpreter, *, floor: bool = False) -> Iterator[None]:
+    """Runs the body with ``interpreter`` as the innermost one; afterwards its tracers are dead.
+
+    Args:
+        floor: also take the operations that have no traced operand, so that constants are staged too.
+    """
+    depth, outer_floor = state.depth, state.floor
+    state.depth = interpreter.level = depth + 1
+    if floor:
+        state.floor = interpreter
+    if not depth:
+        _count_threads(1)
+    try:
+        yield
+    finally:
+        state.depth, state.floor = depth, outer_floor
+        interpreter.alive = False
+        if not depth:
+            _count_threads(-1)
+
+
+_threads_running = 0
+_lock = threading.Lock()
+_on_running: Callable[[bool], None] = lambda running: None
+
+
+def _count_threads(change: int) -> None:
+    global _threads_running
+    with _lock:
+        before, _threads_running = _threads_running, _threads_running + change
+        if not before or not _threads_running:
+            _on_running(not before)
+
+
+def call_when_running(function: Callable[[bool], None]) -> None:
+    """Has ``function`` called: with True when the first thread enters a transform, with False when the last leaves."""
+    global _on_running
+    _on_running = function
+
+
+def type_of(x: Any) -> ArrayType:
+    """The type of an array, a tracer, a NumPy array or a Python scalar.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if isinstance(x, Tracer):
+        return x.type
+    if isinstance(x, JaxArray):
+        aval = x.aval
+        known = _of_aval.get(aval)
+        if known is None:
+            known = _of_aval[aval] = ArrayType(aval.shape, aval.dtype, aval.weak_type)
+        return known
+    found = _SCALARS.get(type(x))
+    if found is not None:
+        return found
+    if isinstance(x, np.ndarray | np.generic):
+        return ArrayType(x.shape, x.dtype)
+    if isinstance(x, jax.core.Tracer):
+        return ArrayType(x.shape, x.dtype, x.aval.weak_type)  # type: ignore[attr-defined]
+    raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number")
+
+
+def is_array(x: Any) -> bool:
+    """Whether ``x`` is a value that transforms may trace: an array, a tracer or a number."""
+    return isinstance(x, Tracer | JaxArray | np.ndarray | np.generic | bool | int | float | complex | jax.core.Tracer)
+
+
+def typed(x: Any) -> Any:
+    """``x`` as an operand of a primitive: Python scalars become typed NumPy scalars, arrays stay what they are."""
+    kind = _SCALARS.get(type(x))
+    return x if kind is None else kind.dtype.type(x)

@@ -1,0 +1,389 @@
+"""The transforms that users call: thin, over the interpreters, with pytrees, argument numbers and errors that teach."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcgrad import dtypes, trees
+from funcgrad.arguments import (
+    Argnums,
+    Flat,
+    check_inexact,
+    check_leaves,
+    kind,
+    match,
+    partial_of,
+    positions_of,
+    settled,
+    zero_tangent,
+)
+from funcgrad.interpreters.batching import at_axis, batch_flat
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.forward import jvp_flat
+from funcgrad.interpreters.reverse import vjp_flat
+from funcgrad.interpreters.staging import stage
+from funcgrad.interpreters.transpose import linearize_flat
+from funcgrad.ir import ArrayType, Program
+from funcgrad.passes import dead_code
+from funcgrad.primitives.elementwise import stop_gradient as stop_gradient_p
+from funcgrad.tracing import is_array, type_of
+
+# ---------------------------------------------------------------- reverse mode
+
+
+def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``f`` and its pullback there.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        primals: where to evaluate it.
+        has_aux: ``f`` returns ``(result, aux)``, and ``aux`` is not differentiated.
+
+    Returns:
+        ``(result, pullback)``, or ``(result, pullback, aux)``. ``pullback(cotangent)`` takes a pytree like the result
+        and returns a tuple of cotangents, one per primal, of the primals' shapes and dtypes (``float0`` zeros for
+        integers).
+
+    Raises:
+        TypeError: if a leaf of the primals or of the result is not an array.
+        ValueError: from the pullback, if the cotangent does not have the result's structure, shapes or dtypes.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> y, pullback = fg.vjp(lambda x: fnp.sin(x), 0.0)
+        >>> print(y, pullback(1.0)[0])
+        0.0 1.0
+    """
+    check_leaves("vjp", [f"primals[{i}]" for i in range(len(primals))], primals)
+    leaves, tree = trees.flatten(primals)
+    flat = Flat(f, tree, "vjp", has_aux)
+    every, pull = vjp_flat(flat, leaves)
+    outs, aux = flat.split(every)
+    unused = [None] * (len(every) - len(outs))
+    out_tree = flat.out_tree
+    types = [type_of(o) for o in outs]
+
+    def pullback(cotangent: Any) -> Any:
+        cts = match("vjp: the cotangent", cotangent, out_tree, types)
+        found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, pull([*cts, *unused]), strict=True)]
+        return trees.unflatten(tree, settled(found))
+
+    result = trees.unflatten(out_tree, settled(outs))
+    return (result, pullback, aux) if has_aux else (result, pullback)
+
+
+def value_and_grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """A function that returns the value of ``f`` and its gradient.
+
+    Args:
+        f: returns a scalar (with ``has_aux``, a pair of a scalar and anything else).
+        argnums: which positional arguments to differentiate by; each a pytree of floating arrays.
+        has_aux: see ``f``.
+        holomorphic: ``f`` is complex and holomorphic.
+
+    Returns:
+        A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux), gradient)``. The
+        gradient has the structure, shapes and dtypes of the argument; a tuple of them if ``argnums`` is a sequence.
+
+    Raises:
+        TypeError: if ``f`` returns anything but a real scalar, or an argument is not floating.
+        ValueError: if ``argnums`` names an argument that is not there.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> value, gradient = fg.value_and_grad(lambda x: x * x)(3.0)
+        >>> print(value, gradient)
+        9.0 6.0
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        value, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, args, kwargs)
+        (value,) = settled([value])
+        return ((value, aux) if has_aux else value), gradient
+
+    return wrapped
+
+
+def _differentiated(
+    f: Callable[..., Any], argnums: Argnums, has_aux: bool, holomorphic: bool, args: tuple, kwargs: dict[str, Any]
+) -> tuple[Any, Any, Any]:
+    """The value of ``f``, its auxiliary part and its gradient."""
+    positions = positions_of("grad", argnums, len(args))
+    chosen = [args[p] for p in positions]
+    check_inexact("grad", [f"argument {p}" for p in positions], chosen, holomorphic)
+    leaves, tree = trees.flatten(chosen)
+    flat = Flat(partial_of(f, positions, args, kwargs), tree, "grad", has_aux)
+    every, pull = vjp_flat(flat, leaves)
+    outs, aux = flat.split(every)
+    seed = _scalar_seed(outs, flat.out_tree, holomorphic)
+    cotangents = pull([seed, *[None] * (len(every) - 1)])
+    found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
+    gradients = trees.unflatten(tree, settled(found))
+    return outs[0], aux, gradients[0] if isinstance(argnums, int) else tuple(gradients)
+
+
+def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.generic:
+    if not trees.structure(0) == out_tree:
+        raise TypeError(f"grad: the function must return one scalar, got {out_tree}; see vjp and jacrev for others")
+    type = type_of(outs[0])
+    if type.shape != ():
+        raise TypeError(
+            f"grad: the function must return a scalar, got {type.strong()}. Reduce it (sum, mean), or use vjp or jacrev"
+        )
+    if dtypes.is_complex(type.dtype) != holomorphic or not dtypes.is_inexact(type.dtype):
+        wanted = "complex, as holomorphic=True says" if holomorphic else "real and floating"
+        raise TypeError(f"grad: the function must return a scalar that is {wanted}, got dtype {type.dtype}")
+    return type.dtype.type(1)
+
+
+def grad(
+    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
+    """The gradient of a scalar function.
+
+    Outside ``jit`` the function runs on values: ``if``, ``while``, ``float(x)`` and printing work.
+
+    Args:
+        f, argnums, has_aux, holomorphic: as for ``value_and_grad``.
+
+    Returns:
+        A function of the same arguments that returns the gradient, or ``(gradient, aux)``.
+
+    Raises:
+        TypeError: if ``f`` returns anything but a real scalar, or an argument is not floating.
+        ValueError: if ``argnums`` names an argument that is not there.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(fg.grad(lambda x: x**3)(2.0), fg.grad(fg.grad(lambda x: x**3))(2.0))
+        12.0 12.0
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        _, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, args, kwargs)
+        return (gradient, aux) if has_aux else gradient
+
+    return wrapped
+
+
+# ---------------------------------------------------------------- forward mode
+
+
+def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The value of ``f`` and its derivative in the direction of ``tangents``.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        primals: a sequence, one entry per argument.
+        tangents: the same structure, shapes and dtypes.
+        has_aux: ``f`` returns ``(result, aux)``.
+
+    Returns:
+        ``(result, tangent)``, or ``(result, tangent, aux)``.
+
+    Raises:
+        ValueError: if the tangents do not have the primals' structure, shapes or dtypes.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(*fg.jvp(lambda x: x * x, (3.0,), (1.0,)))
+        9.0 6.0
+    """
+    for name, value in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(value, tuple | list):
+            raise TypeError(f"jvp: {name} must be a tuple or list, one entry per argument, got {kind(value)}")
+    check_leaves("jvp", [f"primals[{i}]" for i in range(len(primals))], primals)
+    leaves, tree = trees.flatten(tuple(primals))
+    given = match("jvp: tangents", tuple(tangents), tree, [type_of(x) for x in leaves])
+    flat = Flat(f, tree, "jvp", has_aux)
+    every, found = jvp_flat(flat, leaves, given)
+    outs, aux = flat.split(every)
+    result = trees.unflatten(flat.out_tree, settled(outs))
+    out_tangents = [zero_tangent(o) if t is None else t for o, t in zip(outs, found, strict=False)]
+    tangent = trees.unflatten(flat.out_tree, settled(out_tangents))
+    return (result, tangent, aux) if has_aux else (result, tangent)
+
+
+def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``f`` and its derivative there as a linear function of tangents, which may be called many times.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> y, push = fg.linearize(lambda x: x * x, 3.0)
+        >>> print(y, push(1.0), push(2.0))
+        9.0 6.0 12.0
+    """
+    check_leaves("linearize", [f"primals[{i}]" for i in range(len(primals))], primals)
+    leaves, tree = trees.flatten(primals)
+    flat = Flat(f, tree, "linearize")
+    needs = [dtypes.is_inexact(type_of(x).dtype) for x in leaves]
+    outs, program = linearize_flat(flat, leaves, needs)
+    program = dead_code(program)
+    out_tree = flat.out_tree
+
+    def push(*tangents: Any) -> Any:
+        given = match("linearize: the tangent", tangents, tree, [type_of(x) for x in leaves])
+        found = evaluate(program, [t for t, n in zip(given, needs, strict=True) if n])
+        shaped = [
+            t if type_of(t).shape == type_of(o).shape else zero_tangent(o) for t, o in zip(found, outs, strict=True)
+        ]
+        return trees.unflatten(out_tree, settled(shaped))
+
+    return trees.unflatten(out_tree, settled(outs)), push
+
+
+# ---------------------------------------------------------------- vmap
+
+
+def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
+    """``f`` on all examples along an axis at once.
+
+    Args:
+        f: a function of single examples; takes and returns pytrees of arrays.
+        in_axes: where each argument has its batch axis: an int or None (the argument is shared) for all, or a sequence
+            with one entry per positional argument, each an int, None, or a pytree prefix of the argument.
+        out_axes: where each result gets it: an int, or a pytree prefix of the result.
+
+    Returns:
+        A function of batched arguments. Keyword arguments are batched along their first axis.
+
+    Raises:
+        ValueError: if nothing is batched, sizes differ, or an axis is out of range.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(fnp.dot, in_axes=(0, None))(fnp.ones((3, 2)), fnp.ones(2)))
+        [2. 2. 2.]
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = trees.flatten((args, kwargs))
+        axes = _in_axes(in_axes, args, kwargs)
+        size = _batch_size(leaves, axes, (args, kwargs))
+        dims = [None if a is None else a % type_of(x).ndim for x, a in zip(leaves, axes, strict=True)]
+        flat = Flat(lambda a, k: f(*a, **k), tree, "vmap")
+        outs, found = batch_flat(flat, size, leaves, dims)
+        wanted = _prefix("out_axes", out_axes, trees.unflatten(flat.out_tree, outs))
+        placed = [_place(o, d, axis, size) for o, d, axis in zip(outs, found, wanted, strict=True)]
+        return trees.unflatten(flat.out_tree, settled(placed))
+
+    return wrapped
+
+
+def _place(out: Any, dim: int | None, axis: int | None, size: int) -> Any:
+    if axis is None:
+        if dim is not None:
+            raise ValueError("vmap: out_axes is None for a result that depends on the batched arguments; wanted an int")
+        return out
+    ndim = type_of(out).ndim + (dim is None)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"vmap: out_axes={axis} is out of range for a result of {ndim} axes")
+    return at_axis(out, dim, axis % ndim, size)
+
+
+def _in_axes(in_axes: Any, args: tuple, kwargs: dict) -> list[int | None]:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"vmap: in_axes {in_axes} has {len(in_axes)} entries, but the call has {len(args)} positional arguments"
+        )
+    return _prefix("in_axes", in_axes, args) + [0] * len(trees.leaves(kwargs))
+
+
+def _prefix(name: str, prefix: Any, value: Any) -> list[int | None]:
+    """One axis per leaf of ``value``, from a pytree prefix of it."""
+    if prefix is None or isinstance(prefix, int):
+        return [prefix] * len(trees.leaves(value))
+    axes: list[int | None] = []
+
+    def add(axis: Any, subtree: Any) -> None:
+        if not (axis is None or isinstance(axis, int)):
+            raise TypeError(f"vmap: {name} must hold ints and None, got {kind(axis)}")
+        axes.extend([axis] * len(trees.leaves(subtree)))
+
+    try:
+        jax.tree_util.tree_map(add, prefix, value, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(f"vmap: {name} {prefix} is not a prefix of {trees.structure(value)}: {error}") from None
+    return axes
+
+
+def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], arguments: Any) -> int:
+    paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(arguments)[0]]
+    sizes: dict[int, str] = {}
+    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
+        if axis is None:
+            continue
+        if not is_array(leaf):
+            raise TypeError(f"vmap: argument {path} is {kind(leaf)}, wanted an array, or None in in_axes")
+        type = type_of(leaf)
+        if not -type.ndim <= axis < type.ndim:
+            raise ValueError(f"vmap: in_axes has {axis} for argument {path} of type {type}, which has {type.ndim} axes")
+        sizes.setdefault(type.shape[axis], f"{path} of type {type} has {type.shape[axis]} along axis {axis}")
+    if not sizes:
+        raise ValueError("vmap: nothing to batch: in_axes is None for every argument, or there are no arrays")
+    if len(sizes) > 1:
+        raise ValueError(f"vmap: the batch sizes differ: argument {'; argument '.join(sizes.values())}")
+    return next(iter(sizes))
+
+
+# ---------------------------------------------------------------- programs
+
+
+def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
+    """The program that ``f`` performs on arguments like these; nothing is computed.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
+
+    Returns:
+        The ``Program``: print it, or call its ``check()``.
+
+    Raises:
+        ConcretizationError: if ``f`` asks an array for its value.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.trace(lambda x: fnp.sin(x) * 2, fnp.ones(3)))
+        program(a: f32[3]) {
+          b: f32[3] = sin a
+          c: f32[3] = mul b 2.0
+          return c
+        }
+    """
+    leaves, tree = trees.flatten((args, kwargs))
+    flat = Flat(lambda a, k: f(*a, **k), tree, "trace")
+    return stage(flat, [_abstract(x) for x in leaves])
+
+
+def _abstract(x: Any) -> ArrayType:
+    if isinstance(x, ArrayType):
+        return x
+    if is_array(x):
+        return type_of(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype))
+    raise TypeError(f"trace: got {kind(x)}, wanted an array, a number, or something with a shape and a dtype")
+
+
+def stop_gradient(x: Any) -> Any:
+    """``x``, as a constant to every derivative; a pytree, leaf by leaf.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(fg.grad(lambda x: x * fg.stop_gradient(x))(3.0))
+        3.0
+    """
+    return trees.map(lambda leaf: stop_gradient_p(leaf) if dtypes.is_inexact(type_of(leaf).dtype) else leaf, x)

@@ -1,0 +1,32 @@
+"""Writes what real PyTorch gives for the scripts of the golden tests; see ``tests/compat/scripts.py``.
+
+    pip install torch==2.13.0
+    python tests/compat/golden/make_scripts.py
+
+The scripts are in the text files beside it, separated by blank lines; a script's last expression is what is looked at.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from scripts import GOLDEN, observe
+
+FAMILIES = ("random", "init", "nn", "optim", "data", "engine", "tensor")
+
+
+def main() -> None:
+    for family in FAMILIES:
+        blocks = [block.strip("\n") for block in (GOLDEN / f"{family}.txt").read_text().strip("\n").split("\n\n")]
+        found = {block: observe(torch, block) for block in blocks}
+        assert len(found) == len(blocks), f"{family}: a script occurs twice"
+        (GOLDEN / f"{family}.json").write_text(json.dumps(found, indent=0) + "\n")
+        failed = sum("error" in f for f in found.values())
+        print(f"{family}: {len(found)} scripts, {failed} of them errors")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""What a few lines of PyTorch give, as plain data: the last expression's value, what is printed, warnings, the error.
+
+``golden/make_scripts.py`` writes what real PyTorch gives; the tests compare what compat gives.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def plain(torch: Any, value: Any) -> Any:
+    """A value as plain data: tensors as dtype, size, whether they require grad, and values; other objects as text."""
+    inner = lambda v: plain(torch, v)
+    if isinstance(value, torch.Tensor):
+        array = np.asarray(value.detach().to(torch.float32 if value.dtype is torch.bfloat16 else value.dtype).numpy())
+        if array.dtype.kind == "c":
+            array = np.stack([array.real, array.imag], -1)
+        dtype = str(value.dtype).removeprefix("torch.")
+        return {"tensor": [dtype, list(value.shape), value.requires_grad], "values": array.ravel().tolist()}
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, np.ndarray):
+        return {"array": str(value.dtype), "values": value.ravel().tolist()}
+    if isinstance(value, dict):
+        return {"mapping": type(value).__name__, "items": [[inner(k), inner(v)] for k, v in value.items()]}
+    if type(value) in (list, tuple, set):
+        return {type(value).__name__: [inner(v) for v in (sorted(value) if type(value) is set else value)]}
+    return text(repr(value))
+
+
+def text(shown: str) -> str:
+    """A representation without what differs between libraries and runs."""
+    shown = re.sub(r" \(Triggered internally at [^)]*\)", "", re.sub(r"0x[0-9a-f]+", "0x", shown))
+    return shown.replace("compat.", "torch.")
+
+
+def observe(torch: Any, source: str) -> dict[str, Any]:
+    """What ``source`` gives, after ``manual_seed(0)``; it knows ``torch`` and its modules by their usual names."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    printed: list[str] = []
+    scope = dict(
+        torch=torch,
+        nn=torch.nn,
+        F=torch.nn.functional,
+        init=torch.nn.init,
+        optim=torch.optim,
+        data=torch.utils.data,
+        np=np,
+        print=lambda *values: printed.append(" ".join(map(str, values))),
+    )
+    torch.manual_seed(0)
+    found: dict[str, Any] = {}
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        try:
+            exec(compile(tree, "<script>", "exec"), scope)
+            if last is not None:
+                found["value"] = plain(torch, eval(compile(ast.Expression(last.value), "<script>", "eval"), scope))
+        except Exception as error:  # the error is what is observed
+            found["error"] = [type(error).__name__, text(str(error))]
+    if printed:
+        found["printed"] = [text(line) for line in printed]
+    if seen:
+        found["warnings"] = [[w.category.__name__, text(str(w.message))] for w in seen]
+    return json.loads(json.dumps(found))
+
+
+def cases(family: str) -> list[Any]:
+    """The scripts of a family, and what PyTorch gave for them."""
+    return list(json.loads((GOLDEN / f"{family}.json").read_text()).items())
+
+
+#: Relative errors of a few dozen operations, by dtype.
+TOLERANCE = {
+    "float16": 5e-3,
+    "bfloat16": 2e-2,
+    "float32": 2e-6,
+    "float64": 1e-12,
+    "complex64": 2e-6,
+    "complex128": 1e-12,
+}
+
+
+def assert_same(got: Any, want: Any, where: str = "", exact: bool = False) -> None:
+    """Floats may differ by rounding unless ``exact``; all else must be equal."""
+    if isinstance(want, dict) and "tensor" in want:
+        assert isinstance(got, dict) and got.get("tensor") == want["tensor"], f"{where}: {got}, wanted {want}"
+        tolerance = 0 if exact else TOLERANCE.get(want["tensor"][0], 0)
+        np.testing.assert_allclose(got["values"], want["values"], rtol=tolerance, atol=tolerance, err_msg=where)
+    elif isinstance(want, dict):
+        assert isinstance(got, dict) and got.keys() == want.keys(), f"{where}: {got}, wanted {want}"
+        for key in want:
+            assert_same(got[key], want[key], f"{where}/{key}", exact)
+    elif isinstance(want, list):
+        assert isinstance(got, list) and len(got) == len(want), f"{where}: {got}, wanted {want}"
+        for i, (g, w) in enumerate(zip(got, want)):
+            assert_same(g, w, f"{where}/{i}", exact)
+    elif isinstance(want, float) and isinstance(got, float) and not exact:
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-15, err_msg=where)
+    else:
+        assert got == want and type(got) is type(want), f"{where}: {got!r}, wanted {want!r}"

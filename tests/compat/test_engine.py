@@ -1,0 +1,120 @@
+"""The backward engine: graphs, hooks, saved tensors, in-place history, custom functions."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("engine"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+def test_a_chain_of_a_hundred_thousand_nodes() -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y.view(1)
+    y.backward()
+    assert x.grad.item() == 1.0
+
+
+def test_many_paths_to_one_leaf_are_walked_once_each() -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(60):
+        y = y + y
+    y.backward()
+    assert x.grad.item() == 2.0**60
+
+
+def test_a_graph_is_let_go_with_its_last_tensor() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = (x * 2).exp()
+    nodes = [weakref.ref(y.grad_fn), weakref.ref(y.grad_fn.next_functions[0][0])]
+    gc.disable()
+    try:
+        del y
+        assert [n() for n in nodes] == [None, None]
+    finally:
+        gc.enable()
+
+
+def test_backward_lets_saved_tensors_go() -> None:
+    x = torch.ones(2, requires_grad=True)
+    w = torch.ones(2) * 3
+    alive = weakref.ref(w)
+    y = (x * w).sum()
+    del w
+    assert alive() is not None
+    y.backward()
+    assert alive() is None
+    assert y.requires_grad
+
+
+def test_grad_mode_is_a_threads_own() -> None:
+    seen = []
+    with torch.no_grad():
+        thread = threading.Thread(target=lambda: seen.append(torch.is_grad_enabled()))
+        thread.start()
+        thread.join()
+    assert seen == [True]
+
+
+def test_an_error_in_a_hook_leaves_the_mode_as_it_was() -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x * 2
+
+    def fail(_: Any) -> None:
+        raise KeyError("mine")
+
+    y.register_hook(fail)
+    with pytest.raises(KeyError, match="mine"):
+        y.backward()
+    assert torch.is_grad_enabled()
+    (x * 2).backward()
+    assert x.grad.item() == 2.0
+
+
+def test_backward_inside_backward() -> None:
+    class Inner(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            with torch.enable_grad():
+                y = x.detach().requires_grad_()
+                (y * y).sum().backward()
+            return grad * y.grad
+
+    x = torch.tensor([3.0], requires_grad=True)
+    Inner.apply(x).sum().backward()
+    assert x.grad.item() == 6.0
+
+
+def test_hooks_of_a_leaf_outlive_its_node() -> None:
+    x = torch.ones(1, requires_grad=True)
+    x.register_hook(lambda g: g * 3)
+    for expected in (3.0, 6.0):
+        (x * 1).backward()
+        gc.collect()
+        assert x.grad.item() == expected
+
+
+def test_no_node_is_made_where_nothing_requires_grad() -> None:
+    x = torch.ones(2)
+    assert (x * 2 + 1).grad_fn is None
+    assert torch.ones(2, dtype=torch.int64).sum().grad_fn is None
+    assert (torch.ones(2, requires_grad=True) > 0).grad_fn is None

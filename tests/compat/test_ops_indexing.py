@@ -1,0 +1,94 @@
+"""Reading and writing at computed places."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from tests.compat.differences import assert_derivatives
+from tests.compat.facts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("indexing"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+X = np.random.default_rng(5).standard_normal((3, 4, 5))
+MASK = X > 0
+KEYS = [
+    [2, 0],
+    (slice(None), [1, 3]),
+    ([0, 1], [1, 1], [2, 2]),
+    ([0, 1], slice(None), [2, 2]),
+    (slice(1, None), [[0], [1]], slice(None, None, 2)),
+    (..., [4, -1]),
+    (None, [1]),
+    (1, [0, 2]),
+    MASK,
+    MASK[:, :, 0],
+    (slice(None), MASK[0]),
+]
+
+
+def _ours(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(_ours(k) for k in key)
+    return torch.tensor(key) if isinstance(key, list | np.ndarray) else key
+
+
+@pytest.mark.parametrize("key", KEYS, ids=lambda k: "mask" if isinstance(k, np.ndarray) else str(k)[:30])
+def test_reads_and_writes_as_numpy_does(key: Any) -> None:
+    x = torch.tensor(X)
+    np.testing.assert_array_equal(x[_ours(key)].numpy(), X[key])
+    for value in (7.0, -X[key]):
+        want = X.copy()
+        want[key] = value
+        x = torch.tensor(X)
+        x[_ours(key)] = torch.tensor(value) if isinstance(value, np.ndarray) else value
+        np.testing.assert_array_equal(x.numpy(), want)
+
+
+def test_a_masked_row_is_written_everywhere() -> None:
+    x = torch.zeros(3, 2)
+    x[torch.tensor([True, False, True])] = torch.tensor([1.0, 2.0])
+    assert x.tolist() == [[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]]
+
+
+def test_gradients_of_repeated_places_add_up() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    (x[torch.tensor([0, 0, 1])] * torch.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert x.grad.tolist() == [11.0, 100.0]
+
+
+def test_derivatives_are_differences() -> None:
+    x = X[:, :, 0]
+    index = torch.tensor([[1, 1, 0], [2, 3, 3]])
+    for f in (
+        lambda v: v[torch.tensor([0, 0, 2])] ** 2,
+        lambda v: v.gather(1, index) ** 2,
+        lambda v: v.scatter_add(1, index, v[:2, :3]) ** 2,
+        lambda v: v.index_add(0, torch.tensor([0, 0]), v[1:], alpha=2) ** 2,
+        lambda v: v.masked_select(torch.tensor(x > 0)) ** 2,
+        lambda v: torch.nn.functional.embedding(index, v) ** 2 if v.shape[0] > 3 else v.take(index) ** 2,
+    ):
+        assert_derivatives(torch, f, x)
+
+
+def test_in_place_writes_are_recorded() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    y[torch.tensor([0, 2])] = 5.0
+    assert type(y.grad_fn).__name__ == "IndexPutBackward0"
+    y.sum().backward()
+    assert x.grad.tolist() == [0.0, 1.0, 0.0]
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x[torch.tensor([0])] = 1.0
+
+
+def test_embeddings_are_shortened_in_place() -> None:
+    table = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
+    found = torch.nn.functional.embedding(torch.tensor([0, 1]), table, max_norm=1.0)
+    np.testing.assert_allclose(table.numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
+    np.testing.assert_array_equal(found.numpy(), table.numpy())

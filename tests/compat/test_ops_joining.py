@@ -1,0 +1,46 @@
+"""Joining, repeating, flipping, rolling; triangles and diagonals."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from tests.compat.facts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("joining"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+A, B = np.arange(24.0).reshape(2, 3, 4), -np.arange(24.0).reshape(2, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("ours", "numpys"),
+    [
+        (lambda a, b: torch.cat([a, b], 1), lambda a, b: np.concatenate([a, b], 1)),
+        (lambda a, b: torch.stack([a, b], 2), lambda a, b: np.stack([a, b], 2)),
+        (lambda a, b: torch.vstack([a, b]), lambda a, b: np.vstack([a, b])),
+        (lambda a, b: torch.roll(a, (1, -2), (0, 2)), lambda a, b: np.roll(a, (1, -2), (0, 2))),
+        (lambda a, b: torch.rot90(a, 3, (1, 2)), lambda a, b: np.rot90(a, 3, (1, 2))),
+        (lambda a, b: a.flip(0, 2), lambda a, b: np.flip(a, (0, 2))),
+        (lambda a, b: torch.tile(a, (2, 1, 1)), lambda a, b: np.tile(a, (2, 1, 1))),
+        (lambda a, b: torch.tril(a, 1), lambda a, b: np.tril(a, 1)),
+        (lambda a, b: torch.triu(a, -1), lambda a, b: np.triu(a, -1)),
+    ],
+)
+def test_values_are_numpys(ours: Callable[..., Any], numpys: Callable[..., Any]) -> None:
+    np.testing.assert_array_equal(ours(torch.tensor(A), torch.tensor(B)).numpy(), numpys(A, B))
+
+
+def test_reshape_shares_memory_where_it_can() -> None:
+    x = torch.zeros(4, 6)
+    for view in (x.reshape(2, 12), x.flatten(), x.unflatten(1, (2, 3)), x[:, ::2].reshape(2, 2, 3)):
+        assert view.data_ptr() == x.data_ptr()
+    copy = x.t().reshape(24)
+    assert copy._base is None
+    copy += 1
+    assert x.sum().item() == 0

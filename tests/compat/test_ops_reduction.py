@@ -1,0 +1,89 @@
+"""Sums, means, products, extremes, variances; running ones; softmax."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from tests.compat.differences import assert_derivatives
+from tests.compat.facts import assert_same, cases, observe
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(("source", "want"), cases("reductions"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+X = np.random.default_rng(3).standard_normal((3, 4))
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda x: x.prod(1),
+        lambda x: x.amax(0),
+        lambda x: x.min(1)[0],
+        lambda x: x.max(),
+        lambda x: x.var(1),
+        lambda x: x.std(0, correction=0),
+        lambda x: torch.std_mean(x, 1)[0] * torch.std_mean(x, 1)[1],
+        lambda x: x.logsumexp(1),
+        lambda x: x.softmax(0),
+        lambda x: x.log_softmax(1),
+        lambda x: x.cumprod(0),
+        lambda x: x.cummax(1)[0] ** 2,
+        lambda x: x.logcumsumexp(1),
+    ],
+)
+def test_derivatives_are_differences(f: Callable[[Any], Any]) -> None:
+    assert_derivatives(torch, f, X)
+
+
+def test_gradients_where_factors_are_zero() -> None:
+    x = torch.tensor([2.0, 0.0, 3.0], requires_grad=True)
+    x.prod().backward()
+    assert x.grad.tolist() == [0.0, 6.0, 0.0]
+
+
+def test_halves_are_added_up_in_single_precision() -> None:
+    # 4096 ones: in float16 the running sum would stop at 2048.
+    ones = torch.ones(4096, dtype=torch.float16)
+    assert ones.sum().item() == 4096
+    assert ones.mean().item() == 1
+    assert ones.cumsum(0)[-1].item() == 4096
+
+
+def test_softmax_neither_overflows_nor_loses_small_ones() -> None:
+    x = torch.tensor([0.0, 1000.0], requires_grad=True)
+    assert x.softmax(0).tolist() == [0.0, 1.0]
+    assert x.log_softmax(0).tolist() == [-1000.0, 0.0]
+    x.log_softmax(0)[0].backward()
+    assert x.grad.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "amin", "logsumexp", "var", "argmax", "cumsum"])
+def test_a_dimension_may_be_called_an_axis(name: str) -> None:
+    x = torch.tensor(X)
+    by_axis, by_dim = (getattr(torch, name)(x, **{word: 1}) for word in ("axis", "dim"))
+    if isinstance(by_axis, tuple):
+        by_axis, by_dim = by_axis[0], by_dim[0]
+    assert by_axis.tolist() == by_dim.tolist()
+
+
+def test_results_go_into_out() -> None:
+    x = torch.tensor(X)
+    values, indices = torch.empty(0, dtype=torch.float64), torch.empty(0, dtype=torch.int64)
+    found = torch.max(x, 1, out=(values, indices))
+    assert found.values is values
+    np.testing.assert_array_equal(values.numpy(), X.max(1))
+    np.testing.assert_array_equal(indices.numpy(), X.argmax(1))
+    assert torch.sum(x, 1, out=values) is values
+    np.testing.assert_allclose(values.numpy(), X.sum(1), rtol=1e-14)
+
+
+def test_a_missing_dimension_is_named() -> None:
+    with pytest.raises(TypeError, match='cumsum\\(\\) missing 1 required positional arguments: "dim"'):
+        torch.tensor(X).cumsum()

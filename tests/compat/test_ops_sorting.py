@@ -1,0 +1,38 @@
+"""Elements in order, and the largest of them."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from tests.compat.differences import assert_derivatives
+from tests.compat.facts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("sorting"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+X = np.random.default_rng(4).standard_normal((4, 5))
+
+
+def test_sorts_as_numpy_does() -> None:
+    for dim in (0, 1):
+        values, indices = torch.sort(torch.tensor(X), dim)
+        np.testing.assert_array_equal(values.numpy(), np.sort(X, dim))
+        np.testing.assert_array_equal(indices.numpy(), np.argsort(X, dim, kind="stable"))
+        np.testing.assert_array_equal(torch.argsort(torch.tensor(X), dim, descending=True).numpy(), np.argsort(-X, dim))
+
+
+def test_equal_elements_keep_their_order() -> None:
+    x = torch.tensor([1, 0, 1, 0, 1])
+    assert torch.sort(x, stable=True).indices.tolist() == [1, 3, 0, 2, 4]
+    assert torch.sort(x, descending=True, stable=True).indices.tolist() == [0, 2, 4, 1, 3]
+
+
+def test_derivatives_are_differences() -> None:
+    assert_derivatives(torch, lambda x: x.sort(0, descending=True)[0] ** 2, X)
+    assert_derivatives(torch, lambda x: x.topk(3, 1)[0] ** 2, X)
+    assert_derivatives(torch, lambda x: x.topk(2, 0, largest=False)[0] ** 2, X)

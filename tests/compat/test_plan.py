@@ -1,0 +1,276 @@
+"""Declared operations: what is derived from a declaration, and what a wrong one is told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+import pytest
+
+import compat as torch
+from compat.ops.kernel import OpDeclarationError
+from compat.ops.op import elementwise, op
+from compat.ops.signature import Array, Arrays, Dim, Dims, Index, Ints, Scalar
+from compat.ops.view_op import view
+from funcgrad import numpy as np
+from funcgrad.tracing import type_of
+
+# Operations for these tests only: they appear nowhere.
+
+
+@elementwise("ScaledBackward0", saved="other self alpha", names="", inplace="")
+def scaled(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
+    return np.multiply(np.multiply(input, other), np.astype(alpha, type_of(input).dtype))
+
+
+@op("LogisticBackward0", saved="result", names="")
+def logistic(input: Array) -> Any:
+    return np.divide(1, np.add(1, np.exp(np.negative(input))))
+
+
+@logistic.backward
+def logistic_backward(ct: Any, result: Any) -> Any:
+    return np.multiply(ct, np.multiply(result, np.subtract(1, result)))
+
+
+@op("PairBackward0", saved="self dim result1", names="", returns="total square")
+def pair(input: Array, dim: Dim) -> Any:
+    return np.sum(input, axis=dim), np.multiply(input, input)
+
+
+@op("JoinBackward0", saved="tensors", names="")
+def join(tensors: Arrays, weight: Array | None = None) -> Any:
+    total = tensors[0]
+    for t in tensors[1:]:
+        total = np.multiply(total, t)
+    return total if weight is None else np.multiply(total, weight)
+
+
+@op("PickBackward0", saved="index self.sym_sizes", names="")
+def pick(input: Array, index: Index) -> Any:
+    return np.take(input, index, axis=0)
+
+
+@op("UndeclaredBackward0", saved="self", names="")
+def undeclared(input: Array, other: Array) -> Any:
+    return np.multiply(input, other)
+
+
+@view("ReversedDimsBackward0", saved="self.sym_sizes", names="")
+def reversed_dims(input: Array) -> Any:
+    return input._replace(size=input.size[::-1], stride=input.stride[::-1])
+
+
+def grown(*shape: int) -> Any:
+    """A leaf of different numbers."""
+    rng = numpy.random.default_rng(len(shape))
+    return torch.tensor(rng.standard_normal(shape)).requires_grad_()
+
+
+def test_only_what_is_needed_is_saved() -> None:
+    a, b = grown(3), grown(3)
+    both = scaled(a, b).grad_fn
+    assert both._saved_self is a
+    assert both._saved_other is b
+    one = scaled(a, b.detach()).grad_fn
+    assert one._saved_self is None
+    assert one._saved_other is not None
+    assert one.next_functions[1] == (None, 0)
+    assert [n for n in dir(one) if "saved" in n] == [
+        "_raw_saved_other", "_raw_saved_self", "_saved_alpha", "_saved_other", "_saved_self",
+    ]  # fmt: skip
+
+
+def test_a_number_is_an_operand_without_an_edge() -> None:
+    a = grown(2)
+    node = scaled(a, 3, alpha=2.5).grad_fn
+    assert node._saved_other.item() == 3
+    assert node._saved_alpha == 2.5
+    assert node.next_functions[1] == (None, 0)
+    (g,) = torch.autograd.grad(scaled(a, 3, alpha=2.5).sum(), a)
+    assert g.tolist() == [7.5, 7.5]
+
+
+def test_what_backward_needs_but_is_not_declared_is_an_error() -> None:
+    with pytest.raises(
+        OpDeclarationError, match=r"undeclared: its backward needs 'other', .*declares to save \(input\)"
+    ):
+        undeclared(grown(2), grown(2).detach())
+    # Nothing is wrong where that gradient is not wanted.
+    undeclared(grown(2).detach(), grown(2).detach())
+
+
+def test_a_stated_backward_is_differentiated_too() -> None:
+    x = grown(4)
+    y = logistic(x)
+    assert y.grad_fn._saved_result.grad_fn is y.grad_fn
+    s = 1 / (1 + numpy.exp(-x.detach().numpy()))
+    (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    numpy.testing.assert_allclose(g.detach().numpy(), s * (1 - s))
+    (h,) = torch.autograd.grad(g.sum(), x, create_graph=True)
+    numpy.testing.assert_allclose(h.detach().numpy(), s * (1 - s) * (1 - 2 * s))
+    (third,) = torch.autograd.grad(h.sum(), x)
+    numpy.testing.assert_allclose(third.numpy(), s * (1 - s) * (1 - 6 * s + 6 * s * s))
+
+
+def test_several_results_with_some_gradients() -> None:
+    x = grown(2, 3)
+    out = pair(x, -1)
+    assert type(out).__name__ == "pair"
+    assert out.total is out[0]
+    assert out.square.output_nr == 1
+    assert out.total.grad_fn._saved_dim == 2**64 - 1
+    (g,) = torch.autograd.grad(out.square.sum(), x, retain_graph=True)
+    numpy.testing.assert_allclose(g.numpy(), 2 * x.detach().numpy())
+    (g,) = torch.autograd.grad(out.total.sum(), x, retain_graph=True)
+    assert g.tolist() == [[1.0] * 3] * 2
+    (g,) = torch.autograd.grad(out.total.sum() + out.square.sum(), x)
+    numpy.testing.assert_allclose(g.numpy(), 1 + 2 * x.detach().numpy())
+
+
+def test_sequences_and_absent_operands() -> None:
+    a, b, c = grown(2), grown(2), grown(2)
+    y = join([a, b.detach(), c])
+    assert [f is not None for f, _ in y.grad_fn.next_functions] == [True, False, True, False]
+    ga, gc = torch.autograd.grad(y.sum(), [a, c])
+    numpy.testing.assert_allclose(ga.numpy(), (b * c).detach().numpy())
+    numpy.testing.assert_allclose(gc.numpy(), (a * b).detach().numpy())
+    (gw,) = torch.autograd.grad(join((a.detach(),), b).sum(), b)
+    assert gw.tolist() == a.tolist()
+    with pytest.raises(TypeError, match="argument 'tensors' \\(position 1\\) must be tuple of Tensors, not Tensor"):
+        join(a)
+    with pytest.raises(TypeError, match="expected Tensor as element 1 in argument 0, but got int"):
+        join([a, 3])
+
+
+def test_an_index_has_no_edge() -> None:
+    x = grown(4, 2)
+    y = pick(x, torch.tensor([0, 0, 3]))
+    assert len(y.grad_fn.next_functions) == 1
+    (g,) = torch.autograd.grad(y.sum(), x)
+    assert g.tolist() == [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0], [1.0, 1.0]]
+
+
+def test_a_view_is_undone_by_a_view() -> None:
+    x = grown(2, 3, 4)
+    y = reversed_dims(x)
+    assert y._base is x
+    assert y.grad_fn._saved_self_sym_sizes == (2, 3, 4)
+    ct = torch.ones(4, 3, 2, dtype=torch.float64)
+    (g,) = torch.autograd.grad(y, x, ct)
+    assert g.untyped_storage().data_ptr() == ct.untyped_storage().data_ptr()
+    assert g.shape == (2, 3, 4)
+
+
+def test_results_follow_the_operands_memory_order() -> None:
+    a = torch.ones(4, 3, 2).permute(2, 0, 1)
+    assert scaled(a, a).stride() == a.stride()
+    assert logistic(a).is_contiguous()
+    sliced = torch.ones(4, 6)[::2, ::3]
+    assert scaled(sliced, 2.0).stride() == (2, 1)
+
+
+def test_programs_are_shared_by_what_differs_only_in_numbers() -> None:
+    x = torch.ones(2, 5)
+    scaled(x, x, alpha=0.5)
+    before = len(scaled.plans)
+    for i in range(20):
+        scaled(x, x, alpha=i + 0.25)
+    assert len(scaled.plans) == before
+    scaled(x, x, alpha=3)  # an int is another kind
+    assert len(scaled.plans) == before + 1
+
+
+def test_checks_run_once_and_inspections_always() -> None:
+    checked, inspected = [], []
+
+    @op(
+        None,
+        names="",
+        check=lambda x, size: checked.append(size),
+        inspect=lambda x, size: inspected.append(size),
+    )
+    def shaped(input: Array, *size: Ints) -> Any:
+        return np.reshape(input, size)
+
+    for _ in range(3):
+        assert shaped(torch.ones(6), 2, 3).shape == (2, 3)
+        assert shaped(torch.ones(6), [3, 2]).shape == (3, 2)
+    assert checked == [(2, 3), (3, 2)]
+    assert inspected == [(2, 3), (3, 2)] * 3
+
+
+def test_a_failing_check_is_not_remembered() -> None:
+    def refuse(input: Any, dim: Any = None) -> None:
+        raise RuntimeError("not today")
+
+    @op(None, names="", check=refuse)
+    def never(input: Array, dim: Dims = None) -> Any:
+        return input
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="not today"):
+            never(torch.ones(2))
+    with pytest.raises(IndexError, match=r"Dimension out of range \(expected to be in range of \[-1, 0\], but got 3\)"):
+        pair(grown(2), 3)
+
+
+def test_an_operation_without_a_derivative() -> None:
+    @op(None, names="", undifferentiable=True, name="odd")
+    def odd(input: Array) -> Any:
+        return np.floor(input)
+
+    x = grown(2)
+    y = odd(x)
+    assert y.grad_fn.name() == "torch::autograd::NotImplemented"
+    with pytest.raises(RuntimeError, match="derivative for aten::odd is not implemented"):
+        y.sum().backward()
+
+
+def test_a_public_name_is_given_once() -> None:
+    with pytest.raises(ValueError, match=r"publish: torch\.add is already"):
+        op("AnotherBackward0", names="torch.add")(lambda x: x)
+
+
+def test_nodes_do_not_hold_what_they_do_not_need() -> None:
+    import weakref
+
+    x = torch.ones(3, requires_grad=True)
+    z = x * 1
+    ref = weakref.ref(z)
+    y = z * 2.0  # needs the number only
+    del z
+    assert ref() is None
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_transforms_reach_declared_operations() -> None:
+    x = grown(3).detach()
+    value, tangent = torch.func.jvp(lambda v: scaled(logistic(v), v, alpha=2.0), (x,), (torch.ones_like(x),))
+    s = 1 / (1 + numpy.exp(-x.numpy()))
+    numpy.testing.assert_allclose(value.numpy(), 2 * s * x.numpy())
+    numpy.testing.assert_allclose(tangent.numpy(), 2 * (s + x.numpy() * s * (1 - s)))
+    rows = torch.func.vmap(lambda v: pair(v, 0).total)(grown(4, 3).detach())
+    assert rows.shape == (4,)
+    hessian = torch.func.hessian(lambda v: (v**3).sum())(x)
+    numpy.testing.assert_allclose(hessian.numpy(), numpy.diag(6 * x.numpy()))
+
+
+def test_transforms_reach_mutation() -> None:
+    def f(x: Any) -> Any:
+        y = torch.zeros(3, dtype=torch.float64)
+        y[1:] = x[:2] * 2
+        y[0].add_(x[2])
+        y.mul_(y)
+        return y.sum()
+
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    numpy.testing.assert_allclose(torch.func.grad(f)(x).numpy(), [8.0, 16.0, 6.0])
+    batch = torch.func.vmap(torch.func.grad(f))(torch.stack([x, 2 * x]))
+    numpy.testing.assert_allclose(batch.numpy(), [[8.0, 16.0, 6.0], [16.0, 32.0, 12.0]])
+
+
+def test_detach_stops_every_transform() -> None:
+    x = torch.tensor([2.0, 3.0])
+    numpy.testing.assert_allclose(torch.func.grad(lambda v: (v.detach() * v).sum())(x).numpy(), x.numpy())

@@ -1,0 +1,30 @@
+"""What all tests share: the platform they run on, how Hypothesis searches, and that every program is checked."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+# Before anything imports JAX. The tests are about numbers, whose tolerances are the CPU's.
+os.environ.setdefault("JAX_PLATFORMS", "cpu")
+
+from hypothesis import HealthCheck, settings
+
+from funcgrad.ir import Program
+
+# The first example of a new shape compiles, which takes as long as it takes; a deadline would measure XLA.
+_common: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("default", max_examples=25, derandomize=True, **_common)
+settings.register_profile("search", max_examples=500, **_common)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+_init = Program.__init__
+
+
+def _checked(self: Program, *args: Any, **kwargs: Any) -> None:
+    _init(self, *args, **kwargs)
+    self.check()
+
+
+# Every program that a test traces, transforms or derives, however deep inside, is well formed and well typed.
+Program.__init__ = _checked  # type: ignore[method-assign]

@@ -1,0 +1,41 @@
+"""When what an example prints is what is shown for it."""
+
+from __future__ import annotations
+
+import doctest
+import re
+
+# A number with a point or an exponent; integers (shapes, lines, counts) are text, and compared as such.
+FLOAT = re.compile(r"[-+]?(?:\d+\.(\d*)(?:[eE]([-+]?\d+))?|\d+[eE]([-+]?\d+))")
+
+
+def same(want: str, got: str, flags: int = doctest.ELLIPSIS) -> bool:
+    """Whether ``got`` is what ``want`` shows.
+
+    Either text for text, ``...`` standing for anything; or with floats that differ by what another CPU's order of
+    rounding does to float32 (1e-5 relative) or to the last digit shown, whatever blanks that moves.
+    """
+    return doctest.OutputChecker().check_output(_tidy(want), _tidy(got), flags) or _close(want, got)
+
+
+def _tidy(text: str) -> str:
+    return "\n".join(line.rstrip() for line in text.rstrip().splitlines()) + "\n"
+
+
+def _close(want: str, got: str) -> bool:
+    if FLOAT.sub("0.", want).split() != FLOAT.sub("0.", got).split():
+        return False
+    return all(_near(w, g) for w, g in zip(FLOAT.finditer(want), FLOAT.finditer(got), strict=True))
+
+
+def _near(want: re.Match[str], got: re.Match[str]) -> bool:
+    last_digit = 10.0 ** (int(want[2] or want[3] or 0) - len(want[1] or ""))
+    x, y = float(want[0]), float(got[0])
+    return abs(x - y) <= max(1.01 * last_digit, 1e-5 * abs(x), 1e-6)
+
+
+class Checker(doctest.OutputChecker):
+    """The same for doctests."""
+
+    def check_output(self, want: str, got: str, optionflags: int) -> bool:
+        return want == got or same(want, got, optionflags)

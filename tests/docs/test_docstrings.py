@@ -1,0 +1,98 @@
+"""The examples in docstrings run and print what they show."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.docs.compare import Checker
+
+ROOT = Path(__file__).resolve().parents[2]
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+def module_names() -> list[str]:
+    """The modules of both packages, found without importing any: a broken one fails its own test only.
+
+    ``__main__`` modules act when imported, and have no examples.
+    """
+    names = []
+    for package in ("funcgrad", "compat"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            if parts[-1] != "__main__":
+                names.append(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return names
+
+
+def examples(module: ModuleType) -> Iterator[doctest.DocTest]:
+    """The doctests of a module: of its functions and classes, and of callable objects that carry a docstring.
+
+    doctest itself knows functions and classes only; an op or a primitive made by a decorator is an object.
+    """
+    finder = doctest.DocTestFinder(exclude_empty=True)
+    yield from (test for test in finder.find(module, module.__name__) if written_in(module, test))
+    for name, value in vars(module).items():
+        if inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value):
+            continue
+        own = getattr(value, "__module__", None) == module.__name__ and "__doc__" in getattr(value, "__dict__", ())
+        if own and isinstance(value.__doc__, str):
+            yield from finder.find(value, f"{module.__name__}.{name}", module)
+
+
+def written_in(module: ModuleType, test: doctest.DocTest) -> bool:
+    """False for a property whose getter is another module's function: its example uses that module's names."""
+    found: object = module
+    for part in test.name.removeprefix(module.__name__).split(".")[1:]:
+        found = inspect.getattr_static(found, part, None)
+    getter = found.fget if isinstance(found, property) else None
+    return getter is None or getter.__module__ == module.__name__
+
+
+@pytest.mark.parametrize("name", module_names())
+def test_examples(name: str) -> None:
+    module = importlib.import_module(name)
+    runner = doctest.DocTestRunner(Checker(), optionflags=FLAGS, verbose=False)
+    report: list[str] = []
+    for test in examples(module):
+        if test.examples:
+            runner.run(test, out=report.append)
+    assert runner.failures == 0, "\n" + "".join(report)
+
+
+# ---------------------------------------------------------------- the harness itself
+
+
+class Callable:
+    def __call__(self) -> None: ...
+
+
+def sample(docstring: str) -> ModuleType:
+    module = ModuleType("sample")
+    exec("def f(): pass", vars(module))
+    module.f.__doc__ = docstring
+    module.op = Callable()
+    module.op.__doc__ = docstring
+    module.op.__module__ = "sample"
+    return module
+
+
+@pytest.mark.parametrize(("shown", "failures"), [("2", 0), ("3", 2)])
+def test_functions_and_objects_are_examined(
+    shown: str, failures: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = sample(f"Adds.\n\nExamples:\n    >>> 1 + 1\n    {shown}\n")
+    monkeypatch.setitem(sys.modules, "sample", module)
+    runner = doctest.DocTestRunner(Checker(), optionflags=FLAGS, verbose=False)
+    found = list(examples(module))
+    assert [test.name for test in found] == ["sample.f", "sample.op"]
+    for test in found:
+        runner.run(test, out=lambda text: None)
+    assert runner.failures == failures

@@ -1,0 +1,223 @@
+"""Errors name the user's line and say what to do instead."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+
+X = np.array([0.5, -1.0, 2.0])
+
+
+def message(call: Any, error: type[Exception] = fg.ConcretizationError) -> str:
+    with pytest.raises(error) as info:
+        call()
+    return str(info.value)
+
+
+# ---------------------------------------------------------------- values asked of what has none
+
+
+def branching(x: Any) -> Any:
+    if x > 0:  # asked here
+        return x
+    return -x
+
+
+def looping(x: Any) -> Any:
+    while x < 10:  # asked here
+        x = x * 2
+    return x
+
+
+def converting(x: Any) -> Any:
+    return float(x)  # asked here
+
+
+def rounding(x: Any) -> Any:
+    return range(int(x))  # asked here
+
+
+def indexing(x: Any) -> Any:
+    return [1, 2, 3][fnp.argmax(fnp.stack([x, x]))]  # asked here
+
+
+def reading(x: Any) -> Any:
+    return x.item()  # asked here
+
+
+def listing(x: Any) -> Any:
+    return x.tolist()  # asked here
+
+
+def asserting(x: Any) -> Any:
+    assert fnp.all(x > 0)  # asked here
+    return x
+
+
+def arraying(x: Any) -> Any:
+    return np.asarray(x)  # asked here
+
+
+@pytest.mark.parametrize(
+    "f", [branching, looping, converting, rounding, indexing, reading, listing, asserting, arraying]
+)
+@pytest.mark.parametrize(
+    "transform", ["jit", "vmap", "trace", "jit of grad", "grad of jit", "vmap of jvp", "hessian of jit"]
+)
+def test_the_line_is_named(transform: str, f: Any) -> None:
+    call = {
+        "jit": lambda: fg.jit(f)(1.0),
+        "vmap": lambda: fg.vmap(f)(X),
+        "trace": lambda: fg.trace(f, 1.0),
+        "jit of grad": lambda: fg.jit(fg.grad(f))(1.0),
+        "grad of jit": lambda: fg.grad(fg.jit(f))(1.0),
+        "vmap of jvp": lambda: fg.vmap(lambda x: fg.jvp(f, (x,), (x,)))(X),
+        "hessian of jit": lambda: fg.hessian(fg.jit(f))(1.0),
+    }[transform]
+    text = message(call)
+    assert "test_errors.py" in text
+    assert f"(in {f.__name__})" in text
+    assert "# asked here" in text
+    assert "bool[]" in text or "f32[]" in text or "f64[]" in text or "i64[]" in text
+    if f is not arraying:
+        assert "funcgrad.numpy.where" in text
+        assert (
+            "stands for 3 values" if transform.startswith("vmap") else "has a shape and a dtype but no value"
+        ) in text
+
+
+def test_what_reaches_the_user_is_short() -> None:
+    """The traceback's last frames are the user's function and the one that refuses; nothing was left half done."""
+    with pytest.raises(fg.ConcretizationError) as info:
+        fg.jit(branching)(1.0)
+    assert info.value.__cause__ is None
+    assert not [n for n in getattr(info.value, "__notes__", []) if "JAX" in n]
+    assert float(fg.grad(branching)(-2.0)) == -1.0
+    assert float(fg.jit(fnp.sin)(0.0)) == 0.0
+
+
+def test_storing_into_numpy_arrays_is_refused() -> None:
+    """It would lose the gradient without a word."""
+
+    def store(x: Any) -> Any:
+        a = np.zeros(3)
+        a[0] = x
+        return fnp.sum(a * x)
+
+    def store_slice(x: Any) -> Any:
+        a = np.zeros((3, 2))
+        a[1:, 0] = x * fnp.ones(2)
+        return fnp.sum(a)
+
+    for f in (store, store_slice):
+        with pytest.raises((TypeError, ValueError)) as info:
+            fg.grad(f)(1.0)
+        causes = [info.value, info.value.__cause__, info.value.__context__]
+        assert any(isinstance(c, fg.ConcretizationError) and "would lose the trace" in str(c) for c in causes)
+
+
+# ---------------------------------------------------------------- leaks
+
+
+def leak(transform: Any) -> Any:
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(x * 2)
+        return fnp.sum(x)
+
+    transform(f)
+    return kept[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "transform"),
+    [
+        ("grad", lambda f: fg.grad(f)(X)),
+        ("jvp", lambda f: fg.jvp(f, (X,), (X,))),
+        ("vmap", lambda f: fg.vmap(f)(X)),
+        ("jit", lambda f: fg.jit(f)(X)),
+        ("trace", lambda f: fg.trace(f, X)),
+    ],
+)
+def test_leaked_tracers(name: str, transform: Any) -> None:
+    tracer = leak(transform)
+    text = message(lambda: tracer + 1, fg.LeakedTracerError)
+    assert f"traced by {name} at" in text
+    assert text.count("test_errors.py") == 2
+    assert "Return it from the traced function" in text
+    # It is refused wherever it is used, and repr still works for a debugger.
+    message(lambda: fg.grad(lambda x: x * fnp.sum(tracer))(1.0), fg.LeakedTracerError)
+    message(lambda: fg.jit(lambda x: x * tracer)(1.0), fg.LeakedTracerError)
+    assert repr(tracer).startswith("Traced<")
+
+
+def test_a_tracer_after_an_error_inside() -> None:
+    kept: list[Any] = []
+
+    def f(x: Any) -> Any:
+        kept.append(x)
+        raise KeyError("mine")
+
+    for transform in (fg.grad, fg.jit, fg.vmap):
+        with pytest.raises(KeyError, match="mine"):
+            transform(f)(X)
+        message(lambda: kept[-1] * 2, fg.LeakedTracerError)
+    assert float(fg.grad(lambda x: x * x)(3.0)) == 6.0
+
+
+def test_copies_of_tracers_are_the_tracers() -> None:
+    assert float(fg.grad(lambda x: copy.deepcopy({"x": x})["x"] * copy.copy(x))(3.0)) == 6.0
+
+
+def test_tracers_cannot_be_pickled() -> None:
+    assert "cannot be pickled" in message(lambda: fg.grad(pickle.dumps)(3.0), TypeError)
+
+
+# ---------------------------------------------------------------- no derivative
+
+
+def test_a_primitive_without_a_rule_names_itself_and_the_line() -> None:
+    from jax import lax
+
+    from funcgrad.ir import ArrayType
+    from funcgrad.primitive import Primitive
+
+    mystery = Primitive("mystery", infer=lambda x: ArrayType(x.shape, x.dtype), lower=lax.sin)
+    for transform in (
+        lambda f: fg.grad(f)(1.0),
+        lambda f: fg.jvp(f, (1.0,), (1.0,)),
+        lambda f: fg.jit(fg.grad(f))(1.0),
+    ):
+        text = message(lambda t=transform: t(mystery), fg.NonDifferentiableError)
+        assert "'mystery' has no derivative rule" in text
+        assert "test_errors.py" in text
+    text = message(lambda: fg.vmap(mystery)(X), fg.FuncgradError)
+    assert "'mystery' has no batching rule" in text
+    assert float(mystery(0.0)) == 0.0
+
+
+def test_shape_errors_are_the_same_everywhere() -> None:
+    """Eager, staged, differentiated and batched, a wrong call says the same."""
+
+    def f(x: Any) -> Any:
+        return x @ np.ones((4, 2))
+
+    texts = {
+        message(call, ValueError)
+        for call in (
+            lambda: fnp.matmul(X, np.ones((4, 2))),
+            lambda: fg.jit(f)(X),
+            lambda: fg.vjp(f, X),
+            lambda: fg.jvp(f, (X,), (X,)),
+            lambda: fg.vmap(f)(np.stack([X, X])),
+        )
+    }
+    assert texts == {"matmul: f64[3] has 3 columns but f64[4,2] has 4 rows"}

@@ -1,0 +1,99 @@
+"""The contraction, against ``jax.lax.dot_general``; and matmul against ``jax.numpy``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jax import lax
+
+from funcgrad import dtypes
+from funcgrad.ir import ArrayType
+from funcgrad.primitives import contraction as p
+from tests.funcgrad.oracle import Case, Draw, a_dtype, a_shape, check, check_eager, examples, normal
+
+
+def a_placing(draw: Draw, free: int, shared: int) -> list[int]:
+    return draw(st.permutations(range(free + shared)))
+
+
+def dot(draw: Draw) -> Case:
+    """Axes of every kind, in any order on either side."""
+    batch, contracted = a_shape(draw, most=2, sizes=(2, 3, 1, 0)), a_shape(draw, most=2, sizes=(3, 2, 1, 0))
+    operands, dims = [], []
+    dtype = a_dtype(draw, np.int32)
+    for _ in range(2):
+        free = a_shape(draw, most=2, sizes=(2, 4, 1))
+        sizes = [*batch, *contracted, *free]
+        order = a_placing(draw, len(free), len(batch) + len(contracted))
+        operands.append(normal([sizes[i] for i in order], dtype))
+        at = [order.index(i) for i in range(len(batch) + len(contracted))]
+        dims.append((tuple(at[: len(batch)]), tuple(at[len(batch) :])))
+    (bx, cx), (by, cy) = dims
+    return Case(
+        lambda x, y: p.dot(x, y, contract=(cx, cy), batch=(bx, by)),
+        lambda x, y: lax.dot_general(x, y, ((cx, cy), (bx, by)), precision="highest"),
+        operands,
+    )
+
+
+CASES = {"dot": dot}
+
+
+@given(st.data())
+@examples(10)
+def test_dot(data: Any) -> None:
+    check(dot(data.draw), data.draw(st.integers(0, 99)))
+
+
+@given(st.data())
+@examples(1)
+def test_operation_by_operation(data: Any) -> None:
+    check_eager(dot(data.draw))
+
+
+@pytest.mark.parametrize(
+    ("x", "y"),
+    [
+        ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)), ((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((5, 2, 3), (3,)),
+        ((3,), (5, 3, 4)), ((5, 2, 3), (5, 3, 4)), ((5, 1, 2, 3), (6, 3, 4)), ((2, 0), (0, 3)),
+    ],
+)  # fmt: skip
+def test_matmul(x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    check(
+        Case(
+            p.matmul, lambda x, y: jnp.matmul(x, y, precision="highest"), [normal(x, float), normal(y, float)], order=1
+        )
+    )
+
+
+X = ArrayType((2, 3), dtypes.float32)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "error", "message"),
+    [
+        (X, X, ValueError, r"axes \(1,\) of f32\[2,3\] with axes \(0,\) of f32\[2,3\]"),
+        (X, ArrayType((3, 2), dtypes.float64), TypeError, r"f32\[2,3\] and f64\[3,2\]"),
+    ],
+)
+def test_what_does_not_fit_is_named(x: ArrayType, y: ArrayType, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"^dot: .*{message}"):
+        p.dot.output_types([x, y], {"contract": ((1,), (0,)), "batch": ((), ())})
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ((2, 3), (2, 3), r"f64\[2,3\] has 3 columns but f64\[2,3\] has 2 rows"),
+        ((), (2, 3), r"f64\[\] and f64\[2,3\]"),
+        ((4, 2, 3), (5, 3, 2), r"\(4,\) and \(5,\)"),
+    ],
+)
+def test_matrices_that_do_not_fit_are_named(x: tuple[int, ...], y: tuple[int, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=f"^matmul: .*{message}"):
+        p.matmul(np.zeros(x), np.zeros(y))

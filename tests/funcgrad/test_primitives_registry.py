@@ -1,0 +1,46 @@
+"""Every primitive that exists is in the tables of a test."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+import funcgrad
+from funcgrad.primitive import Primitive
+
+
+def primitives() -> dict[str, Primitive]:
+    """All primitives that funcgrad's modules define, by name."""
+    found: dict[str, Primitive] = {}
+    for info in pkgutil.walk_packages(funcgrad.__path__, "funcgrad."):
+        for value in vars(importlib.import_module(info.name)).values():
+            if isinstance(value, Primitive):
+                assert found.setdefault(value.name, value) is value, f"two primitives are called {value.name!r}"
+    return found
+
+
+def covered() -> set[str]:
+    """The names in the ``CASES`` of the test modules beside this one."""
+    names: set[str] = set()
+    for path in sorted(Path(__file__).parent.glob("test_*.py")):
+        if "\nCASES" in path.read_text():
+            names |= set(importlib.import_module(f"tests.funcgrad.{path.stem}").CASES)
+    return names
+
+
+def test_every_primitive_is_tested() -> None:
+    missing = set(primitives()) - covered()
+    assert not missing, f"not in the CASES of any test: {', '.join(sorted(missing))}"
+
+
+def test_every_case_is_of_a_primitive() -> None:
+    stale = covered() - set(primitives())
+    assert not stale, f"no such primitive: {', '.join(sorted(stale))}"
+
+
+def test_every_primitive_has_the_rules_it_needs() -> None:
+    for name, primitive in primitives().items():
+        assert primitive.elementwise or primitive.batch is not None or name == "iota", f"{name} cannot be batched"
+        derivatives = [primitive.partials, primitive.transpose, primitive.jvp, primitive.vjp]
+        assert primitive.differentiable == any(r is not None for r in derivatives), f"{name}: has it a derivative?"

@@ -1,0 +1,77 @@
+"""What the API reference has to be told of this code; mkdocs.yml loads it into griffe, which reads the code."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import griffe
+
+HEADING = re.compile(r"^Example:[ \t]*$", re.MULTILINE)
+
+
+class Headings(griffe.Extension):
+    """Makes ``Example:`` the same heading as ``Examples:``, which is the only one griffe takes doctests from."""
+
+    def on_instance(self, *, obj: griffe.Object, **kwargs: Any) -> None:
+        if obj.docstring:
+            obj.docstring.value = HEADING.sub("Examples:", obj.docstring.value)
+
+
+class MadeFunctions(griffe.Extension):
+    """Shows functions that other functions make (``exp = _unary(...)``) as the functions they are.
+
+    To griffe, which does not run the code, they are attributes without a docstring.
+    """
+
+    def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
+        for attribute in list(_attributes(pkg)):
+            assert attribute.parent is not None
+            value = griffe.dynamic_import(attribute.path)
+            if inspect.isfunction(value) and value.__doc__ and not attribute.docstring:
+                function = _function(attribute, value)
+                function.docstring = griffe.Docstring(
+                    _text(attribute, value),
+                    parent=function,
+                    parser=loader.docstring_parser,
+                    parser_options=loader.docstring_options,
+                )
+                attribute.parent.set_member(attribute.name, function)
+
+
+def _attributes(module: griffe.Module) -> Iterator[griffe.Attribute]:
+    for member in module.members.values():
+        if member.is_alias:
+            continue
+        if isinstance(member, griffe.Module):
+            yield from _attributes(member)
+        elif isinstance(member, griffe.Attribute) and not member.name.startswith("_"):
+            yield member
+
+
+def _function(attribute: griffe.Attribute, value: Any) -> griffe.Function:
+    kinds = dict(zip(inspect._ParameterKind, griffe.ParameterKind, strict=True))
+    parameters = [
+        griffe.Parameter(
+            parameter.name,
+            kind=kinds[parameter.kind],
+            annotation=None if parameter.annotation is parameter.empty else str(parameter.annotation),
+            default=None if parameter.default is parameter.empty else repr(parameter.default),
+        )
+        for parameter in inspect.signature(value).parameters.values()
+    ]
+    return griffe.Function(
+        attribute.name,
+        parameters=griffe.Parameters(*parameters),
+        lineno=attribute.lineno,
+        endlineno=attribute.endlineno,
+        parent=attribute.parent,
+    )
+
+
+def _text(attribute: griffe.Attribute, value: Any) -> str:
+    if value.__name__ != attribute.name:
+        return f"Another name of [`{value.__name__}`][{value.__module__}.{value.__name__}]."
+    return HEADING.sub("Examples:", inspect.getdoc(value) or "")
