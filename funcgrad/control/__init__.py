@@ -1,5 +1,6 @@
-"""Primitives that carry programs: calls now, loops and branches by the same pattern."""
+"""Primitives that carry programs: calls and loops."""
 
 from funcgrad.control.call import call
+from funcgrad.control.scan import scan
 
-__all__ = ["call"]
+__all__ = ["call", "scan"]

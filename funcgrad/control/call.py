@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.control.split import split_for_reverse
+from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.interpreters.batching import batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
@@ -24,8 +24,16 @@ from funcgrad.tracing import type_of
 
 def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -> tuple[list[Any], list[Any]]:
     mask = tuple(t is not None for t in tangents)
+    given = [t for t in tangents if t is not None]
+    if depth(given) > depth(primals):
+        # In one call with their tangents, results would be values of that deeper context too.
+        whole, linear, moving = split_for_forward(program, mask)
+        known = call_program(whole, primals)
+        outs, residuals = known[: len(program.outputs)], known[len(program.outputs) :]
+        found = iter(call_program(linear, [*residuals, *given]))
+        return outs, [next(found) if n else None for n in moving]
     derived, nonzero = _jvp_program(program, mask)
-    results = iter(call_program(derived, [*primals, *[t for t in tangents if t is not None]]))
+    results = iter(call_program(derived, [*primals, *given]))
     outs = [next(results) for _ in program.outputs]
     return outs, [next(results) if n else None for n in nonzero]
 

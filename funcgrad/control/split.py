@@ -1,18 +1,19 @@
-"""Splitting a program for reverse mode: a forward one that also returns residuals, a backward one that takes them."""
+"""Splitting a program: one that also returns residuals, and one of these and of tangents or cotangents."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import Pullback, vjp_flat
 from funcgrad.interpreters.staging import Staging, stage
-from funcgrad.ir import Program, Var, kept_with_program
+from funcgrad.interpreters.transpose import linearize_flat
+from funcgrad.ir import Literal, Program, Var, kept_with_program
 from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import running
+from funcgrad.tracing import Tracer, running
 
 Backward = Callable[[tuple[bool, ...]], tuple[Program, list[bool]]]
 
@@ -44,6 +45,36 @@ def split_for_reverse(program: Program, needs: tuple[bool, ...]) -> tuple[Progra
         residuals, derive = _stage_backward(pullback, program, needs)
     whole = forward.program(inputs, [*outs, *residuals], program.name)
     return dead_code(whole), derive
+
+
+def depth(values: Sequence[Any]) -> int:
+    """How deeply nested the innermost transform is that traces one of the values."""
+    return max((x.interpreter.level for x in values if isinstance(x, Tracer)), default=0)
+
+
+@kept_with_program
+def split_for_forward(program: Program, needs: tuple[bool, ...]) -> tuple[Program, Program, list[bool]]:
+    """Splits a program (without constants) for forward mode, where results are wanted apart from their tangents.
+
+    Args:
+        needs: which inputs have a tangent.
+
+    Returns:
+        The program whose outputs are the results and then the residuals; the linear one, from the residuals and those
+        tangents to the tangents of the results; and which results have one that is not zero, so that they are there.
+    """
+    staging = Staging("jit")
+    with running(staging, floor=True):
+        inputs = [staging.input(t) for t in program.input_types]
+        outs, linear = linearize_flat(lambda *xs: evaluate(program, xs), inputs, needs)
+        linear = dead_code(common_subexpressions(linear))
+        nonzero = [not isinstance(a, Literal) for a in linear.outputs]  # of a linear program a number can only be zero
+        variables = [v for v, _ in linear.constants]
+        residuals = [x for _, x in linear.constants]
+        whole = dead_code(staging.program(inputs, [*outs, *residuals], program.name))
+    moved = [a for a, n in zip(linear.outputs, nonzero, strict=True) if n]
+    pushed = Program([*variables, *linear.inputs], [], linear.equations, moved, f"jvp_{program.name}")
+    return whole, dead_code(pushed), nonzero
 
 
 def _stage_backward(pullback: Pullback, program: Program, needs: tuple[bool, ...]) -> tuple[list[Any], Backward]:

@@ -1,0 +1,213 @@
+"""The loop with a carry: ``scan``, an equation that carries the program of one step.
+
+Its rules run the interpreters over that program, once, whatever the number of steps. Reverse mode keeps per step what
+the backward of one step needs, stacked, and nothing of what is the same in all steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from jax import lax
+
+from funcgrad import dtypes, trees
+from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, strong
+from funcgrad.errors import here
+from funcgrad.interpreters.lower import lowered
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program, kept_with_program
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitive import Primitive
+from funcgrad.primitives.elementwise import cast
+from funcgrad.tracing import is_array, type_of, typed
+
+# ---------------------------------------------------------------- the primitive
+
+
+def _stacked(type: ArrayType, length: int) -> ArrayType:
+    return type.with_shape((length, *type.shape)).strong()
+
+
+def _infer(*types: ArrayType, program: Program, consts: int, carries: int, length: int, **_: Any) -> list[ArrayType]:
+    fixed = consts + carries
+    inner, outer = [t.strong() for t in program.input_types], program.output_types
+    wanted = [*inner[:fixed], *[_stacked(t, length) for t in inner[fixed:]]]
+    if [t.strong() for t in types] != wanted:
+        raise TypeError(f"scan: operands of types {list(types)}, but its program wants {wanted}")
+    carried = [t.strong() for t in outer[:carries]]
+    if carried != inner[consts:fixed]:
+        raise TypeError(f"scan: the carry is {inner[consts:fixed]} before a step and {carried} after it")
+    return [*carried, *[_stacked(t, length) for t in outer[carries:]]]
+
+
+def _lower(
+    *operands: Any, program: Program, consts: int, carries: int, length: int, reverse: bool, unroll: int
+) -> list[Any]:
+    step = lowered(program)
+    fixed = operands[:consts]
+
+    def body(carry: Sequence[Any], slices: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        outs = step(*fixed, *carry, *slices)
+        return outs[:carries], outs[carries:]
+
+    carry, xs = list(operands[consts : consts + carries]), list(operands[consts + carries :])
+    final, ys = lax.scan(body, carry, xs, length=length, reverse=reverse, unroll=unroll)
+    return [*final, *ys]
+
+
+scan_p = Primitive(
+    "scan",
+    infer=_infer,
+    lower=_lower,
+    jvp=lambda primals, tangents, **params: loop_jvp(scan_program, primals, tangents, **params),
+    vjp=lambda operands, needs, params: loop_vjp(scan_program, operands, needs, **params),
+    batch=lambda size, operands, dims, **params: loop_batch(scan_program, size, operands, dims, **params),
+    multiple=True,
+)
+
+
+def scan_program(
+    program: Program, consts: Sequence[Any], carry: Sequence[Any], xs: Sequence[Any], *, length: int,
+    reverse: bool = False, unroll: int = 1,
+) -> tuple[list[Any], list[Any]]:  # fmt: skip
+    """Repeats a program of ``(*consts, *carry, *slices)``, which returns ``(*carry, *results)``; flat, without checks.
+
+    Returns:
+        The last carry, and the results of all steps, stacked.
+    """
+    closed, constants = _closed(program)
+    results = scan_p(
+        *constants, *consts, *carry, *xs, program=closed, consts=len(constants) + len(consts), carries=len(carry),
+        length=length, reverse=reverse, unroll=unroll,
+    )  # fmt: skip
+    return results[: len(carry)], results[len(carry) :]
+
+
+@kept_with_program
+def _closed(program: Program) -> tuple[Program, list[Any]]:
+    return dead_code(common_subexpressions(program)).closed()
+
+
+# ---------------------------------------------------------------- what users call
+
+
+def scan(
+    f: Callable[[Any, Any], tuple[Any, Any]],
+    init: Any,
+    xs: Any = None,
+    length: int | None = None,
+    reverse: bool = False,
+    unroll: int = 1,
+) -> tuple[Any, Any]:
+    """A loop over the leading axis of arrays, with a carry.
+
+    It is traced once and compiled to one loop, whatever its length. It may close over arrays, and over values that
+    other transforms trace. It is differentiable in both modes, as often as you like, and batches.
+
+    Args:
+        f: ``(carry, x) -> (carry, y)``, one step; the carry keeps its structure, shapes and dtypes.
+        init: the first carry, a pytree of arrays.
+        xs: what is looped over: a pytree of arrays of shapes (length, ...), of which a step gets slices. None for
+            nothing but ``length``.
+        length: the number of steps, which ``xs`` has as well where it has arrays.
+        reverse: from the last slice to the first; the results are in the order of the slices all the same.
+        unroll: how many steps make one turn of the compiled loop.
+
+    Returns:
+        The last carry, and the results ``y`` of all steps, stacked along a new leading axis.
+
+    Raises:
+        TypeError: if a step changes the structure or the types of the carry, or something is not an array.
+        ValueError: if lengths differ, or none is given.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> total, sums = fg.scan(lambda c, x: (c + x, c + x), 0.0, fnp.array([1.0, 2.0, 3.0]))
+        >>> print(total, sums)
+        6.0 [1. 3. 6.]
+        >>> print(fg.grad(lambda x: fg.scan(lambda c, _: (c * x, None), 1.0, length=3)[0])(2.0))
+        12.0
+    """
+    first, carry_tree = _leaves("init", init)
+    slices, tree = _leaves("xs", xs)
+    count = _length(xs, slices, length)
+    if isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1:
+        raise ValueError(f"scan: unroll must be a positive integer, got {unroll!r}")
+    parts = [ArrayType(t.shape[1:], t.dtype) for t in map(type_of, slices)]
+    program, first, y_tree = _step_program(f, first, carry_tree, parts, tree)
+    final, ys = scan_program(program, [], first, slices, length=count, reverse=bool(reverse), unroll=unroll)
+    return trees.unflatten(carry_tree, final), trees.unflatten(y_tree, ys)
+
+
+def _leaves(name: str, value: Any) -> tuple[list[Any], Any]:
+    """The leaves as arrays of strong types, and the structure."""
+    leaves, tree = trees.flatten(value)
+    for path, leaf in trees.tree_flatten_with_path(value)[0] if not all(map(is_array, leaves)) else ():
+        if not is_array(leaf):
+            raise TypeError(f"scan: {name}{trees.keystr(path)} is {leaf!r} of type {type(leaf).__name__}, not an array")
+    return leaves if name == "init" else [strong(x) for x in leaves], tree
+
+
+def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
+    sizes = {} if length is None else {int(length): "length"}
+    for (path, leaf), type in zip(trees.tree_flatten_with_path(xs)[0], map(type_of, leaves), strict=True):
+        if not type.ndim:
+            raise ValueError(f"scan: xs{trees.keystr(path)} is {leaf!r}, which has no axis to loop over")
+        sizes.setdefault(type.shape[0], f"xs{trees.keystr(path)} of type {type}")
+    if len(sizes) > 1:
+        raise ValueError(f"scan: lengths differ: {', '.join(f'{n} ({what})' for n, what in sizes.items())}")
+    if not sizes:
+        raise ValueError("scan: there are no arrays in xs, so the number of steps must be given as length")
+    return next(iter(sizes))
+
+
+def _step_program(
+    f: Callable[..., Any], first: list[Any], carry_tree: Any, parts: Sequence[ArrayType], tree: Any
+) -> tuple[Program, list[Any], Any]:
+    """The program of a step, the first carry in the types that it keeps, and the structure of a step's results.
+
+    A carry that begins as a Python number takes the dtype that the first step gives it.
+    """
+    structure: list[Any] = []
+
+    def step(*args: Any) -> list[Any]:
+        carry, x = trees.unflatten(carry_tree, args[: len(first)]), trees.unflatten(tree, args[len(first) :])
+        result = f(carry, x)
+        if not (isinstance(result, tuple) and len(result) == 2):
+            raise TypeError(f"scan: a step must return (carry, y), got {result!r} at {here()}")
+        after, found = trees.flatten(result[0])
+        if found != carry_tree:
+            raise TypeError(f"scan: a step gets a carry of structure {carry_tree} and returns one of {found}")
+        ys, y_tree = trees.flatten(result[1])
+        if not all(map(is_array, [*after, *ys])):
+            raise TypeError(f"scan: a step must return arrays, got {result!r} at {here()}")
+        structure[:] = [y_tree]
+        return [typed(x) for x in (*after, *ys)]
+
+    types = [type_of(x) for x in first]
+    program = stage(step, [*types, *parts], name="step", description="scan")
+    settled = [_joined(b, a) for b, a in zip(types, program.output_types)]
+    if settled != types or any(t.weak for t in program.output_types):
+        program = stage(lambda *xs: [strong(x) for x in step(*xs)], [*settled, *parts], name="step", description="scan")
+    _check_carry(settled, program.output_types, carry_tree)
+    carried = [cast(typed(x), dtype=t.dtype) if type_of(x) != t else x for x, t in zip(first, settled)]
+    return program, carried, structure[0]
+
+
+def _joined(before: ArrayType, after: ArrayType) -> ArrayType:
+    """The type of a carry from those before and after a step: a weak one gives way."""
+    if before.weak:
+        dtype, _ = dtypes.promote_weak(before.dtype, True, after.dtype, after.weak)
+        return ArrayType(before.shape, dtype)
+    return before.strong()
+
+
+def _check_carry(before: Sequence[ArrayType], after: Sequence[ArrayType], tree: Any) -> None:
+    paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(trees.unflatten(tree, range(len(before))))[0]]
+    for path, b, a in zip(paths, before, after):
+        if b != a.strong():
+            raise TypeError(
+                f"scan: the carry must keep its type, but carry{path} is {b} before a step and {a.strong()} after it; "
+                "convert it in the step, or begin with that"
+            )
