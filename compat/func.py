@@ -17,7 +17,7 @@ from compat.ops.copying import clone
 from compat.ops.sequences import eye
 from compat.ops.views import movedim, view_size
 from compat.tensor import Tensor, from_buffer, sync
-from funcgrad import trees
+from funcgrad import runtime, trees
 from funcgrad.dtypes import is_complex
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.forward import jvp_flat
@@ -46,11 +46,12 @@ def array(t: Tensor) -> Any:
     """A tensor's elements as an array, or as what is being traced."""
     if t._view is not None:
         sync(t)
-    return lens.read(t._storage.buffer, t._layout, t._offset)
+    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
 
 
 def tensor_of(x: Any) -> Tensor:
     """A tensor over an array, or over what is being traced."""
+    x = runtime.ready(x)
     t = type_of(x)
     layout = contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer))
     return from_buffer(x, layout)

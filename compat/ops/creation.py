@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, lens
+from compat import dtypes
 from compat.dtypes import dtype as Dtype
 from compat.errors import wrong_argument
 from compat.formats import contiguous_format, preserve_format
@@ -16,6 +16,7 @@ from compat.ops.copying import available, format_strides
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, from_buffer, wrap
+from funcgrad import runtime
 
 # ---------------------------------------------------------------- what making tensors shares
 
@@ -65,24 +66,10 @@ def _c_name(dtype: Dtype) -> str:
 
 # ---------------------------------------------------------------- one value everywhere
 
-_constants: dict[tuple, Any] = {}
-
-
 def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
-    """A buffer of one value. Small ones are kept and shared: buffers never change."""
+    """A buffer of one value."""
     assert dtype.numpy is not None, f"there are no arrays of {dtype}"
-    minus_zero = type(value) is float and value == 0 and np.signbit(value)
-    key = (shape, type(value), "-0" if minus_zero else value, dtype)
-    found = _constants.get(key)
-    if found is None:
-        array = np.empty(shape, dtype.numpy)
-        array.fill(value)
-        found = lens.buffer_from_numpy(array)
-        if array.nbytes <= 65536:
-            if len(_constants) >= 512:
-                _constants.clear()
-            _constants[key] = found
-    return found
+    return runtime.filled(shape, value, dtype.numpy)
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:

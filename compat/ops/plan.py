@@ -7,6 +7,7 @@ PyTorch gives them. Running one takes the tensors' buffers, and makes tensors an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,20 @@ def number_buffer(value: Any) -> Any:
     return runtime.scalar(value, _NUMBER_TYPES[type(value)].dtype)
 
 
+def numbers_last(program: Program, numeric: Sequence[bool]) -> Program:
+    """The program with those of its inputs that are numbers behind those that are buffers."""
+    order = sorted(range(len(numeric)), key=numeric.__getitem__)
+    if order == list(range(len(order))):
+        return program
+    inputs = [program.inputs[i] for i in order]
+    return Program(inputs, program.constants, program.equations, program.outputs, program.name)
+
+
+def run_traced(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    """A program, buffers before numbers, replayed into what is being traced."""
+    return evaluate(program, [*map(runtime.ready, buffers), *map(number_buffer, numbers)])
+
+
 # ---------------------------------------------------------------- the program
 
 
@@ -101,15 +116,20 @@ def _overwrite(place: Any, layout: Layout, result: Any) -> Any:
     return lens.write(place[0], layout, place[1], result)
 
 
-def _runner(program: Program, traced: bool) -> Callable[..., Sequence[Any]]:
-    """What runs a program on buffers."""
+Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
+
+
+def _runner(program: Program, numbers: int, traced: bool) -> tuple[Run, runtime.Executable | None]:
+    """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
+    executable that it is noted down with in that case."""
     if not program.equations and all(atom in program.inputs for atom in program.outputs):
         # A copy. Buffers never change, so the results may be the operands'.
         places = [program.inputs.index(atom) for atom in program.outputs]  # type: ignore[arg-type]
-        return lambda *buffers: [buffers[i] for i in places]
+        return lambda buffers, _: [buffers[i] for i in places], None
     if traced:
-        return lambda *buffers: evaluate(program, buffers)
-    return runtime.executable(program).run
+        return partial(run_traced, program), None
+    code = runtime.executable(program, numbers)
+    return partial(runtime.record_all, code), code
 
 
 def _plain(kind: Kind) -> bool:
@@ -129,8 +149,7 @@ def _plain(kind: Kind) -> bool:
 _BUFFER, _BUFFER_AND_OFFSET, _NUMBER = range(3)
 
 
-def _buffers(values: Sequence[Any]) -> list[Any]:
-    return [v._storage.buffer for v in values]
+_NO_NUMBERS = ()
 
 
 class Plan:
@@ -138,7 +157,9 @@ class Plan:
 
     Attributes:
         outputs: the layouts of the results.
-        forward: runs the program on buffers.
+        program: from buffers and numbers, in this order, to buffers.
+        forward: runs it.
+        code: the executable that it is noted down with; None where it runs at once.
         node: the class of nodes to make; None where no gradient is wanted.
         derivative: its backward, where ``node`` is.
         make_node: makes a node for a call with given inputs, results not yet kept.
@@ -147,8 +168,8 @@ class Plan:
     """
 
     __slots__ = (
-        "kernel", "kinds", "target", "outputs", "program", "forward", "traced", "node", "derivative", "run", "_places",
-        "_saves", "_results", "_differentiable", "finish", "types", "make_node", "grad_strides",
+        "kernel", "kinds", "target", "outputs", "program", "forward", "code", "traced", "node", "derivative", "run",
+        "_places", "_saves", "_results", "_differentiable", "finish", "types", "make_node", "grad_strides",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
@@ -162,15 +183,24 @@ class Plan:
         simple = target is None and all(
             k is None or k is type(None) or not isinstance(k, Layout) or _plain(k) for k in kinds
         )
-        if simple and all(_plain(o) for o in self.outputs):
-            self.program = logical
-        else:
-            self.program = _forward(self, logical)
-        self.forward: Callable[..., Sequence[Any]] = _runner(self.program, self.traced)
+        program = logical if simple and all(_plain(o) for o in self.outputs) else _forward(self, logical)
+        numeric = self._numeric()
+        self.program = numbers_last(program, numeric)
+        self.forward, self.code = _runner(self.program, sum(numeric), self.traced)
         self.finish: Callable[[list[Tensor]], Any] | None = None
         self.run: Callable[[Sequence[Any]], Any]
         self.make_node: Callable[[Sequence[Any]], Any]
         self._prepare(types, mask)
+
+    def _numeric(self) -> list[bool]:
+        """Which arguments of the program are numbers: those given, and where in their buffers tensors begin."""
+        found: list[bool] = []
+        for kind in self.kinds:
+            if isinstance(kind, Layout):
+                found += [False] if kind.whole else [False, True]
+            elif kind in _NUMBER_TYPES:
+                found.append(True)
+        return found
 
     def _layouts(self, types: Sequence[ArrayType]) -> tuple[Layout, ...]:
         if self.target is not None:
@@ -224,18 +254,21 @@ class Plan:
 
     def give_one(self) -> None:
         """The caller of ``run`` gets the only result itself: the way of most calls, so it is short."""
-        tensors = len(self._places) == len(self.kinds) and all(what == _BUFFER for _, what in self._places)
-        take = _buffers if tensors else self.arguments
-        forward, (layout,) = self.forward, self.outputs
+        (layout,) = self.outputs
         make = from_buffer if mode.inference else new_tensor
+        tensors = len(self._places) == len(self.kinds) and all(what == _BUFFER for _, what in self._places)
+        if self.code is None or not tensors:
+            self.run = self._one(make, layout)
+            return
+        code, record = self.code, runtime.record
         if self.node is None:
-            self.run = lambda values: make(forward(*take(values))[0], layout)
+            self.run = lambda values: make(record(code, [v._storage.buffer for v in values]), layout)
             return
         make_node, keeps = self.make_node, bool(self._results)
 
         def run(values: Sequence[Any]) -> Tensor:
             node = make_node(values)
-            t = make(forward(*take(values))[0], layout)
+            t = make(record(code, [v._storage.buffer for v in values]), layout)
             t._rg = True
             t._node = node
             if keeps:
@@ -244,20 +277,39 @@ class Plan:
 
         self.run = run
 
+    def _one(self, make: Callable[[Any, Layout], Tensor], layout: Layout) -> Callable[[Sequence[Any]], Tensor]:
+        """``give_one`` for operands that are not all whole buffers, and for what is not deferred."""
+        forward, arguments, make_node, keeps = self.forward, self.arguments, None, False
+        if self.node is not None:
+            make_node, keeps = self.make_node, bool(self._results)
+
+        def run(values: Sequence[Any]) -> Tensor:
+            node = None if make_node is None else make_node(values)
+            t = make(forward(*arguments(values))[0], layout)
+            if node is not None:
+                t._rg = True
+                t._node = node
+                if keeps:
+                    node.saved += (save_result(t, 0),)
+            return t
+
+        return run
+
     # ---------------------------------------------------------------- running
 
-    def arguments(self, values: Sequence[Any]) -> list[Any]:
-        """What the program takes, from tensors and numbers."""
-        result = []
+    def arguments(self, values: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
+        """What the program takes, from tensors and numbers: buffers, and numbers."""
+        buffers: list[Any] = []
+        numbers: list[Any] = []
         for i, what in self._places:
             value = values[i]
             if what == _NUMBER:
-                result.append(number_buffer(value))
+                numbers.append(value)
             else:
-                result.append(value._storage.buffer)
+                buffers.append(value._storage.buffer)
                 if what == _BUFFER_AND_OFFSET:
-                    result.append(number_buffer(value._offset))
-        return result
+                    numbers.append(value._offset)
+        return buffers, numbers or _NO_NUMBERS
 
     def _run(self, values: Sequence[Any]) -> Any:
         buffers = self.forward(*self.arguments(values))

@@ -9,6 +9,7 @@ are one input: a step count that is equal for all parameters is computed once.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,10 +20,9 @@ from compat.layout import Layout
 from compat.ops.inplace import check_memory, check_recorded, put, regenerate_layout
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class
-from compat.ops.plan import number_buffer, type_of_kind
+from compat.ops.plan import run_traced, type_of_kind
 from compat.tensor import Tensor, sync
 from funcgrad import runtime
-from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code
@@ -57,12 +57,12 @@ class _Program(NamedTuple):
     """A compiled call.
 
     Attributes:
-        run: from buffers to buffers.
+        run: from buffers and numbers to buffers.
         results: for each written tensor, which of the results is its storage's new buffer.
         traced: whether it is replayed into a surrounding trace instead of executed.
     """
 
-    run: Callable[..., Sequence[Any]]
+    run: Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
     results: tuple[int, ...]
     traced: bool
 
@@ -76,7 +76,7 @@ def write_together(jobs: Sequence[Job]) -> None:
     Raises:
         RuntimeError: if a tensor cannot be written in place.
     """
-    key, buffers, written = _gathered(jobs)
+    key, buffers, numbers, written = _gathered(jobs)
     if not written:
         return
     for t in written:
@@ -87,30 +87,32 @@ def write_together(jobs: Sequence[Job]) -> None:
     found = _programs.get(key)
     if found is None:
         found = _programs[key] = _compile(jobs)
-    results = found.run(*buffers)
+    results = found.run(buffers, numbers)
     for t, place in zip(written, found.results):
         put(t, results[place], found.traced)
         if found.traced:
             regenerate_layout(t)
 
 
-def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Tensor]]:
-    """What tells calls of different programs apart, the arguments, and the tensors to write.
+def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Tensor]]:
+    """What tells calls of different programs apart, their buffers and numbers, and the tensors to write.
 
-    An argument is a number, or the buffer of a storage, each once, and behind it the offset of a tensor that needs one.
+    The buffers are those of the storages, each once; the numbers are those given, and the offsets of the tensors that
+    need one.
     """
     key: list[Any] = []
     buffers: list[Any] = []
+    numbers: list[Any] = []
     written: list[Tensor] = []
     seen: dict[Any, int] = {}
     owners: dict[int, int] = {}
-    for rule, settings, numbers, rows, count in jobs:
+    for rule, settings, given, rows, count in jobs:
         key += (rule, settings, count, len(rows))
-        for row in (numbers, *rows):
+        for row in (given, *rows):
             for i, t in enumerate(row):
                 if not isinstance(t, Tensor):
                     key.append(t.__class__)
-                    buffers.append(number_buffer(t))
+                    numbers.append(t)
                     continue
                 if t._view is not None:
                     sync(t)
@@ -123,8 +125,8 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Tensor]]:
                     seen[one] = len(buffers)
                     buffers.append(storage.buffer)
                 if not layout.whole:
-                    buffers.append(number_buffer(t._offset))
-            if row is not numbers:
+                    numbers.append(t._offset)
+            if row is not given:
                 for t in row[:count]:
                     written.append(t)
                     one = id(t._storage)
@@ -132,7 +134,7 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Tensor]]:
                         key.append(~owners[one])
                     else:
                         owners[one] = len(owners)
-    return tuple(key), buffers, written
+    return tuple(key), buffers, numbers, written
 
 
 def _identity(layout: Layout, storage: Any, column: int) -> Any:
@@ -143,20 +145,33 @@ def _identity(layout: Layout, storage: Any, column: int) -> Any:
     return id(storage) if layout.base.shape else (id(storage.buffer), column)
 
 
+class _Operand(NamedTuple):
+    """Where an operand is found: a number, or a tensor's buffer and, if its layout needs one, its offset.
+
+    Attributes:
+        layout: the tensor's; None for a number.
+        buffer, number: places among the buffers and among the numbers.
+    """
+
+    layout: Layout | None
+    buffer: int | None
+    number: int | None
+
+
 class _Operands:
     """The same gathering once more, noting what a program has to know.
 
     Attributes:
-        types: the arguments' types.
-        jobs: per job, the operands that are its numbers, and those of its rows. An operand is the layout and the places
-            of buffer and offset among the arguments; of a number, None, its place, and None.
-        targets: the arguments that are the buffers of written storages, each storage once.
+        buffers, numbers: the arguments' types.
+        jobs: per job, the operands that are its numbers, and those of its rows.
+        targets: the buffers of written storages, each storage once.
         target_of: for each written tensor which of them.
         traced: whether a buffer is being traced.
     """
 
     def __init__(self, jobs: Sequence[Job]):
-        self.types: list[Any] = []
+        self.buffers: list[Any] = []
+        self.numbers: list[Any] = []
         self.targets: list[int] = []
         self.target_of: list[int] = []
         self.traced = False
@@ -168,57 +183,63 @@ class _Operands:
             rows = [[self._operand(t, i, seen) for i, t in enumerate(row)] for row in job.rows]
             self.jobs.append((numbers, rows))
             for tensors, row in zip(job.rows, rows):
-                for t, (_, place, _) in zip(tensors[: job.written], row):
+                for t, operand in zip(tensors[: job.written], row):
+                    assert operand.buffer is not None
                     target = owners.setdefault(id(t._storage), len(owners))
-                    self.targets += [place] if target == len(self.targets) else []
+                    self.targets += [operand.buffer] if target == len(self.targets) else []
                     self.target_of.append(target)
 
-    def _argument(self, argument_type: Any) -> int:
-        self.types.append(argument_type)
-        return len(self.types) - 1
+    def _number(self, kind: type) -> int:
+        self.numbers.append(type_of_kind(kind))
+        return len(self.numbers) - 1
 
-    def _operand(self, value: Any, column: int, seen: dict) -> tuple[Any, int, int | None]:
+    def _operand(self, value: Any, column: int, seen: dict) -> _Operand:
         if not isinstance(value, Tensor):
-            return (None, self._argument(type_of_kind(type(value))), None)
+            return _Operand(None, None, self._number(type(value)))
         layout, one = value._layout, _identity(value._layout, value._storage, column)
         base = layout.base
         self.traced = self.traced or base.traced
         place = seen.get(one)
         if place is None:
             assert base.dtype.numpy is not None
-            place = seen[one] = self._argument(ArrayType(base.shape, base.dtype.numpy))
-        return (layout, place, None if layout.whole else self._argument(type_of_kind(int)))
+            place = seen[one] = len(self.buffers)
+            self.buffers.append(ArrayType(base.shape, base.dtype.numpy))
+        return _Operand(layout, place, None if layout.whole else self._number(int))
 
 
 def _compile(jobs: Sequence[Job]) -> _Program:
     operands = _Operands(jobs)
 
     def run(*arguments: Any) -> list[Any]:
-        current = [arguments[place] for place in operands.targets]
+        buffers, numbers = arguments[: len(operands.buffers)], arguments[len(operands.buffers) :]
+        current = [buffers[place] for place in operands.targets]
         tensors = iter(operands.target_of)
-        for job, (numbers, rows) in zip(jobs, operands.jobs):
-            shared = [_wide(_read(arguments, operand)) for operand in numbers]
+        for job, (given, rows) in zip(jobs, operands.jobs):
+            shared = [_wide(_read(buffers, numbers, operand)) for operand in given]
             for row in rows:
-                new = job.rule(job.settings, shared, [_read(arguments, operand) for operand in row])
+                new = job.rule(job.settings, shared, [_read(buffers, numbers, operand) for operand in row])
                 for (layout, _, offset), value in zip(row[: job.written], new):
-                    target, place = next(tensors), 0 if offset is None else arguments[offset]
+                    assert layout is not None
+                    target, place = next(tensors), 0 if offset is None else numbers[offset]
                     current[target] = lens.write(current[target], layout, place, _as(value, layout))
         return current
 
-    staged = dead_code(common_subexpressions(stage(run, operands.types, name="together")))
+    staged = dead_code(common_subexpressions(stage(run, [*operands.buffers, *operands.numbers], name="together")))
     distinct = list(dict.fromkeys(staged.outputs))
     results = tuple(distinct.index(staged.outputs[target]) for target in operands.target_of)
     program = Program(staged.inputs, staged.constants, staged.equations, distinct, staged.name)
     if operands.traced:
-        return _Program(lambda *buffers: evaluate(program, buffers), results, True)
-    return _Program(runtime.executable(program), results, False)
+        return _Program(partial(run_traced, program), results, True)
+    return _Program(partial(runtime.record_all, runtime.executable(program, len(operands.numbers))), results, False)
 
 
-def _read(arguments: Sequence[Any], operand: tuple[Any, int, int | None]) -> Any:
-    layout, place, offset = operand
+def _read(buffers: Sequence[Any], numbers: Sequence[Any], operand: _Operand) -> Any:
+    layout, place, number = operand
     if layout is None:
-        return arguments[place]
-    return lens.read(arguments[place], layout, 0 if offset is None else arguments[offset])
+        assert number is not None
+        return numbers[number]
+    assert place is not None
+    return lens.read(buffers[place], layout, 0 if number is None else numbers[number])
 
 
 def _wide(number: Any) -> Any:

@@ -19,6 +19,7 @@ from compat.ops.complex_views import view_as_real
 from compat.ops.creation import full
 from compat.ops.together import Job, write_recorded, write_together
 from compat.tensor import Tensor
+from funcgrad import runtime
 
 Hook = Callable[..., Any]
 Group = dict[str, Any]
@@ -295,6 +296,7 @@ def _wrap_step(cls: type) -> None:
         result = step(*args, **kwargs)
         for hook in [*self._optimizer_step_post_hooks.values(), *_global_post_hooks.values()]:
             hook(self, args, kwargs)
+        runtime.flush()  # a step is what repeats in a training loop
         return result
 
     hooked.hooked = True  # type: ignore[attr-defined]

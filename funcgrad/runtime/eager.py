@@ -12,6 +12,7 @@ from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import Program
 from funcgrad.primitive import Primitive
+from funcgrad.runtime.deferred import Deferred, ready
 from funcgrad.tracing import Interpreter, JaxArray, set_base, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
@@ -72,7 +73,7 @@ class Eager(Interpreter):
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         if operands and all(map(_is_weak, operands)):
             return _execute_weak(primitive, operands, params)
-        operands = [typed(x) for x in operands]
+        operands = [ready(typed(x)) for x in operands]
         try:
             return execute(primitive, operands, params)
         except (TypeError, ValueError):
@@ -81,7 +82,9 @@ class Eager(Interpreter):
             raise
 
 
-set_base(Eager())
+_eager = Eager()
+set_base(_eager)
+Deferred.interpreter = _eager  # type: ignore[misc]  # in the class, not in each: it is the same for all
 
 
 def as_array(x: Any) -> jax.Array:

@@ -1,0 +1,77 @@
+"""How operations are executed: deferred into windows, or at once.
+
+Operations are noted down and run together when a value is needed: by ``item``, ``tolist``, ``numpy``, ``print``,
+``bool`` and their kin, at the end of an optimizer's step, and when very many have come together. A window that is seen
+again is one compiled program. Nothing of that can be seen in results; ``COMPAT_EAGER=1`` in the environment, or
+``eager()``, runs every operation at once.
+
+Example:
+    >>> import compat as torch
+    >>> from compat import runtime
+    >>> x = torch.ones(3)
+    >>> before = runtime.stats()["operations"]
+    >>> y = (x + 1) * 2          # noted down
+    >>> y.tolist()               # run
+    [4.0, 4.0, 4.0]
+    >>> runtime.stats()["operations"] - before
+    2
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from funcgrad import runtime as _runtime
+from funcgrad.runtime import report as _report
+
+__all__ = ["eager", "explain", "flush", "reset_stats", "stats", "synchronize"]
+
+
+def flush() -> None:
+    """Runs what this thread has noted down; returns before it is computed."""
+    _runtime.flush()
+
+
+def synchronize() -> None:
+    """Runs what all threads have noted down, and waits until windows asked for are compiled."""
+    _runtime.flush_all()
+    _runtime.wait()
+
+
+def stats() -> dict[str, Any]:
+    """What has been executed since the start or ``reset_stats``: counts, seconds and bytes by name.
+
+    ``windows`` run, ``operations`` in them, ``single`` operations run alone; ``compiles`` of whole windows, ``hits`` by
+    compiled ones, ``one_by_one`` windows run operation by operation; ``compile_seconds``, ``run_seconds``;
+    ``bytes_out`` of results kept and ``bytes_reused`` of buffers given to results; ``failures`` to compile.
+    """
+    return _report.stats.as_dict()
+
+
+def reset_stats() -> None:
+    """Starts counting anew."""
+    _report.reset()
+
+
+def explain() -> str:
+    """Why the last new window was not one of those known, in words."""
+    return _report.explain()
+
+
+@contextmanager
+def eager() -> Iterator[None]:
+    """Within it, every operation runs at once."""
+    _runtime.flush()
+    before = _runtime.settings.limit
+    _runtime.settings.limit = 1
+    try:
+        yield
+    finally:
+        _runtime.settings.limit = before
+
+
+if os.environ.get("COMPAT_EAGER", "0") not in ("", "0"):
+    _runtime.settings.limit = 1

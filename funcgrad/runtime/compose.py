@@ -1,0 +1,95 @@
+"""Many programs made one: what a window runs when it is compiled whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitives.shape import reshape, slice_
+
+
+class _Composer:
+    """One program growing out of many."""
+
+    def __init__(self) -> None:
+        self.equations: list[Equation] = []
+        self.constants: dict[int, tuple[Var, Any]] = {}
+        self._literals: dict[tuple, Literal] = {}
+
+    def inline(self, program: Program, arguments: Sequence[Atom]) -> list[Atom]:
+        """Adds a program's equations, with variables of their own; returns its outputs."""
+        known: dict[Var, Atom] = dict(zip(program.inputs, arguments, strict=True))
+        for variable, value in program.constants:
+            known[variable] = self.constants.setdefault(id(value), (variable, value))[0]
+
+        def read(atom: Atom) -> Atom:
+            return known[atom] if type(atom) is Var else self._literal(atom)
+
+        for equation in program.equations:
+            outputs = [Var(v.type) for v in equation.outputs]
+            inputs = [read(a) for a in equation.inputs]
+            self.equations.append(Equation(equation.primitive, inputs, outputs, equation.params, equation.source))
+            known.update(zip(equation.outputs, outputs, strict=True))
+        return [read(a) for a in program.outputs]
+
+    def _literal(self, atom: Any) -> Literal:
+        """Equal literals are one object in a program."""
+        return self._literals.setdefault((atom.type, atom.value.tobytes()), atom)
+
+
+def _apart(dtype: np.dtype, count: int) -> Program:
+    """From a vector to its elements."""
+
+    def run(vector: Any) -> list[Any]:
+        return [reshape(slice_(vector, start=(i,), limit=(i + 1,), strides=(1,)), shape=()) for i in range(count)]
+
+    return stage(run, [ArrayType((count,), dtype)], name="numbers")
+
+
+def compose(
+    codes: Sequence[Any], wires: Sequence[int], wanted: Sequence[int], numbers: Sequence[tuple[np.dtype, int]]
+) -> tuple[Program, list[int]]:
+    """The program of executables wired together.
+
+    Args:
+        codes: executables, whose inputs are buffers, then numbers.
+        wires: per operand, the result that it is, or ``~i`` for input ``i``.
+        wanted: the results that are outputs.
+        numbers: per number, the dtype and the place in the vector of that dtype. The vectors are the last inputs.
+
+    Returns:
+        The program, and for each wanted result which of its outputs it is.
+    """
+    composer = _Composer()
+    inputs: dict[int, Var] = {}
+    vectors: dict[np.dtype, int] = {}
+    for dtype, _ in numbers:
+        vectors[dtype] = vectors.get(dtype, 0) + 1
+    heads = {dtype: Var(ArrayType((count,), dtype)) for dtype, count in vectors.items()}
+    scalars = {dtype: composer.inline(_apart(dtype, count), [heads[dtype]]) for dtype, count in vectors.items()}
+    results: list[Atom] = []
+    at, number = 0, iter(numbers)
+    for code in codes:
+        operands: list[Atom] = []
+        for w, variable in zip(wires[at : at + code.buffers], code.program.inputs):
+            operands.append(results[w] if w >= 0 else inputs.setdefault(~w, Var(variable.type)))
+        at += code.buffers
+        for _ in code.numbers:
+            dtype, place = next(number)
+            operands.append(scalars[dtype][place])
+        results += composer.inline(code.program, operands)
+    head = [inputs[i] for i in range(len(inputs))]
+    whole = Program(
+        [*head, *heads.values()], list(composer.constants.values()), composer.equations, [results[i] for i in wanted],
+        "window",
+    )  # fmt: skip
+    small = dead_code(common_subexpressions(dead_code(whole)))
+    distinct = list(dict.fromkeys(small.outputs))
+    places = {atom: i for i, atom in enumerate(distinct)}
+    program = Program(small.inputs, small.constants, small.equations, distinct, small.name)
+    return program, [places[a] for a in small.outputs]

@@ -1,0 +1,43 @@
+"""Buffers of one value: a loop's few factors, zeros and ones are put on the device once, and shared."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+_LIMIT, _MOST_BYTES = 4096, 65536
+_kept: dict[tuple, Any] = {}
+#: The identities of those that are kept. Two tensors that begin with the same constant have nothing to do with each
+#: other, so a window takes a shared buffer for another one wherever it meets it.
+shared: set[int] = set()
+
+
+def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
+    """A buffer of one value. Small ones are kept and shared: buffers never change.
+
+    Example:
+        >>> import numpy as np
+        >>> filled((2,), 0.5, np.dtype("float32")) is filled((2,), 0.5, np.dtype("float32"))
+        True
+    """
+    # Zeros by how they are written: 0.0 and -0.0 are equal, but not the same number.
+    key = (shape, value or str(value), dtype)
+    found = _kept.get(key)
+    if found is None:
+        array = np.empty(shape, dtype)
+        array.fill(value)
+        found = jax.numpy.array(array, copy=True)
+        if array.nbytes <= _MOST_BYTES:
+            if len(_kept) >= _LIMIT:
+                _kept.clear()
+                shared.clear()
+            _kept[key] = found
+            shared.add(id(found))
+    return found
+
+
+def scalar(value: Any, dtype: np.dtype) -> Any:
+    """A number as a buffer without axes."""
+    return filled((), value, dtype)

@@ -1,0 +1,173 @@
+"""Deferred execution: operations are noted down and run when somebody needs a value.
+
+``record`` notes an operation and returns a ``Deferred`` for each result: it stands where a buffer stands until the
+value is needed. What a thread has noted is its *window*. A window is run by ``flush``: when a value is asked for, at
+the end of an optimizer's step, and when it has grown long. ``funcgrad.runtime.windows`` says how.
+
+Recording is paid by every operation, so it is four steps: make the result, append one tuple, look at the length,
+return. All that can wait (what is an operand of what, what is still needed, what may be overwritten) is found out at
+the flush, in one loop.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from funcgrad.ir import ArrayType
+from funcgrad.tracing import Interpreter, Tracer
+
+if TYPE_CHECKING:
+    from funcgrad.runtime.programs import Executable
+    from funcgrad.runtime.windows import Recording
+
+#: An operation as it is noted down: what runs it, its operands, its numbers, and what stands for its results.
+Noted = tuple["Executable", Sequence[Any], Sequence[Any], tuple["Deferred", ...]]
+
+_new = object.__new__
+
+
+class Deferred(Tracer):
+    """A buffer that is still to be computed, or was meanwhile.
+
+    Attributes:
+        value: the buffer, once computed.
+    """
+
+    # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
+    __slots__ = ("value",)
+    interpreter: Interpreter
+    value: Any
+
+    def underlying(self) -> Any:
+        return ready(self)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.array(ready(self), dtype=dtype, copy=copy)
+
+
+class Queue:
+    """What one thread has noted down and not yet run.
+
+    Attributes:
+        ops: the operations, in order.
+        backlog: recordings whose run was interrupted; they are taken up again first.
+        owner: the thread.
+    """
+
+    __slots__ = ("ops", "backlog", "owner")
+
+    def __init__(self) -> None:
+        self.ops: list[Noted] = []
+        self.backlog: list[Recording] = []
+        self.owner = threading.current_thread()
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.queue = Queue()
+        self.ops = self.queue.ops
+        with lock:
+            # Kept also after the thread's end: its results may be wanted then.
+            queues[:] = [q for q in queues if q.ops or q.backlog or q.owner.is_alive()]
+            queues.append(self.queue)
+
+
+#: Held while a window is taken and run. One for all threads: a window may need what another thread has noted down.
+lock = threading.RLock()
+queues: list[Queue] = []
+local = _Local()
+
+
+class Settings:
+    """How operations are deferred.
+
+    Attributes:
+        limit: how many operations a window has at most; with 1, every operation runs at once.
+        background: whether windows are compiled by another thread while operations run one by one.
+    """
+
+    __slots__ = ("limit", "background")
+
+    def __init__(self) -> None:
+        self.limit = 1000
+        self.background = True
+
+
+settings = Settings()
+
+
+def record(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()) -> Deferred:
+    """Notes down an operation of one result.
+
+    Args:
+        code: what runs it.
+        buffers: its operands: buffers, deferred or not.
+        numbers: Python numbers that it takes beside them.
+    """
+    result = _new(Deferred)
+    ops = local.ops
+    ops.append((code, buffers, numbers, (result,)))
+    if len(ops) >= settings.limit:
+        flush()
+    return result
+
+
+def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()) -> tuple[Deferred, ...]:
+    """Notes down an operation of several results."""
+    results = tuple([_new(Deferred) for _ in range(code.results)])
+    ops = local.ops
+    ops.append((code, buffers, numbers, results))
+    if len(ops) >= settings.limit:
+        flush()
+    return results
+
+
+def ready(buffer: Any) -> Any:
+    """The buffer itself, computed if it was not; anything but a ``Deferred`` as it is."""
+    if buffer.__class__ is not Deferred:
+        return buffer
+    try:
+        return buffer.value
+    except AttributeError:
+        flush()
+    try:
+        return buffer.value
+    except AttributeError:
+        flush_all()
+    return buffer.value
+
+
+def flush() -> None:
+    """Runs what this thread has noted down."""
+    queue = local.queue
+    if queue.ops or queue.backlog:
+        run_queue(queue)
+
+
+def flush_all() -> None:
+    """Runs what all threads have noted down."""
+    for queue in queues:
+        if queue.ops or queue.backlog:
+            run_queue(queue)
+
+
+def run_queue(queue: Queue) -> None:
+    """Runs what a queue holds; put in place by ``funcgrad.runtime.windows``."""
+    raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
+
+
+def set_runner(runner: Any) -> None:
+    """Names the function that runs a queue."""
+    global run_queue
+    run_queue = runner
+
+
+def type_when_deferred(buffer: Any, type: ArrayType) -> Any:
+    """The buffer, told its type, so that operations may be traced on it."""
+    if buffer.__class__ is Deferred:
+        buffer.type = type
+    return buffer

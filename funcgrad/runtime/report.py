@@ -1,0 +1,186 @@
+"""What the runtime has done, and why: counts, and explanations in words."""
+
+from __future__ import annotations
+
+import dataclasses
+import threading
+import warnings
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from funcgrad.runtime.windows import Window
+
+#: How many structures of the same operations a loop may compile before it is told.
+MANY = 16
+
+
+@dataclass
+class Stats:
+    """Counts since the start, or since ``reset``.
+
+    Attributes:
+        windows: windows run.
+        operations: operations in them.
+        single: operations run alone.
+        compiles: windows compiled whole.
+        hits: windows run by a compiled program.
+        one_by_one: windows run operation by operation.
+        compile_seconds: seconds spent on compiling windows, those in the background included.
+        run_seconds: seconds spent in flushes, compiling not in the background included.
+        bytes_out: bytes of the results that compiled windows gave to those who held them.
+        bytes_reused: bytes of buffers given to XLA for results.
+        failures: windows that could not be compiled.
+    """
+
+    windows: int = 0
+    operations: int = 0
+    single: int = 0
+    compiles: int = 0
+    hits: int = 0
+    one_by_one: int = 0
+    compile_seconds: float = 0.0
+    run_seconds: float = 0.0
+    bytes_out: int = 0
+    bytes_reused: int = 0
+    failures: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The counts by name."""
+        return dataclasses.asdict(self)
+
+    def reset(self) -> None:
+        """Sets all counts to zero."""
+        for field in dataclasses.fields(self):
+            setattr(self, field.name, field.default)
+
+
+stats = Stats()
+_lock = threading.Lock()
+_recent: deque[Window] = deque(maxlen=64)
+_last: tuple[Window, Window | None] | None = None
+_last_error: Exception | None = None
+_counts: dict[tuple[str, ...], int] = {}
+_warned = False
+
+
+def reset() -> None:
+    """Forgets what was counted and met."""
+    global _last, _last_error, _warned
+    stats.reset()
+    _recent.clear()
+    _counts.clear()
+    _last, _last_error, _warned = None, None, False
+
+
+def new_structure(window: Window) -> None:
+    """Notes a structure met for the first time."""
+    global _last
+    _last = (window, _nearest(window))
+    _recent.append(window)
+
+
+def compiled(window: Window, seconds: float) -> None:
+    """Notes that a window was compiled; warns when a loop does nothing else."""
+    global _warned
+    with _lock:
+        stats.compiles += 1
+        stats.compile_seconds += seconds
+        names = tuple(code.program.name for code in window.codes)
+        if len(_counts) > 4096:
+            _counts.clear()
+        count = _counts[names] = _counts.get(names, 0) + 1
+    if count > MANY and not _warned:
+        _warned = True
+        warnings.warn(
+            f"a window of {len(names)} operations was compiled {count} times, each time for something else: "
+            f"{explain()} Pad to few sizes, or keep results that are no longer needed out of variables.",
+            stacklevel=2,
+        )
+
+
+def failed(window: Window, error: Exception) -> None:
+    """Notes that a window could not be compiled."""
+    global _last_error
+    stats.failures += 1
+    _last_error = error
+
+
+def _nearest(window: Window) -> Window | None:
+    """The earlier structure that is like it for longest."""
+    best, length = None, -1
+    for other in reversed(_recent):
+        common = _common(window.codes, other.codes)
+        if common > length:
+            best, length = other, common
+        if common == len(window.codes):
+            break
+    return best
+
+
+def _common(a: Any, b: Any) -> int:
+    count = 0
+    for x, y in zip(a, b):
+        if x is not y:
+            break
+        count += 1
+    return count
+
+
+def explain() -> str:
+    """Why the last new window was new: what in its structure was not there before, in words."""
+    if _last is None:
+        return "No window has been run yet."
+    window, other = _last
+    text = f"The last new window has {_operations(len(window.codes))}."
+    if _last_error is not None:
+        text += f" Compiling a window failed: {_last_error}."
+    if other is None:
+        return f"{text} It is the first."
+    return f"{text} It is new because {_difference(window, other)}."
+
+
+def _operations(count: int) -> str:
+    return f"{count} operation{'s' if count != 1 else ''}"
+
+
+def _text(code: Any) -> str:
+    types = ", ".join(map(repr, code.program.input_types))
+    return f"{code.program.name}({types})"
+
+
+def _difference(window: Window, other: Window) -> str:
+    at = _common(window.codes, other.codes)
+    if at < len(window.codes) and at < len(other.codes):
+        new, old = window.codes[at], other.codes[at]
+        if new.program.name == old.program.name and new.program.input_types == old.program.input_types:
+            return f"operation {at}, {_text(new)}, was called with other arguments, memory layouts or gradients wanted"
+        return f"operation {at} is {_text(new)}, where the most similar window before had {_text(old)}"
+    if len(window.codes) != len(other.codes):
+        more = "more" if len(window.codes) > len(other.codes) else "fewer"
+        return f"it has {more} operations than the most similar window before, which had {len(other.codes)}"
+    if window.wires != other.wires:
+        return _wiring(window, other)
+    i = next(i for i, (a, b) in enumerate(zip(window.live, other.live)) if a != b)
+    code = _maker(window, i)
+    if window.live[i]:
+        return f"the result of {_text(code)} is still held by somebody, which it was not before"
+    return f"the result of {_text(code)} is no longer held by anybody, which it was before"
+
+
+def _wiring(window: Window, other: Window) -> str:
+    at = next(i for i, (a, b) in enumerate(zip(window.wires, other.wires)) if a != b)
+    for code in window.codes:
+        if at < code.buffers:
+            break
+        at -= code.buffers
+    return f"operand {at} of {_text(code)} is another tensor than it was: one from outside, or one used elsewhere too"
+
+
+def _maker(window: Window, result: int) -> Any:
+    for code in window.codes:
+        if result < code.results:
+            return code
+        result -= code.results
+    raise IndexError(result)

@@ -1,0 +1,369 @@
+"""Windows: what was noted down between two values that somebody needed, run as one program.
+
+At a flush the noted operations become a ``Recording``: executables, and the wiring between them. Executables, wiring,
+and which results are still held by anybody, are the window's *structure*, the key of a ``Window``, which knows how to
+run recordings of that structure:
+
+- one operation after the other, each by an executable of its own, when the structure is new;
+- as one program, compiled whole, when it is seen again. Results that nobody holds are then never materialized, and
+  buffers that nobody else holds are given to XLA for the results.
+
+A new structure is compiled whole at once if most of its operations would have to be compiled as well. Whether somebody
+holds a buffer is read from reference counts, once the flush has let go of its own references.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from itertools import starmap
+from time import perf_counter
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcgrad.runtime import report
+from funcgrad.runtime.background import compile_soon
+from funcgrad.runtime.compose import compose
+from funcgrad.runtime.constants import shared
+from funcgrad.runtime.deferred import Deferred, Queue, flush_all, lock, ready, set_runner, settings
+from funcgrad.runtime.programs import Executable
+from funcgrad.tracing import state
+
+#: What compiling takes, in milliseconds, relative to each other: a program, and an operation more in it. Measured on
+#: training steps of an MLP, a convolutional network and a transformer (``python -m benchmarks compile_time``).
+PROGRAM_COST, OPERATION_COST = 14.0, 2.5
+#: How many compiled windows are kept.
+KEPT = 512
+
+_refs = sys.getrefcount
+_nothing = nullcontext()
+
+
+class _Probe:
+    pass
+
+
+def _held_by_a_list() -> int:
+    """What ``map(getrefcount, items)`` says of an item that nobody holds but the list."""
+    return next(iter(map(_refs, [_Probe()])))
+
+
+_UNHELD = _held_by_a_list()
+
+
+class Recording:
+    """Operations taken from a queue.
+
+    Attributes:
+        codes: their executables.
+        wires: for each operand of each in turn, the number of the result that it is, or ``~i`` for input ``i``.
+        inputs: the buffers from outside, each once.
+        numbers: the Python numbers, in order.
+        pending: the results, in order.
+        box: what a compiled run has returned, if it has.
+        window: who runs it.
+    """
+
+    __slots__ = ("codes", "wires", "inputs", "numbers", "pending", "box", "window")
+
+    def __init__(self, ops: Sequence[Any]):
+        self.codes: list[Executable] = []
+        self.wires: list[int] = []
+        self.inputs: list[Any] = []
+        self.numbers: list[Any] = []
+        self.pending: list[Deferred] = []
+        self.box: list[Any] = []
+        self.window: Window | None = None
+        self._gather(ops)
+
+    def _gather(self, ops: Sequence[Any]) -> None:
+        # Every operation passes here, so this loop is as bare as it can be.
+        codes, wires, pending, numbers = self.codes, self.wires, self.pending, self.numbers
+        places: dict[int, int] = {}
+        place_of, wire, wait = places.get, wires.append, pending.append
+        for code, buffers, given, results in ops:
+            codes.append(code)
+            for b in buffers:
+                i = place_of(id(b))
+                wire(self._enter(b, places) if i is None else i)
+            if given:
+                numbers += given
+            for r in results:
+                places[id(r)] = len(pending)
+                wait(r)
+
+    def _enter(self, buffer: Any, places: dict[int, int]) -> int:
+        """The place of an operand met for the first time: a buffer from outside, or what an earlier window gave."""
+        if buffer.__class__ is not Deferred:
+            found = ~len(self.inputs)
+            self.inputs.append(buffer)
+            if id(buffer) not in shared:
+                places[id(buffer)] = found
+            return found
+        try:
+            value = buffer.value
+        except AttributeError:
+            flush_all()  # another thread's, not run yet
+            value = buffer.value
+        inner = places.get(id(value))
+        places[id(buffer)] = found = self._enter(value, places) if inner is None else inner
+        return found
+
+    def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
+        """Gives results their buffers. Done twice it does no harm."""
+        pending = self.pending
+        for i, value in zip(places, values):
+            pending[i].value = value
+
+
+class Window:
+    """How recordings of one structure are run.
+
+    Attributes:
+        codes, wires: as in a recording.
+        live: which results somebody holds.
+        seen: how often it was met.
+        run: the compiled program, once there is one: ``(*inputs, *numbers) -> buffers``.
+        outputs: the results that it gives, by their numbers.
+        spread: from what the program gives to those, where equal ones are computed once.
+        donated: the inputs whose buffers the compiled program takes over.
+    """
+
+    __slots__ = ("codes", "wires", "live", "seen", "run", "outputs", "donated", "spread", "numbers", "_last", "_drops")
+
+    def __init__(self, recording: Recording, live: tuple[bool, ...]):
+        self.codes = recording.codes
+        self.wires = recording.wires
+        self.live = live
+        self.seen = 0
+        self.run: Callable[..., Any] | None = None
+        self.outputs = [i for i, held in enumerate(live) if held]
+        self.spread: Callable[[Any], Any] | None = None
+        self.donated: tuple[int, ...] = ()
+        self.numbers = Numbers([d for code in self.codes for d in code.numbers])
+        self._last: list[list[int]] | None = None
+
+    # ---------------------------------------------------------------- one by one
+
+    def one_by_one(self, recording: Recording) -> None:
+        """Runs the operations in order, each by its own executable."""
+        values: list[Any] = [None] * len(self.live)
+        inputs, wires = recording.inputs, self.wires
+        at = number = result = 0
+        for code, last in zip(self.codes, self._last_uses()):
+            end = at + code.buffers
+            operands = [inputs[~w] if w < 0 else values[w] for w in wires[at:end]]
+            numbers = recording.numbers[number : number + len(code.numbers)]
+            found = code.now(operands, numbers)
+            values[result : result + code.results] = found
+            at, number, result = end, number + len(code.numbers), result + code.results
+            for w in last:
+                values[w] = None
+        recording.finish(self.outputs, [values[i] for i in self.outputs])
+
+    def _last_uses(self) -> list[list[int]]:
+        """After each operation, the results that neither a later one nor anybody else needs."""
+        if self._last is None:
+            seen = {i for i, held in enumerate(self.live) if held}
+            at, result = len(self.wires), len(self.live)
+            self._last = []
+            for code in reversed(self.codes):
+                used = {w for w in self.wires[at - code.buffers : at] if w >= 0}
+                used |= set(range(result - code.results, result))
+                self._last.append([w for w in used if w not in seen])
+                seen |= used
+                at, result = at - code.buffers, result - code.results
+            self._last.reverse()
+        return self._last
+
+    # ---------------------------------------------------------------- whole
+
+    def whole(self, recording: Recording, run: Any) -> None:
+        """Runs the compiled program."""
+        inputs = recording.inputs
+        for i in self.donated:
+            if _refs(inputs[i]) > _UNHELD:  # somebody holds it this time
+                inputs[i] = inputs[i].copy()
+        if self.numbers.any:
+            inputs = [*inputs, *self.numbers.packed(recording.numbers)]
+        # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
+        recording.box.extend(starmap(run, (inputs,)))
+        self.deliver(recording)
+
+    def deliver(self, recording: Recording) -> None:
+        """Gives the results of a compiled run to who waits for them."""
+        (found,) = recording.box
+        recording.finish(self.outputs, found if self.spread is None else self.spread(found))
+
+    def compile(self, free: Sequence[int]) -> Executable:
+        """Composes the program; it is compiled when it runs, or by ``Executable.prepare``.
+
+        Args:
+            free: the inputs that nobody else holds.
+        """
+        program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
+        self.donated = _donatable(program, free)
+        if places != list(range(len(places))):
+            self.spread = operator.itemgetter(*places)
+        return Executable(program, 0, self.donated)
+
+    def worth_compiling(self) -> bool:
+        """Whether compiling it whole costs less than compiling those of its operations that never ran."""
+        cold = len({code for code in self.codes if not code.warm})
+        return cold * (PROGRAM_COST + OPERATION_COST) > PROGRAM_COST + OPERATION_COST * len(self.codes)
+
+
+def _donatable(program: Any, free: Sequence[int]) -> tuple[int, ...]:
+    """Those of the free inputs that can become results: of the type of one, each for another."""
+    given = set(program.inputs)
+    wanted: dict[Any, int] = {}
+    for atom in program.outputs:
+        if atom not in given:
+            t = (atom.type.shape, atom.type.dtype)
+            wanted[t] = wanted.get(t, 0) + 1
+    found = []
+    for i in free:
+        v = program.inputs[i]
+        t = (v.type.shape, v.type.dtype)
+        if wanted.get(t, 0) and v not in program.outputs:
+            wanted[t] -= 1
+            found.append(i)
+    return tuple(found)
+
+
+class Numbers:
+    """The numbers of a window as a few vectors, one for each dtype, which are arguments of its program.
+
+    Attributes:
+        types: per number, which vector and where in it.
+        any: whether there are any.
+    """
+
+    __slots__ = ("types", "any", "_picks")
+
+    def __init__(self, dtypes: Sequence[np.dtype]):
+        counts: dict[np.dtype, int] = {}
+        self.types: list[tuple[np.dtype, int]] = []
+        for dtype in dtypes:
+            counts[dtype] = counts.get(dtype, 0) + 1
+            self.types.append((dtype, counts[dtype] - 1))
+        self.any = bool(dtypes)
+        self._picks = [(d, [i for i, e in enumerate(dtypes) if e == d]) for d in counts]
+
+    def packed(self, numbers: Sequence[Any]) -> list[np.ndarray]:
+        """The vectors."""
+        if len(self._picks) == 1:
+            return [np.array(numbers, self._picks[0][0])]
+        return [np.array([numbers[i] for i in places], dtype) for dtype, places in self._picks]
+
+
+# ---------------------------------------------------------------- the cache
+
+_windows: OrderedDict[tuple, Window] = OrderedDict()
+
+
+def clear() -> None:
+    """Forgets all windows and what was compiled for them."""
+    with lock:
+        _windows.clear()
+
+
+def _window_for(recording: Recording) -> Window:
+    live = tuple([count > _UNHELD for count in map(_refs, recording.pending)])
+    key = (tuple(recording.codes), tuple(recording.wires), live)
+    found = _windows.get(key)
+    if found is None:
+        found = _windows[key] = Window(recording, live)
+        report.new_structure(found)
+        if len(_windows) > KEPT:
+            _windows.popitem(last=False)
+    else:
+        _windows.move_to_end(key)
+    return found
+
+
+# ---------------------------------------------------------------- flushing
+
+
+def run_queue(queue: Queue) -> None:
+    """Runs what a queue holds."""
+    # Within a trace of JAX's, what is run here is not part of it.
+    with lock, jax.ensure_compile_time_eval() if state.depth else _nothing:
+        if queue.backlog:
+            _take_up(queue)
+        ops = queue.ops
+        count = len(ops)
+        if count == 1:
+            _run_one(ops)
+        elif count:
+            recording = Recording(ops[:count])
+            # From here to the end the recording is in the backlog, so that an exception loses nothing.
+            queue.backlog.append(recording)
+            del ops[:count]
+            _run(recording)
+            queue.backlog.pop()
+
+
+def _run_one(ops: list[Any]) -> None:
+    """A single operation needs no window."""
+    code, buffers, numbers, results = ops[0]
+    found = code.now([ready(b) for b in buffers], numbers)
+    for deferred, value in zip(results, found):
+        deferred.value = value
+    del ops[0]
+    report.stats.single += 1
+
+
+def _run(recording: Recording) -> None:
+    started = perf_counter()
+    window = recording.window = _window_for(recording)
+    window.seen += 1
+    stats = report.stats
+    stats.windows += 1
+    stats.operations += len(window.codes)
+    if window.run is not None:
+        window.whole(recording, window.run)
+        stats.hits += 1
+    elif window.seen > 1 or window.worth_compiling():
+        _compile_and_run(window, recording)
+    else:
+        window.one_by_one(recording)
+        stats.one_by_one += 1
+    stats.run_seconds += perf_counter() - started
+
+
+def _compile_and_run(window: Window, recording: Recording) -> None:
+    """Runs a structure that is to be compiled: whole if that is to be waited for, else one by one meanwhile."""
+    free = [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
+    if window.seen > 1 and settings.background:
+        if window.seen == 2:
+            compile_soon(window, free)
+        window.one_by_one(recording)
+        report.stats.one_by_one += 1
+        return
+    started = perf_counter()
+    run = window.compile(free).run
+    window.whole(recording, run)
+    window.run = run
+    report.compiled(window, perf_counter() - started)
+
+
+def _take_up(queue: Queue) -> None:
+    """Finishes what an exception has interrupted: without giving buffers away, so that it can be tried again."""
+    while queue.backlog:
+        recording = queue.backlog[0]
+        if recording.box and recording.window is not None:
+            recording.window.deliver(recording)
+        else:
+            Window(recording, (True,) * len(recording.pending)).one_by_one(recording)
+        del queue.backlog[0]
+    # It may have been interrupted before the operations were taken out of the queue.
+    queue.ops[:] = [op for op in queue.ops if not all(hasattr(r, "value") for r in op[3])]
+
+
+set_runner(run_queue)
