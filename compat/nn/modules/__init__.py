@@ -2,6 +2,9 @@
 
 from compat.nn.modules import (
     activation,
+    distance,
+    transformer,
+    attention,
     batchnorm,
     conv,
     dropout,
@@ -27,6 +30,9 @@ from compat.nn.modules.sparse import *
 from compat.nn.modules.flatten import *
 from compat.nn.modules.padding import *
 from compat.nn.modules.loss import *
+from compat.nn.modules.attention import *
+from compat.nn.modules.transformer import *
+from compat.nn.modules.distance import *
 
 __all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 __all__ += linear.__all__
@@ -40,3 +46,6 @@ __all__ += sparse.__all__
 __all__ += flatten.__all__
 __all__ += padding.__all__
 __all__ += loss.__all__
+__all__ += attention.__all__
+__all__ += transformer.__all__
+__all__ += distance.__all__

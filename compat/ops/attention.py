@@ -1,0 +1,301 @@
+"""Attention: weighted means of values, the weights being the softmax of products of queries and keys."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from compat import dtypes
+from compat.errors import cpp_name
+from compat.layout import broadcast_size
+from compat.ops.creation import full, ones, zeros
+from compat.ops.op import op
+from compat.ops.products import matmul
+from compat.ops.reduction import accumulated, reduce
+from compat.ops.scalars import mul_number
+from compat.ops.signature import Array, Dim, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.contraction import dot as contract
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- the softmax of a row of nothing but -inf
+
+
+@op("SafeSoftmaxBackward0", saved="result dim", name="_safe_softmax", names="torch._safe_softmax")
+def safe_softmax(input: Array, dim: Dim, dtype: Any = None) -> Any:
+    """``softmax``, zero where all elements along the dimension are ``-inf``."""
+
+    def body(x: Any) -> Any:
+        high = e.stop_gradient(reduce(r.reduce_max, x, (dim,), True))
+        hidden = np.equal(high, -math.inf)
+        weights = e.exp(e.sub(x, np.broadcast_to(np.where(hidden, e.number(0, high), high), type_of(x).shape)))
+        total = reduce(r.reduce_sum, weights, (dim,), True)
+        return np.divide(weights, np.where(hidden, e.number(1, total), total))
+
+    return accumulated(input if dtype is None else np.astype(input, dtype.numpy), body)
+
+
+@safe_softmax.backward
+def safe_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
+    weighted = np.multiply(ct, result)
+    return np.subtract(weighted, np.multiply(result, reduce(r.reduce_sum, weighted, (dim,), True)))
+
+
+# ---------------------------------------------------------------- attention as one operation
+
+
+def _product(x: Any, y: Any, x_axis: int, y_axis: int) -> Any:
+    """The products of two batches of matrices, summed over an axis of each."""
+    return contract(x, y, contract=((x_axis,), (y_axis,)), batch=((0,), (0,)))
+
+
+class _Heads:
+    """How queries, keys and values become batches of matrices.
+
+    Where several heads of the queries share one of the keys, their rows are made rows of one matrix.
+
+    Args:
+        query: ``(n, heads, l, e)``.
+        key: ``(n, key heads, s, e)``.
+    """
+
+    def __init__(self, query: Any, key: Any):
+        self.n, self.heads, self.l, self.e = type_of(query).shape
+        _, self.shared, self.s, _ = type_of(key).shape
+        self.batch = self.n * self.shared
+        self.rows = self.l * (self.heads // self.shared)
+
+    def of_query(self, x: Any) -> Any:
+        return reshape(x, shape=(self.batch, self.rows, self.e))
+
+    def of_key(self, x: Any) -> Any:
+        return reshape(x, shape=(self.batch, type_of(x).shape[2], type_of(x).shape[3]))
+
+    def of_scores(self, x: Any) -> Any:
+        return reshape(x, shape=(self.batch, self.rows, self.s))
+
+    def by_head(self, x: Any) -> Any:
+        return reshape(x, shape=(self.n, self.heads, self.l, type_of(x).shape[-1]))
+
+
+def _scores(heads: _Heads, query: Any, key: Any, mask: Any, causal: bool, scale: float) -> Any:
+    """``(n, heads, l, s)``: the scaled products with the mask added."""
+    factor = e.number(scale, query)
+    product = _product(e.mul(heads.of_query(query), factor), heads.of_key(key), 2, 2)
+    scores = heads.by_head(product)
+    if mask is not None:
+        scores = np.add(scores, mask)
+    if causal:
+        rows, columns = np.arange(heads.l), np.arange(heads.s)
+        visible = np.greater_equal(np.expand_dims(rows, 1), np.expand_dims(columns, 0))
+        scores = np.where(visible, scores, e.number(-math.inf, scores))
+    return scores
+
+
+def _wide(*xs: Any) -> list[Any]:
+    """The halves as float32: their exponentials are added up."""
+    halves = (fdtypes.float16, fdtypes.bfloat16)
+    return [np.astype(x, fdtypes.float32) if x is not None and type_of(x).dtype in halves else x for x in xs]
+
+
+def _factor(scale: float | None, width: int) -> float:
+    return 1 / math.sqrt(width) if scale is None else scale
+
+
+def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
+    """The output in the memory order of the query; the logarithms with the heads last."""
+    layout = operands["query"]
+    _, heads, rows = types[1].shape
+    own = tuple(layout.stride) if types[0].shape == tuple(layout.size) and layout.dense else None
+    return [own, (heads * rows, 1, heads)]
+
+
+@op(
+    "ScaledDotProductFlashAttentionForCpuBackward0", results="output logsumexp", constant=(1,),
+    saved="query key value attn_mask dropout_p is_causal scale output logsumexp",
+    name="_scaled_dot_product_flash_attention_for_cpu", names="", strides=_like_query,
+)  # fmt: skip
+def flash_attention(
+    query: Array, key: Array, value: Array, dropout_p: float = 0.0, is_causal: bool = False, *,
+    attn_mask: Index | None = None, scale: float | None = None,
+) -> Any:  # fmt: skip
+    dtype, heads = type_of(query).dtype, _Heads(query, key)
+    query, key, value, attn_mask = _wide(query, key, value, attn_mask)
+    scores = _scores(heads, query, key, attn_mask, is_causal, _factor(scale, heads.e))
+    high = e.stop_gradient(reduce(r.reduce_max, scores, (3,), True))
+    hidden = np.equal(high, -math.inf)
+    weights = e.exp(np.subtract(scores, np.where(hidden, e.number(0, high), high)))
+    total = reduce(r.reduce_sum, weights, (3,), True)
+    total = np.where(hidden, e.number(1, total), total)
+    product = heads.by_head(_product(heads.of_scores(weights), heads.of_key(value), 2, 1))
+    logsumexp = np.where(hidden, e.number(0, total), np.add(high, e.log(total)))
+    output = np.astype(np.divide(product, total), dtype)
+    return output, reshape(logsumexp, shape=(heads.n, heads.heads, heads.l))
+
+
+@flash_attention.backward
+def flash_attention_backward(
+    ct0: Any, ct1: Any, query: Any, key: Any, value: Any, attn_mask: Any, is_causal: bool, scale: Any, result0: Any,
+    result1: Any,
+) -> Any:  # fmt: skip
+    dtype, heads = type_of(query).dtype, _Heads(query, key)
+    query, key, value, attn_mask, ct, output = _wide(query, key, value, attn_mask, ct0, result0)
+    factor = _factor(scale, heads.e)
+    scores = _scores(heads, query, key, attn_mask, is_causal, factor)
+    weights = heads.of_scores(e.exp(np.subtract(scores, np.expand_dims(result1, 3))))
+    rows = reshape(ct, shape=(heads.batch, heads.rows, type_of(value).shape[3]))
+    grad_value = _product(weights, rows, 1, 1)
+    towards = _product(rows, heads.of_key(value), 2, 2)
+    inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
+    grad_scores = np.multiply(np.multiply(weights, np.subtract(towards, inner)), factor)
+    grad_query = _product(grad_scores, heads.of_key(key), 2, 1)
+    grad_key = _product(grad_scores, heads.of_query(query), 1, 1)
+    grads = zip((grad_query, grad_key, grad_value), (query, key, value))
+    return tuple(np.astype(reshape(g, shape=type_of(x).shape), dtype) for g, x in grads)
+
+
+# ---------------------------------------------------------------- attention as a composition
+
+
+def _added_mask(query: Tensor, key: Tensor, mask: Tensor | None, causal: bool) -> Tensor | None:
+    """What is added to the scores: 0 where attention is allowed, ``-inf`` elsewhere; or the given numbers."""
+    if causal:
+        if mask is not None:
+            raise RuntimeError(
+                "_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True"
+            )
+        mask = ones(query.shape[-2], key.shape[-2], dtype=dtypes.bool_).tril()
+    if mask is None or mask.dtype is not dtypes.bool_:
+        return mask
+    none = full((), -math.inf, dtype=query.dtype)
+    return names_of("torch")["where"](mask, zeros((), dtype=query.dtype), none)
+
+
+def _composed(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float | None,
+    gqa: bool,
+) -> Tensor:  # fmt: skip
+    own = query.dtype
+    if own in (dtypes.float16, dtypes.bfloat16):
+        query, key, value = (t.to(dtypes.float32) for t in (query, key, value))
+    if gqa:
+        key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
+    added = _added_mask(query, key, mask, causal)
+    factor = _factor(scale, query.shape[-1])
+    root = math.sqrt(abs(factor))
+    query = mul_number.function(query, -root if factor < 0 else root)
+    scores = matmul(query, mul_number.function(key.transpose(-2, -1), root))
+    if added is not None:
+        scores = scores + added
+    weights = safe_softmax.function(scores, -1)
+    if dropout_p > 0:
+        weights = names_of("torch")["dropout"](weights, dropout_p, True)
+    result = matmul(weights, value)
+    return result if result.dtype is own else result.to(own)
+
+
+def _repeated(t: Tensor, heads: int) -> Tensor:
+    """Each head of the keys or values as often as heads of the queries share it."""
+    times = heads // t.shape[-3]
+    return t if times == 1 else t.repeat_interleave(times, -3)
+
+
+# ---------------------------------------------------------------- which of them
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool) -> None:
+    if not query.dtype is key.dtype is value.dtype:
+        q, k, v = (cpp_name(t.dtype) for t in (query, key, value))
+        raise RuntimeError(
+            f"Expected query, key, and value to have the same dtype, but got query.dtype: {q} key.dtype: {k} and "
+            f"value.dtype: {v} instead."
+        )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
+    if mask is not None and mask.dtype not in (dtypes.bool_, dtypes.float32, query.dtype):
+        raise RuntimeError(
+            "Expected attn_mask dtype to be bool or float or to match query dtype, but got attn_mask.dtype: "
+            f"{cpp_name(mask.dtype)} and  query.dtype: {cpp_name(query.dtype)} instead."
+        )
+    if not query.dtype.is_floating_point:
+        raise RuntimeError(f"expected scalar type Float but found {query.dtype.scalar_name}")
+    if gqa and min(query.dim(), key.dim(), value.dim()) > 2:
+        if any(not t.shape[-3] or query.shape[-3] % t.shape[-3] for t in (key, value)):
+            raise RuntimeError("Number of heads in key and value must divide the number of heads in ")
+
+
+def _at_once(
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool
+) -> bool:  # fmt: skip
+    """Whether PyTorch does it as one operation."""
+    if dropout_p > 0 or not query.dim() == key.dim() == value.dim() == 4:
+        return False
+    if mask is not None and (mask.requires_grad or mask.dim() not in (2, 4)):
+        if mask.dim() < 2:
+            raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got -2)")
+        return False
+    _, heads, _, width = query.shape
+    fits = query.shape[0] == key.shape[0] == value.shape[0] and width == key.shape[3] == value.shape[3]
+    same = key.shape[1] == value.shape[1] and (gqa or heads == key.shape[1])
+    return fits and same and 0 not in (*query.shape, *key.shape) and key.shape[2] == value.shape[2]
+
+
+def _float_mask(query: Tensor, key: Tensor, mask: Tensor | None) -> Tensor | None:
+    """A mask as numbers to add, of a size that broadcasts to the scores."""
+    if mask is None:
+        return None
+    broadcast_size((*query.shape[:-1], key.shape[-2]), tuple(mask.shape))
+    if mask.dtype is not dtypes.bool_:
+        return mask
+    return _added_mask(query, key, mask, False)
+
+
+@function("F.scaled_dot_product_attention")
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, *, scale: float | None = None, enable_gqa: bool = False,
+) -> Tensor:  # fmt: skip
+    """``softmax(query @ key.T * scale + mask) @ value``.
+
+    Args:
+        query: ``(*, l, e)``.
+        key: ``(*, s, e)``.
+        value: ``(*, s, v)``.
+        attn_mask: of a size that broadcasts to ``(*, l, s)``: booleans, False where there is to be no attention, or
+            numbers to add to the scores. A row without any attention gives zeros.
+        dropout_p: the probability with which a weight is dropped.
+        is_causal: whether the i-th query sees the first i + 1 keys only.
+        scale: by default ``1 / sqrt(e)``.
+        enable_gqa: whether several heads of the queries (dimension -3) may share one of the keys and values.
+
+    Returns:
+        ``(*, l, v)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> q = torch.zeros(1, 1, 1, 2)
+        >>> v = torch.tensor([[[[1.0, 0.0], [3.0, 2.0]]]])
+        >>> torch.nn.functional.scaled_dot_product_attention(q, torch.ones(1, 1, 2, 2), v)
+        tensor([[[[2., 1.]]]])
+    """
+    _check(query, key, value, attn_mask, dropout_p, enable_gqa)
+    if 0 in (query.shape[-2], key.shape[-2], value.shape[-2]) or not query.numel():
+        nothing = mul_number.function(query.sum() + key.sum() + value.sum(), 0.0)
+        return zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype) + nothing
+    if not _at_once(query, key, value, attn_mask, dropout_p, enable_gqa):
+        return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
+    return flash_attention.function(
+        query, key, value, 0.0, is_causal, attn_mask=_float_mask(query, key, attn_mask), scale=scale
+    )[0]

@@ -1,0 +1,518 @@
+"""Distances between vectors, and the products of vectors that are no matrix products."""
+
+from __future__ import annotations
+
+import warnings
+from math import prod
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import wrap_dim
+from compat.grad_mode import no_grad
+from compat.layout import broadcast_size
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.norms import norm_along, norm_gradient, norm_over, vector_norm_of
+from compat.ops.op import op
+from compat.ops.products import vdot
+from compat.ops.reduction import axes_of
+from compat.ops.scalars import add_number
+from compat.ops.signature import Array, Dim, Ints
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.indexing import take as take_slices
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- one distance for each pair
+
+
+@composite("F.cosine_similarity", "torch.cosine_similarity")
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between vectors.
+
+    Args:
+        x1, x2: floating-point tensors that broadcast against each other.
+        dim: along which the vectors lie.
+        eps: the least length that counts.
+
+    Raises:
+        RuntimeError: for integers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cosine_similarity(torch.tensor([[1.0, 0.0]]), torch.tensor([[1.0, 1.0]]))
+        tensor([0.7071])
+    """
+    common = dtypes.promote_types(x1.dtype, x2.dtype)
+    if not common.is_floating_point:
+        raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
+    size = broadcast_size(tuple(x1.shape), tuple(x2.shape))
+    vectors = []
+    for x in (x1, x2):
+        x = x.to(common) if x.dtype is not common else x
+        x = x.expand(size) if tuple(x.shape) != size else x
+        length = vector_norm_of.function(x, 2, (dim,), True).clone()
+        with no_grad():  # as if the bound were never reached
+            length.clamp_min_(eps)
+        vectors.append(x / length)
+    return (vectors[0] * vectors[1]).sum(dim)
+
+
+@composite("F.pairwise_distance", "torch.pairwise_distance")
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The norms of the differences of vectors, which lie along the last dimension.
+
+    Args:
+        p: the order of the norm.
+        eps: added to the differences, so that none is zero.
+        keepdim: leave the last dimension with size 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), eps=0.0)
+        tensor([5.])
+    """
+    return norm_along.function(add_number(x1 - x2, eps), p, (max(x1.dim(), x2.dim()) - 1,), keepdim)
+
+
+def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
+    common = dtypes.promote_types(input.dtype, other.dtype)
+    if common.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"norm(): input dtype should be either floating point or complex. Got {common.scalar_name} instead."
+        )
+    broadcast_size(tuple(input.shape), tuple(other.shape))
+
+
+@op(
+    "DistBackward0", saved="self other p result", keeps="result0", check=_check_dist, out=False, promote="common",
+    numbers=False,
+)  # fmt: skip
+def dist(input: Array, other: Array, p: float = 2) -> Any:
+    """The norm of the difference, of all elements as one vector.
+
+    Args:
+        input, other: tensors that broadcast against each other.
+        p: the order of the norm.
+
+    Raises:
+        RuntimeError: for integers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.dist(torch.tensor([3.0, 4.0]), torch.zeros(2))
+        tensor(5.)
+    """
+    difference = np.subtract(input, other)
+    return norm_over(difference, p, axes_of(difference, None), False)
+
+
+@dist.backward
+def dist_backward(ct: Any, input: Any, other: Any, p: Any, result: Any) -> Any:
+    difference = np.subtract(input, other)
+    grad = norm_gradient(ct, difference, p, result, axes_of(difference, None))
+    if grad is None:
+        return None, None
+    return _summed_to(grad, input), _summed_to(np.negative(grad), other)
+
+
+def _summed_to(grad: Any, like: Any) -> Any:
+    """A gradient added up over what broadcasting repeated."""
+    shape, wanted = type_of(grad).shape, type_of(like).shape
+    extra = len(shape) - len(wanted)
+    axes = tuple(range(extra)) + tuple(d for d in range(extra, len(shape)) if wanted[d - extra] == 1 and shape[d] != 1)
+    return reshape(r.reduce_sum(grad, axes=axes), shape=wanted) if axes else grad
+
+
+# ---------------------------------------------------------------- the distances of all pairs
+
+
+def _check_rows(x1: Tensor, x2: Tensor, p: float) -> None:
+    for name, x in (("X1", x1), ("X2", x2)):
+        if x.dim() < 2:
+            raise RuntimeError(f"cdist only supports at least 2D tensors, {name} got: {x.dim()}D")
+    if x1.shape[-1] != x2.shape[-1]:
+        raise RuntimeError(f"X1 and X2 must have the same number of columns. X1: {x1.shape[-1]} X2: {x2.shape[-1]}")
+    for name, x in (("X1", x1), ("X2", x2)):
+        if not x.dtype.is_floating_point:
+            raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: {x.dtype.scalar_name}")
+    if x1.dtype is not x2.dtype:
+        raise RuntimeError(f"expected scalar type {x1.dtype.scalar_name} but found {x2.dtype.scalar_name}")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+    broadcast_size(tuple(x1.shape[:-2]), tuple(x2.shape[:-2]))
+
+
+def _differences(x1: Any, x2: Any) -> Any:
+    """``(*, n, m, k)`` of ``(*, n, k)`` and ``(*, m, k)``."""
+    return np.subtract(np.expand_dims(x1, -2), np.expand_dims(x2, -3))
+
+
+@op("CdistBackward0", saved="x1 x2 p result", keeps="result0", name="cdist", names="")
+def cdist_of(x1: Array, x2: Array, p: float) -> Any:
+    difference = _differences(x1, x2)
+    return norm_over(difference, p, (type_of(difference).ndim - 1,), False)
+
+
+@cdist_of.backward
+def cdist_backward(ct: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
+    difference = _differences(x1, x2)
+    n = type_of(difference).ndim
+    grad = norm_gradient(ct, difference, p, result, (n - 1,))
+    if grad is None:
+        return np.zeros(type_of(x1).shape, type_of(x1).dtype), np.zeros(type_of(x2).shape, type_of(x2).dtype)
+    first, second = r.reduce_sum(grad, axes=(n - 2,)), np.negative(r.reduce_sum(grad, axes=(n - 3,)))
+    return _summed_to(first, x1), _summed_to(second, x2)
+
+
+def _rows_of_products(x: Any, y: Any) -> Any:
+    return np.matmul(x, np.swapaxes(y, -1, -2))
+
+
+@op("EuclideanDistBackward0", saved="x1 x2 result", keeps="result0", name="_euclidean_dist", names="")
+def euclidean_dist(x1: Array, x2: Array) -> Any:
+    last = type_of(x1).ndim - 1
+    lengths = [np.expand_dims(r.reduce_sum(e.square(x), axes=(last,)), -1) for x in (x1, x2)]
+    squares = np.add(lengths[0], np.swapaxes(lengths[1], -1, -2))
+    return e.sqrt(np.maximum(np.subtract(squares, np.multiply(_rows_of_products(x1, x2), 2.0)), 0.0))
+
+
+@euclidean_dist.backward
+def euclidean_dist_backward(ct: Any, x1: Any, x2: Any, result: Any) -> Any:
+    zero = np.equal(result, 0)
+    ratio = np.where(zero, e.number(0, result), np.divide(ct, np.where(zero, e.number(1, result), result)))
+    last = type_of(ratio).ndim - 1
+    turned = np.swapaxes(ratio, -1, -2)
+    by_row = np.expand_dims(r.reduce_sum(ratio, axes=(last,)), -1)
+    by_column = np.expand_dims(r.reduce_sum(ratio, axes=(last - 1,)), -1)
+    return (
+        np.subtract(np.multiply(x1, by_row), np.matmul(ratio, x2)),
+        np.subtract(np.multiply(x2, by_column), np.matmul(turned, x1)),
+    )
+
+
+_MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+
+
+@composite("torch.cdist")
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    """The distances of all rows of one matrix from all rows of another.
+
+    Args:
+        x1: ``(*, n, k)``.
+        x2: ``(*, m, k)``; the leading dimensions broadcast.
+        p: the order of the norm of the differences.
+        compute_mode: whether products of matrices are used where ``p`` is 2: by default for more than 25 rows.
+
+    Returns:
+        ``(*, n, m)``.
+
+    Raises:
+        ValueError: for an unknown mode.
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cdist(torch.zeros(1, 2), torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+        tensor([[5., 1.]])
+    """
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    _check_rows(x1, x2, p)
+    many = x1.shape[-2] > 25 or x2.shape[-2] > 25
+    lead = broadcast_size(tuple(x1.shape[:-2]), tuple(x2.shape[:-2]))
+    products = compute_mode == _MODES[1] or (compute_mode == _MODES[0] and many)
+    nothing = 0 in (*lead, x1.shape[-2], x2.shape[-2], x1.shape[-1])
+    if p != 2 or not products or nothing:
+        return cdist_of.function(x1, x2, float(p))
+    flat = [_batch(x, lead) for x in (x1, x2)]
+    return euclidean_dist.function(*flat).view(*lead, x1.shape[-2], x2.shape[-2])
+
+
+def _batch(x: Tensor, lead: tuple[int, ...]) -> Tensor:
+    """The matrices of a batch with one leading dimension, or none."""
+    rows = x.shape[-2:]
+    return x.expand(*lead, *rows).reshape(prod(lead), *rows) if lead else x
+
+
+def _check_pdist(input: Tensor, p: float = 2) -> None:
+    if input.dim() != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {input.dim()}D")
+    if not input.dtype.is_floating_point:
+        raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
+
+
+def _pairs(x: Any) -> tuple[Any, Any]:
+    """The rows of each pair, the first row first."""
+    return tuple(numpy.triu_indices(type_of(x).shape[0], 1))  # type: ignore[return-value]
+
+
+@op(
+    "PdistBackward0", saved="self p result", keeps="result0", names="F.pdist torch.pdist", out=False, check=_check_pdist
+)
+def pdist(input: Array, p: float = 2) -> Any:
+    """The distances of the rows of a matrix from each other.
+
+    Args:
+        input: ``(n, k)``.
+        p: the order of the norm of the differences.
+
+    Returns:
+        ``(n * (n - 1) / 2,)``: of the first row from all after it, of the second from all after it, and so on.
+
+    Raises:
+        RuntimeError: for no matrix, and a negative order.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.pdist(torch.tensor([[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]))
+        tensor([5.0000, 1.0000, 4.2426])
+    """
+    first, second = (take_slices(input, rows, axis=0, mode="clip") for rows in _pairs(input))
+    return norm_over(np.subtract(first, second), p, (1,), False)
+
+
+@pdist.backward
+def pdist_backward(ct: Any, input: Any, p: float, result: Any) -> Any:
+    rows = _pairs(input)
+    first, second = (take_slices(input, i, axis=0, mode="clip") for i in rows)
+    grad = norm_gradient(ct, np.subtract(first, second), p, result, (1,))
+    total = np.zeros(type_of(input).shape, type_of(input).dtype)
+    if grad is None:
+        return total
+    return np.at(np.at(total)[rows[0]].add(grad))[rows[1]].add(np.negative(grad))
+
+
+# ---------------------------------------------------------------- rows of bounded length
+
+
+def _check_renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> None:
+    if isinstance(p, complex):
+        raise RuntimeError("renorm: p must be real-valued")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if isinstance(maxnorm, complex):
+        raise RuntimeError("renorm: maxnorm must be real-valued")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {input.dim()} dimensions")
+    wrap_dim(dim, input.dim())
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
+        )
+
+
+@op("RenormBackward0", saved="self p dim maxnorm", check=_check_renorm, inplace="Tensor.renorm_")
+def renorm(input: Array, p: float, dim: Dim, maxnorm: float) -> Any:
+    """The slices along a dimension, those whose norm is greater than ``maxnorm`` scaled down to it.
+
+    Args:
+        p: the order of the norm.
+        dim: whose slices are measured.
+        maxnorm: the greatest norm.
+
+    Raises:
+        RuntimeError: for less than two dimensions, an order that is not positive, and a negative bound.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.renorm(torch.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1.0)
+        tensor([[0.6000, 0.8000],
+                [0.3000, 0.4000]])
+    """
+    axes = tuple(d for d in range(type_of(input).ndim) if d != dim)
+    size = norm_over(input, p, axes, True)
+    factor = np.where(np.greater(size, maxnorm), np.divide(maxnorm, np.add(size, 1e-7)), e.number(1, size))
+    return np.multiply(input, factor)
+
+
+# ---------------------------------------------------------------- products
+
+
+def _check_trace(input: Tensor) -> None:
+    if input.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
+    if input.dtype is dtypes.bool_:
+        raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+
+
+@op("TraceBackward0", saved="self.sym_sizes", out=False, check=_check_trace)
+def trace(input: Array) -> Any:
+    """The sum of the diagonal of a matrix; of integers, int64.
+
+    Raises:
+        RuntimeError: for no matrix.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.trace(torch.tensor([[1, 2], [3, 4]]))
+        tensor(5)
+    """
+    entries = np.diagonal(input)
+    if not fdtypes.is_inexact(type_of(entries).dtype):
+        entries = np.astype(entries, fdtypes.int64)
+    return r.reduce_sum(entries, axes=(0,))
+
+
+def _check_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
+    if input.dim() != other.dim():
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    d = wrap_dim(dim, input.dim())
+    if input.dim() == 0 or input.shape[d] != 3 or other.shape[d] != 3:
+        sizes = [t.shape[d] if t.dim() else 1 for t in (input, other)]
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+
+
+@op(
+    "LinalgCrossBackward0", saved="self other dim", name="linalg_cross", names="linalg.cross", out=True,
+    check=_check_cross, promote="common", numbers=False, strides="elementwise",
+    inplace="",
+)  # fmt: skip
+def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Any:
+    """The products of vectors of three elements that stand upright on both.
+
+    Args:
+        input, other: tensors that broadcast against each other.
+        dim: along which the vectors lie.
+
+    Raises:
+        RuntimeError: for vectors that have not three elements.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.cross(torch.tensor([1.0, 0.0, 0.0]), torch.tensor([0.0, 1.0, 0.0]))
+        tensor([0., 0., 1.])
+    """
+
+    def turned(x: Any, by: int) -> Any:
+        return np.roll(x, by, axis=dim)
+
+    return np.subtract(
+        np.multiply(turned(input, -1), turned(other, -2)), np.multiply(turned(input, -2), turned(other, -1))
+    )
+
+
+@composite("torch.cross", "Tensor.cross", out=True)
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """As ``torch.linalg.cross``, along the first dimension of size 3 if none is named.
+
+    Raises:
+        RuntimeError: for vectors that have not three elements.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cross(torch.tensor([1, 0, 0]), torch.tensor([0, 1, 0]), dim=0)
+        tensor([0, 0, 1])
+    """
+    if dim is None:
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
+            "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
+            "linalg.cross in a future release.",
+            stacklevel=3,
+        )
+        dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross.function(input, other, dim=dim)
+
+
+@composite("linalg.vecdot", out=True)
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sums of products of vectors' elements, those of the first conjugated.
+
+    Args:
+        x, y: of one dtype; they broadcast against each other.
+        dim: along which the vectors lie.
+
+    Raises:
+        RuntimeError: for different dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.vecdot(torch.tensor([[1, 2], [3, 4]]), torch.tensor([1, 1]))
+        tensor([3, 7])
+    """
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{x.dtype.scalar_name} and y of type {y.dtype.scalar_name} instead"
+        )
+    if x.dim() == 1 and y.dim() == 1:
+        return vdot(x, y)
+    return (x.conj() * y).sum(dim) if x.dtype.is_complex else (x * y).sum(dim)
+
+
+def _letters(x: Any, expand: tuple[int, ...], total: int) -> str:
+    """The axes that an operand has of the ``total``, as letters."""
+    return "".join(chr(ord("a") + d) for d in range(total) if d not in expand)
+
+
+@op("TrilinearBackward0", saved="i1 i2 i3 expand1 expand2 expand3 sumdim", name="_trilinear", names="torch._trilinear")
+def trilinear(
+    i1: Array, i2: Array, i3: Array, expand1: Ints, expand2: Ints, expand3: Ints, sumdim: Ints, unroll_dim: int = 1
+) -> Any:
+    """Products of three tensors, each with axes of size one put in where named, summed over ``sumdim``."""
+    total = type_of(i1).ndim + len(expand1)
+    operands = zip((i1, i2, i3), (expand1, expand2, expand3))
+    terms = ",".join(_letters(x, expand, total) for x, expand in operands)
+    return np.einsum(f"{terms}->{_letters(None, tuple(sumdim), total)}", i1, i2, i3)
+
+
+def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
+    if input1.dim() != input2.dim():
+        raise RuntimeError(f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}")
+    for d in range(input1.dim() - 1):
+        if input1.shape[d] != input2.shape[d]:
+            raise RuntimeError(
+                f"bilinear(): input batch dimensions do not match at dim {d}: got {input1.shape[d]} and "
+                f"{input2.shape[d]}"
+            )
+    for i, x in enumerate((input1, input2), 1):
+        wanted = weight.shape[i] if weight.dim() > i else 1
+        if x.shape[-1] != wanted:
+            raise RuntimeError(
+                f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {wanted}"
+            )
+    if bias is not None and bias.shape[0] != weight.shape[0]:
+        raise RuntimeError(
+            f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
+        )
+
+
+@composite("F.bilinear", "torch.bilinear")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``sum(weight[k, i, j] * input1[..., i] * input2[..., j])``, plus a bias.
+
+    Args:
+        input1: ``(*, n)``.
+        input2: ``(*, m)``.
+        weight: ``(out, n, m)``.
+        bias: ``(out,)``.
+
+    Returns:
+        ``(*, out)``.
+
+    Raises:
+        RuntimeError: where sizes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.bilinear(torch.ones(1, 2), torch.ones(1, 3), torch.ones(4, 2, 3))
+        tensor([[6., 6., 6., 6.]])
+    """
+    tensor_argument("bilinear", "input1", 1, input1)
+    _check_bilinear(input1, input2, weight, bias)
+    size = (*input1.shape[:-1], weight.shape[0])
+    first, second = (x.reshape(-1, x.shape[-1]) for x in (input1, input2))
+    product = trilinear.function(first, weight, second, (1, 3), (0,), (1, 2), (2, 3)).view(size)
+    return product if bias is None else product + bias

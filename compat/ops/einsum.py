@@ -1,0 +1,313 @@
+"""Einstein summation: sums of products over named dimensions, as products of batches of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import opt_einsum  # type: ignore[import-untyped]
+
+from compat.errors import type_name
+from compat.ops.parts import diagonal
+from compat.ops.products import bmm
+from compat.ops.views import movedim, permute, reshape, unsqueeze, view_size
+from compat.registry import function
+from compat.tensor import Tensor
+
+# A label is a letter, or for the dimensions of an ellipsis a number, counted from the last: -1, -2, ...
+Label = str | int
+Labels = list[Label]
+
+_INCOMPLETE = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand and its subscripts "
+    "list"
+)
+
+
+class Equation:
+    """What an equation says of the operands: the labels of each one's dimensions, and of the result's.
+
+    Raises:
+        RuntimeError: for an equation that is not well formed or does not fit the operands.
+
+    Example:
+        >>> import compat as torch
+        >>> Equation("ij,j", [torch.ones(2, 3), torch.ones(3)]).output
+        ['i']
+    """
+
+    def __init__(self, equation: str, operands: Sequence[Tensor]):
+        left, arrow, right = equation.partition("->")
+        self.terms = _terms(left, operands)
+        self.ellipsis = max((-label for labels in self.terms for label in labels if isinstance(label, int)), default=0)
+        self.output = self._result(right, len(left) + 2) if arrow else self._implied()
+        used = {label for labels in self.terms for label in labels}
+        self.summed = sorted((used - set(self.output)), key=_order)
+        self.labels = [*self.output, *self.summed]
+
+    def _implied(self) -> Labels:
+        """The result of an equation without arrow: the ellipsis, then the letters that occur once."""
+        every = [label for labels in self.terms for label in labels]
+        once = {label for label in every if isinstance(label, str) and every.count(label) == 1}
+        return [*range(-self.ellipsis, 0), *sorted(once, key=_order)]
+
+    def _result(self, text: str, offset: int) -> Labels:
+        found: Labels = []
+        dotted = False
+        i = 0
+        while i < len(text):
+            c = text[i]
+            if c == ".":
+                if dotted:
+                    raise RuntimeError("einsum(): found '.' for output but an ellipsis (...) was already found")
+                if text[i : i + 3] != "...":
+                    raise RuntimeError("einsum(): found '.' for output that is not part of any ellipsis (...)")
+                found += range(-self.ellipsis, 0)
+                dotted, i = True, i + 3
+                continue
+            i += 1
+            if c == " ":
+                continue
+            _check_letter(c, offset + i - 1)
+            if c in found:
+                raise RuntimeError(f"einsum(): output subscript {c} appears more than once in the output")
+            if not any(c in labels for labels in self.terms):
+                raise RuntimeError(
+                    f"einsum(): output subscript {c} does not appear in the equation for any input operand"
+                )
+            found.append(c)
+        return found
+
+
+def _order(label: Label) -> tuple[int, int]:
+    """Dimensions of an ellipsis first, then capital letters."""
+    return (0, label) if isinstance(label, int) else (1, ord(label))
+
+
+def _check_letter(c: str, place: int) -> None:
+    if not (c.isascii() and c.isalpha()):
+        raise RuntimeError(
+            f"einsum(): invalid subscript given at index {place} in the equation string, subscripts must be in [a-zA-Z]"
+        )
+
+
+def _terms(left: str, operands: Sequence[Tensor]) -> list[Labels]:
+    """The labels of the dimensions of each operand."""
+    parts: list[list[str]] = [[]]
+    i = 0
+    while i < len(left):
+        c = left[i]
+        i += 1
+        if c == ",":
+            parts.append([])
+            if len(parts) > len(operands):
+                raise RuntimeError("einsum(): fewer operands were provided than specified in the equation")
+        elif c == ".":
+            if "..." in parts[-1]:
+                raise RuntimeError(
+                    f"einsum(): found '.' for operand {len(parts) - 1} for which an ellipsis was already found"
+                )
+            if left[i - 1 : i + 2] != "...":
+                raise RuntimeError(f"einsum(): found '.' for operand {len(parts) - 1} that is not part of any ellipsis")
+            parts[-1].append("...")
+            i += 2
+        elif c != " ":
+            _check_letter(c, i - 1)
+            parts[-1].append(c)
+    if len(parts) < len(operands):
+        raise RuntimeError("einsum(): more operands were provided than specified in the equation")
+    return [_labels(part, n, t.dim()) for n, (part, t) in enumerate(zip(parts, operands))]
+
+
+def _labels(part: list[str], operand: int, ndim: int) -> Labels:
+    letters = [c for c in part if c != "..."]
+    dotted = len(letters) < len(part)
+    extra = ndim - len(letters)
+    if extra < 0 or (extra and not dotted):
+        ending = f"for operand {operand}{'' if dotted else ' and no ellipsis was given'}"
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({len(letters)}) "
+            f"{'is more than' if dotted else 'does not match'} the number of dimensions ({ndim}) {ending}"
+        )
+    found: Labels = []
+    for c in part:
+        found += range(-extra, 0) if c == "..." else [c]
+    return found
+
+
+# ---------------------------------------------------------------- operands
+
+
+def _check_sizes(equation: Equation, operands: Sequence[Tensor]) -> None:
+    sizes: dict[Label, int] = {}
+    for i, (labels, t) in enumerate(zip(equation.terms, operands)):
+        seen: dict[Label, int] = {}
+        for label, n in zip(labels, t.shape):
+            if seen.setdefault(label, n) != n:
+                raise RuntimeError(
+                    f"einsum(): subscript {label} is repeated for operand {i} but the sizes don't match, {n} != "
+                    f"{seen[label]}"
+                )
+        for label, n in seen.items():
+            known = sizes.setdefault(label, n)
+            if known == 1:
+                sizes[label] = n
+            elif n not in (1, known):
+                what = f"subscript {label}" if isinstance(label, str) else "dimension of the ellipsis"
+                raise RuntimeError(
+                    f"einsum(): {what} has size {n} for operand {i} which does not broadcast with previously seen "
+                    f"size {known}"
+                )
+
+
+def _plain(t: Tensor, labels: Labels, every: Labels) -> Tensor:
+    """An operand with one dimension for each label, in their order, of size 1 where it has none."""
+    mine: Labels = []
+    for label in labels:
+        if label in mine:
+            first = mine.index(label)
+            t = movedim(diagonal(t, 0, first, len(mine)), -1, first)
+        else:
+            mine.append(label)
+    for label in every:
+        if label not in mine:
+            t = unsqueeze(t, t.dim())
+            mine.append(label)
+    return permute(t, [mine.index(label) for label in every])
+
+
+# ---------------------------------------------------------------- products
+
+
+def _pair(left: Tensor, right: Tensor, candidates: Sequence[int]) -> Tensor:
+    """The product of two operands, summed over ``candidates``, which stay as dimensions of size 1."""
+    summed: list[int] = []
+    alone: tuple[list[int], list[int]] = ([], [])
+    for d in candidates:
+        n, m = left.shape[d], right.shape[d]
+        if n != 1 and m != 1:
+            summed.append(d)
+        elif n != 1 or m != 1:
+            alone[n == 1].append(d)
+    left, right = (t.sum(dims, keepdim=True) if dims else t for t, dims in zip((left, right), alone))
+    return _contracted(left, right, summed) if summed else left * right
+
+
+def _contracted(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
+    """The same as one product of batches of matrices."""
+    both, rows, columns = _sorted(left, right, summed)
+    if rows and columns and max(columns) < min(rows):  # so that the result needs no permutation
+        left, right = right, left
+        both, rows, columns = _sorted(left, right, summed)
+    batch, inner = (prod(left.shape[d] for d in dims) for dims in (both, summed))
+    n, m = prod(left.shape[d] for d in rows), prod(right.shape[d] for d in columns)
+    a = reshape(permute(left, [*both, *rows, *summed, *columns]), (batch, n, inner))
+    b = reshape(permute(right, [*both, *summed, *columns, *rows]), (batch, inner, m))
+    order = [*both, *rows, *summed, *columns]
+    size = [left.shape[d] for d in (*both, *rows)] + [1] * len(summed) + [right.shape[d] for d in columns]
+    return permute(view_size(bmm(a, b), size), [order.index(d) for d in range(len(order))])
+
+
+def _sorted(left: Tensor, right: Tensor, summed: list[int]) -> tuple[list[int], list[int], list[int]]:
+    """The dimensions that stay: of both operands, of the left one, and of the right one or of size 1."""
+    both, rows, columns = [], [], []
+    for d in range(left.dim()):
+        if d not in summed:
+            n, m = left.shape[d], right.shape[d]
+            (both if n != 1 and m != 1 else rows if n != 1 else columns).append(d)
+    return both, rows, columns
+
+
+def _path(equation: Equation, operands: Sequence[Tensor]) -> list[tuple[int, ...]]:
+    """Which two operands to multiply in each step; the product goes to the end."""
+    if len(operands) <= 2:
+        return [(0, 1)] * (len(operands) - 1)
+    symbols = {label: opt_einsum.get_symbol(i) for i, label in enumerate(equation.labels)}
+    words = ["".join(symbols[label] for label in labels) for labels in (*equation.terms, equation.output)]
+    shapes = [tuple(t.shape) for t in operands]
+    return opt_einsum.contract_path(f"{','.join(words[:-1])}->{words[-1]}", *shapes, shapes=True, optimize="auto")[0]
+
+
+def _evaluated(equation: Equation, operands: Sequence[Tensor]) -> Tensor:
+    _check_sizes(equation, operands)
+    path = _path(equation, operands)
+    pending = [_plain(t, labels, equation.labels) for t, labels in zip(operands, equation.terms)]
+    # What is only of size one somewhere is broadcast there: it can be summed over before.
+    needed = [{c for c, n in zip(labels, t.shape) if n != 1} for labels, t in zip(equation.terms, operands)]
+    kept = len(equation.output)
+    for i, j in path:
+        a, b = pending[i], pending[j]
+        names = needed[i] | needed[j]
+        for k in sorted((i, j), reverse=True):
+            del pending[k], needed[k]
+        later = {label for labels in needed for label in labels}
+        done = [d for d in range(kept, len(equation.labels)) if equation.labels[d] in names - later]
+        pending.append(_pair(a, b, done))
+        needed.append(names - {equation.labels[d] for d in done})
+    (result,) = pending
+    if not equation.summed:
+        return result
+    if len(operands) > 1:
+        return view_size(result, result.shape[:kept])
+    return result.sum(list(range(kept, result.dim())))
+
+
+# ---------------------------------------------------------------- the function
+
+
+def _letter(n: Any) -> str:
+    if n is Ellipsis:
+        return "..."
+    if not 0 <= n < 52:
+        raise ValueError("einsum(): subscript in subscript list is not within the valid range [0, 52)")
+    return chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26)
+
+
+def _from_lists(args: Sequence[Any]) -> tuple[str, Sequence[Any]]:
+    """The other notation, operands and lists of numbers in turn, as an equation and operands."""
+    terms = ",".join("".join(map(_letter, labels)) for labels in args[1::2])
+    if len(args) % 2:
+        terms = ",".join("".join(map(_letter, labels)) for labels in args[1:-1:2])
+        return f"{terms}->{''.join(map(_letter, args[-1]))}", args[:-1:2]
+    return terms, args[::2]
+
+
+@function("torch.einsum")
+def einsum(*args: Any) -> Tensor:
+    """The sum of products of operands whose dimensions are named by letters.
+
+    A letter that is not in the result is summed over, one that occurs twice in an operand takes its diagonal, and
+    ``...`` stands for any further dimensions, which broadcast. Without ``->`` the result has the letters that occur
+    once, sorted.
+
+    Args:
+        args: an equation, such as ``"ij,jk->ik"``, and operands; or operands and lists of numbers from 0 to 51 in turn,
+            then a list for the result.
+
+    Returns:
+        A tensor, computed pair by pair as products of batches of matrices, in the order that costs least.
+
+    Raises:
+        ValueError: for arguments that are neither.
+        RuntimeError: for an equation that is not well formed or does not fit the operands.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.einsum("ij,j->i", torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.ones(2))
+        tensor([3., 7.])
+    """
+    if len(args) < 2:
+        raise ValueError(_INCOMPLETE)
+    if isinstance(args[0], str):
+        equation, operands = args[0], args[1:]
+    else:
+        equation, operands = _from_lists(args)
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    if not operands:
+        raise RuntimeError("einsum(): must provide at least one operand")
+    for i, t in enumerate(operands):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got {type_name(t)}")
+    return _evaluated(Equation(equation, operands), operands)

@@ -1,0 +1,390 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.errors import wrong_argument
+from compat.ops.composite import composite
+from compat.ops.op import op
+from compat.ops.reduction import accumulated, axes_of, kept_shape, reduce, restore
+from compat.ops.signature import Array, Dims
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- the norm and its gradient
+
+
+def _magnitude(x: Any) -> Any:
+    return np.abs(x)
+
+
+def _squares(x: Any) -> Any:
+    if fdtypes.is_complex(type_of(x).dtype):
+        return np.add(e.square(e.real(x)), e.square(e.imag(x)))
+    return e.square(x)
+
+
+def _where_zero(x: Any, value: float, otherwise: Any) -> Any:
+    return np.where(np.equal(x, 0), e.number(value, otherwise), otherwise)
+
+
+def _root(total: Any, p: float) -> Any:
+    """``total ** (1 / p)``, whose derivative at zero is zero."""
+    safe = _where_zero(total, 1, total)
+    return _where_zero(total, 0, e.sqrt(safe) if p == 2 else np.power(safe, 1 / p))
+
+
+def _sum_of_powers(x: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> Any:
+    if p == 2:
+        return _root(reduce(r.reduce_sum, _squares(x), axes, keepdim), p)
+    size = _magnitude(x)
+    if p == 1:
+        return reduce(r.reduce_sum, size, axes, keepdim)
+    if p > 1:
+        return _root(reduce(r.reduce_sum, np.power(size, p), axes, keepdim), p)
+    # A root of a zero's magnitude has no finite derivative; a negative power of a zero is infinite.
+    powers = np.power(_where_zero(size, 1, size), p)
+    total = reduce(r.reduce_sum, _where_zero(size, 0 if p > 0 else math.inf, powers), axes, keepdim)
+    return _root(total, p) if p > 0 else np.power(total, 1 / p)
+
+
+def norm_over(x: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The ``p``-norm of an array along axes; real.
+
+    Example:
+        >>> print(norm_over(np.array([3.0, 4.0]), 2.0, (0,), False))
+        5.0
+    """
+    if math.isinf(p):
+        return reduce(r.reduce_max if p > 0 else r.reduce_min, _magnitude(x), axes, keepdim)
+    if p == 0:
+        return reduce(r.reduce_sum, np.astype(np.not_equal(x, 0), type_of(_magnitude(x)).dtype), axes, keepdim)
+    if type_of(x).dtype in (fdtypes.float16, fdtypes.bfloat16):
+        return accumulated(x, lambda v: _sum_of_powers(v, p, axes, keepdim))
+    return _sum_of_powers(x, p, axes, keepdim)
+
+
+def _direction(x: Any) -> Any:
+    """``x / |x|``, zero at zero."""
+    if fdtypes.is_complex(type_of(x).dtype):
+        return e.complex_sign(x)
+    return e.sign(x)
+
+
+def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...]) -> Any:
+    """The gradient of ``norm_over``: where the norm is not differentiable, the smallest subgradient, as in PyTorch.
+
+    Args:
+        ct, result: the incoming gradient and the norm, with the axes reduced or of one place.
+
+    Returns:
+        None for a ``p`` of 0: how many elements are not zero changes with nothing.
+    """
+    if p == 0:
+        return None
+    ct, result = restore(ct, x, axes), restore(result, x, axes)
+    if p == 1:
+        return np.multiply(_direction(x), ct)
+    if p == 2:
+        return np.multiply(ct, np.divide(_where_zero(result, 0, x), _where_zero(result, 1, result)))
+    if math.isinf(p):
+        hit = np.equal(_magnitude(x), result)
+        count = reduce(r.reduce_sum, np.astype(hit, type_of(ct).dtype), axes, True)
+        return np.multiply(_direction(x), np.where(hit, np.divide(ct, count), e.number(0, ct)))
+    size = _magnitude(x)
+    if p < 1:
+        powers = _where_zero(size, 0, np.power(_where_zero(size, 1, size), p - 1))
+        return np.multiply(np.multiply(_direction(x), powers), np.multiply(ct, np.power(result, 1 - p)))
+    scale = np.divide(ct, np.power(_where_zero(result, 1, result), p - 1))
+    if p < 2:
+        powers = np.multiply(_direction(x), np.power(size, p - 1))
+    else:
+        powers = np.multiply(x, np.power(size, p - 2))
+    return np.multiply(powers, _where_zero(result, 0, np.broadcast_to(scale, kept_shape(type_of(x).shape, axes))))
+
+
+# ---------------------------------------------------------------- vectors
+
+
+def _no_identity(x: Tensor, p: float, dim: Any) -> None:
+    """Whether the norm of nothing would be asked for where there is none."""
+    if x.numel() or not (p < 0 or math.isinf(p)):
+        return
+    start = f"linalg.vector_norm cannot compute the {p:g} norm on "
+    if dim is None or dim == ():
+        raise RuntimeError(f"{start}an empty tensor because the operation does not have an identity")
+    for d in dim:
+        if x.shape[d] == 0:
+            raise RuntimeError(
+                f"{start}the dimension {d}because this dimension is empty and the operation does not have an identity"
+            )
+
+
+def _check_norm_dtype(name: str, x: Tensor, dtype: dtypes.dtype | None) -> None:
+    """Whether the input can be brought to ``dtype``."""
+    if dtype is None:
+        return
+    if dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {dtype.scalar_name}")
+    if dtype.is_complex != x.dtype.is_complex:
+        kinds = ["complex" if d.is_complex else "real" for d in (x.dtype, dtype)]
+        raise RuntimeError(f"{name}: dtype should be {kinds[0]} for {kinds[0]} inputs, but got {dtype.scalar_name}")
+    if dtypes.promote_types(x.dtype, dtype) is not dtype:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({x.dtype.scalar_name}) should be convertible without narrowing to the "
+            f"specified dtype ({dtype.scalar_name})"
+        )
+
+
+def _check_vector_norm(
+    input: Tensor, ord: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
+) -> None:
+    if isinstance(ord, str) or not isinstance(ord, int | float):
+        raise wrong_argument("linalg_vector_norm", "ord", 2, "Number", ord)
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {input.dtype.scalar_name}"
+        )
+    _check_norm_dtype("linalg.vector_norm", input, dtype)
+    _no_identity(input, ord, dim)
+
+
+@op(
+    "LinalgVectorNormBackward0", saved="self ord dim keepdim result", keeps="result0", name="linalg_vector_norm",
+    names="", out=True, check=_check_vector_norm,
+)  # fmt: skip
+def vector_norm_of(
+    input: Array, ord: float = 2, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    x = input if dtype is None else np.astype(input, dtype.numpy)
+    return norm_over(x, ord, axes_of(x, dim), keepdim)
+
+
+@vector_norm_of.backward
+def vector_norm_backward(ct: Any, input: Any, ord: Any, dim: Any, result: Any) -> Any:
+    grad = norm_gradient(ct, np.astype(input, _wider(input, result)), ord, result, axes_of(input, dim))
+    return None if grad is None else np.astype(grad, type_of(input).dtype)
+
+
+def _wider(x: Any, result: Any) -> Any:
+    """The dtype of ``x`` in the precision of the norm, which a ``dtype`` may have raised."""
+    own, real = type_of(x).dtype, type_of(result).dtype
+    if not fdtypes.is_complex(own):
+        return real
+    return fdtypes.complex128 if real == fdtypes.float64 else fdtypes.complex64
+
+
+@function("linalg.vector_norm")
+def vector_norm(
+    x: Tensor, ord: float = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """The norm of vectors: ``sum(|x| ** ord) ** (1 / ord)``.
+
+    Args:
+        x: a floating-point or complex tensor.
+        ord: the order; ``inf`` and ``-inf`` for the greatest and least magnitude, 0 for how many are not zero.
+        dim: the dimensions that make a vector; all of them, if None.
+        keepdim: leave the reduced dimensions with size 1.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for integers, and for the norm of nothing where there is none.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
+        tensor(5.)
+    """
+    return vector_norm_of.function(x, ord, dim, keepdim, dtype=dtype, out=out)
+
+
+# ---------------------------------------------------------------- matrices
+
+
+def _not_supported(ord: Any) -> RuntimeError:
+    return RuntimeError(f"linalg.matrix_norm: Order {ord} not supported.")
+
+
+def _check_matrix_norm(A: Tensor, ord: Any, dim: tuple[int, ...], dtype: dtypes.dtype | None) -> None:
+    if A.dim() < 2:
+        raise RuntimeError("linalg.matrix_norm: The input tensor A must have at least 2 dimensions.")
+    if A.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"linalg.matrix_norm: Expected a floating point or complex tensor as input. Got {A.dtype.scalar_name}"
+        )
+    if len(dim) != 2:
+        raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {' '.join(map(str, dim))}")
+    known = ord in ("fro", "nuc") if isinstance(ord, str) else abs(ord) in (1, 2, math.inf)
+    if not known:
+        raise _not_supported(ord if isinstance(ord, str) else f"{ord:g}")
+    _check_norm_dtype("linalg.matrix_norm", A, dtype)
+
+
+def _singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool) -> Tensor:
+    """The norms that are made of singular values."""
+    svdvals = names_of("linalg").get("svdvals")
+    if svdvals is None:
+        raise RuntimeError(f"linalg.matrix_norm: Order {ord} needs singular values, which there are none of yet.")
+    values = svdvals(A.movedim(dim, (-2, -1)))
+    found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    if keepdim:
+        for d in sorted(dim):
+            found = found.unsqueeze(d)
+    return found
+
+
+@composite("linalg.matrix_norm", out=True)
+def matrix_norm(
+    A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The norm of matrices.
+
+    Args:
+        A: ``(*, n, m)``, floating-point or complex.
+        ord: ``"fro"`` for the root of the sum of squares; 1 and ``inf`` for the greatest sum of magnitudes of a column
+            and of a row, -1 and ``-inf`` for the least.
+        dim: the two dimensions that make a matrix.
+        keepdim: leave the reduced dimensions with size 1.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for other orders, dimensions or dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.matrix_norm(torch.tensor([[1.0, -2.0], [3.0, 4.0]]), 1)
+        tensor(6.)
+    """
+    dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    _check_matrix_norm(A, ord, dims, dtype)
+    first, second = (_wrapped(d, A.dim()) for d in dims)
+    if first == second:
+        raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
+    if ord == "fro":
+        return vector_norm_of.function(A, 2, dims, keepdim, dtype=dtype)
+    if ord == "nuc" or abs(ord) == 2:
+        return _singular_values(A if dtype is None else A.to(dtype), ord, (first, second), keepdim)
+    if math.isinf(ord):
+        first, second = second, first
+    sums = vector_norm_of.function(A, 1, (first,), keepdim, dtype=dtype)
+    if not keepdim and second > first:
+        second -= 1
+    return sums.amax(second, keepdim) if ord > 0 else sums.amin(second, keepdim)
+
+
+def _wrapped(d: int, ndim: int) -> int:
+    if not -ndim <= d < ndim:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, {ndim - 1}], but got {d})")
+    return d % ndim
+
+
+# ---------------------------------------------------------------- either
+
+
+@composite("linalg.norm", out=True)
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of a vector or a matrix.
+
+    Args:
+        A: a floating-point or complex tensor.
+        ord: as for ``vector_norm`` and ``matrix_norm``; None for the root of the sum of squares.
+        dim: one dimension for vectors, two for matrices; None for what ``A`` is, as one vector if ``ord`` is None.
+        keepdim: leave the reduced dimensions with size 1.
+        dtype: the dtype to convert to first.
+
+    Raises:
+        RuntimeError: where it is neither, or there is no norm of that order.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.norm(torch.tensor([[3.0, 0.0], [0.0, 4.0]]))
+        tensor(5.)
+    """
+    dims = None if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    if dims is not None and ord is not None and len(dims) not in (1, 2):
+        raise RuntimeError(f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(dims)}")
+    if dims is None and ord is not None and A.dim() not in (1, 2):
+        raise RuntimeError(
+            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
+        )
+    if ord is None:
+        return vector_norm_of.function(A, 2, dims, keepdim, dtype=dtype)
+    matrix = isinstance(ord, str) or (A.dim() == 2 if dims is None else len(dims) == 2)
+    if matrix:
+        return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
+    return vector_norm_of.function(A, ord, dims, keepdim, dtype=dtype)
+
+
+@composite("torch.norm", out=True)
+def norm(
+    input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """The norm over dimensions, by default of all elements as one vector.
+
+    Args:
+        input: a floating-point or complex tensor.
+        p: the order, or ``"fro"`` for the root of the sum of squares.
+        dim: a dimension, several, or None for all.
+        keepdim: leave the reduced dimensions with size 1.
+        dtype: the dtype to convert to first.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for integers, and unknown orders.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.norm(torch.tensor([[3.0, 4.0], [6.0, 8.0]]), dim=1)
+        tensor([ 5., 10.])
+    """
+    dims = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
+    if p is None or (p == "fro" and (dims is None or len(dims) <= 2)):
+        return vector_norm_of.function(input, 2, dims, keepdim, dtype=dtype)
+    if isinstance(p, str):
+        return matrix_norm(input, p, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
+    return vector_norm_of.function(input, p, dims, keepdim, dtype=dtype)
+
+
+@function("Tensor.norm")
+def tensor_norm(
+    self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: dtypes.dtype | None = None
+) -> Tensor:
+    """As ``torch.norm``."""
+    return norm(self, p, dim, keepdim, dtype=dtype)
+
+
+@op("NormBackward1", saved="self p dim keepdim result", keeps="result0", name="norm", names="", check=None)
+def norm_along(input: Array, p: float, dim: Dims, keepdim: bool = False) -> Any:
+    return norm_over(input, p, axes_of(input, dim), keepdim)
+
+
+@norm_along.backward
+def norm_along_backward(ct: Any, input: Any, p: Any, dim: Any, result: Any) -> Any:
+    return norm_gradient(ct, input, p, result, axes_of(input, dim))
+
+
+@composite("F.normalize", out=True)
+def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12) -> Tensor:
+    """The input over its norm along a dimension, or over ``eps`` if that is greater.
+
+    Args:
+        p: the order of the norm.
+        dim: a dimension, or several.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.normalize(torch.tensor([[3.0, 4.0]]))
+        tensor([[0.6000, 0.8000]])
+    """
+    return input / norm(input, p, dim, True).clamp_min(eps).expand_as(input)
