@@ -1,22 +1,49 @@
-"""The command line: ``python -m benchmarks [NAME…] [--json FILE] [--rounds N] [--list]``."""
+"""The command line: ``python -m benchmarks [NAME…] [--sizes …] [--contestants …] [--quick] …``; see ``--help``."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import datetime
 import importlib
+import importlib.util
 import json
+import os
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
-from benchmarks.harness import compare
-from benchmarks.report import as_json, environment, progress, table
+from benchmarks import limits, tables
+from benchmarks.contestants import CONTESTANTS, Contestant
+from benchmarks.harness import Comparison, compare
+from benchmarks.race import Rules, geometric_means, measure_against, race
+from benchmarks.report import environment, progress, table
+from benchmarks.results import FORMAT, Race, Run, problems, restored
+from benchmarks.workloads import FILES, all_workloads, named
+from benchmarks.workloads.base import Workload
 
-#: The benchmarks, each a module of this package with a docstring and a function ``cases()``.
-NAMES = ("jit_call", "mlp_lowering", "mlp_gradient", "eager_grad", "long_chain")
+#: The benchmarks of funcgrad itself, each a module of this package with a docstring and a function ``cases()``.
+NAMES = ("jit_call", "mlp_lowering", "mlp_gradient", "eager_grad", "long_chain", "import_time")
+RESULTS = Path("out/benchmarks/results.json")
+
+#: What --quick leaves of everything.
+QUICK_NAMES = ("mlp", "mnist", "gpt", "chain")
+QUICK_CONTESTANTS = tuple(name for name in CONTESTANTS if name != "torch.compile")
+
+
+@dataclass(frozen=True)
+class Order:
+    """What the command line asks for."""
+
+    benchmarks: list[str]
+    workloads: list[tuple[Workload, str]]
+    contestants: list[Contestant]
+    baseline: str
+    rules: Rules
+    rounds: int | None
+    quick: bool
 
 
 def _module(name: str) -> ModuleType:
@@ -27,40 +54,191 @@ def _title(name: str) -> str:
     return (_module(name).__doc__ or "").strip().splitlines()[0]
 
 
-def run(names: Sequence[str], rounds: int | None = None) -> list[dict[str, Any]]:
-    """Runs benchmarks, prints a table for each, returns all comparisons as plain data."""
-    results = []
-    for name in names:
-        print(f"\n{name}: {_title(name)}", flush=True)
-        comparisons = []
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Training programs on compat, beside PyTorch and JAX, and what funcgrad costs, beside others.",
+    )
+    say = parser.add_argument
+    say("names", nargs="*", metavar="NAME", help="workloads and benchmarks (--list); training: all of the former, "
+        "functional: all of the latter (both)")  # fmt: skip
+    say("--sizes", metavar="SIZES", help="small,medium,large (all), or what differs from small: depth=8,width=32")
+    say("--series", action="store_true", help="in place of sizes, how the time grows with depth, width, batch, length")
+    say("--contestants", metavar="NAMES", help=f"of {','.join(CONTESTANTS)} (all)")
+    say("--rounds", type=int, metavar="N", help="turns of each contestant (15; a benchmark has its own number)")
+    say("--threads", type=int, metavar="N", default=_cores(), help="for each contestant (all cores)")
+    say("--quick", action="store_true", help=f"less of everything, in two minutes: {', '.join(QUICK_NAMES)}; small")
+    say("--json", type=Path, metavar="PATH", default=RESULTS, help=f"where results are written ({RESULTS}); pictures "
+        "beside them")  # fmt: skip
+    say("--markdown", action="store_true", help="print the ratios as a Markdown table at the end")
+    say("--show", type=Path, metavar="PATH", help="measure nothing: show the results in a file that --json has written")
+    say("--list", action="store_true", help="say what there is and stop")
+    return parser
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def understand(parser: argparse.ArgumentParser, options: argparse.Namespace) -> Order:
+    """What the options ask for; ends with the parser's error for a name that is not there."""
+    names = options.names or (list(QUICK_NAMES) if options.quick else ["training", "functional"])
+    known = ("training", "functional", *NAMES, *FILES, *all_workloads())
+    unknown = [n for n in names if n not in known]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(dict.fromkeys(known))}")
+    contestants = _split(options.contestants) or (QUICK_CONTESTANTS if options.quick else tuple(CONTESTANTS))
+    strangers = [n for n in contestants if n not in CONTESTANTS]
+    if strangers:
+        parser.error(f"no contestant is called {', '.join(strangers)}; there are {', '.join(CONTESTANTS)}")
+    expanded = [m for n in names for m in {"training": FILES, "functional": NAMES}.get(n, (n,))]
+    chosen = named([n for n in expanded if n not in NAMES])
+    sizes = _split(options.sizes) or (("small",) if options.quick else None)
+    pairs = [(w, s) for w in chosen for s in _sizes(w, sizes, options.series)]
+    for size in sizes or ():
+        if chosen and not options.series and all(s != size for _, s in pairs):
+            parser.error(f"no workload of these has a size {size}")
+    rules = Rules(threads=options.threads)
+    if options.quick:
+        rules = dataclasses.replace(rules, rounds=5, turn_seconds=0.05, budget=10, second_process=False)
+    rules = dataclasses.replace(rules, rounds=options.rounds or rules.rounds)
+    if options.series:
+        rules = dataclasses.replace(rules, second_process=False)
+    benchmarks = [n for n in dict.fromkeys(expanded) if n in NAMES]
+    present = [CONTESTANTS[n] for n in contestants]
+    return Order(benchmarks, pairs, present, _baseline(present), rules, options.rounds, options.quick)
+
+
+def _split(text: str | None) -> tuple[str, ...]:
+    return tuple(part for part in (text or "").split(",") if part)
+
+
+def _sizes(workload: Workload, asked: Sequence[str] | None, series: bool) -> list[str]:
+    """The sizes of a workload to run: those asked for that it has."""
+    if series:
+        return workload.series_sizes()
+    if asked is None:
+        return list(workload.sizes)
+    return [size for size in asked if _has(workload, size)]
+
+
+def _has(workload: Workload, size: str) -> bool:
+    try:
+        workload.size(size)
+    except KeyError:
+        return False
+    return True
+
+
+def _baseline(contestants: Sequence[Contestant]) -> str:
+    """The first of those whose package is installed."""
+    there = (c.name for c in contestants if importlib.util.find_spec(c.package) is not None)
+    return next(there, contestants[0].name)
+
+
+def run_races(order: Order) -> list[Race]:
+    """Runs the training programs, prints a table for each."""
+    races = []
+    for workload, size in order.workloads:
+        progress(f"  {workload.name}, {size} …")
+        races.append(race(workload, size, order.contestants, order.baseline, order.rules))
+        _print_race(races[-1])
+    return races
+
+
+def _print_race(one: Race) -> None:
+    print(f"\n{tables.heading(one)}\n{tables.race_table(one)}", flush=True)
+
+
+def run_benchmarks(order: Order) -> dict[str, list[Comparison]]:
+    """Runs the benchmarks of funcgrad itself, prints a table for each."""
+    results: dict[str, list[Comparison]] = {}
+    for name in order.benchmarks:
+        results[name] = []
         for case in _module(name).cases():
-            progress(f"  {case.name} …")
-            comparisons += compare(dataclasses.replace(case, rounds=rounds) if rounds else case)
-        print(table(comparisons), flush=True)
-        results += [as_json(name, c) for c in comparisons]
+            progress(f"  {name}: {case.name} …")
+            results[name] += compare(dataclasses.replace(case, rounds=order.rounds) if order.rounds else case)
+        _print_benchmark(name, results[name])
     return results
+
+
+def _print_benchmark(name: str, comparisons: Sequence[Comparison]) -> None:
+    print(f"\n{name}: {_title(name)}\n{table(comparisons)}", flush=True)
+
+
+def measure(order: Order, command: Sequence[str]) -> Run:
+    """Runs what is asked for."""
+    around = environment() | {"threads": order.rules.threads}
+    print(f"Python {around['python']}, {around['machine']}, {around['device']}; {around['versions']}")
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    limit = None
+    if order.workloads and not order.quick:
+        progress("  what the machine can do …")
+        limit = limits.in_own_process(order.rules.threads)
+        print(f"a matrix product {limit.flops / 1e9:.3g} GFLOP/s, a copy {limit.bytes / 1e9:.3g} GB/s")
+    races = run_races(order)
+    measure_against(limit, races)
+    return Run(FORMAT, date, list(command), around, limit, races, geometric_means(races), run_benchmarks(order))
+
+
+def summarize(run: Run, folder: Path, markdown: bool) -> None:
+    """Prints what comes after the single tables, and draws."""
+    for (workload, field), races in tables.series_of(run.races).items():
+        print(f"\n{workload}: a step's time with its {field}\n{tables.series_table(races)}")
+    if run.means:
+        print(f"\n{tables.means_table(run.means)}")
+    disturbed = sum(race.disturbed for race in run.races)
+    if disturbed:
+        print(
+            f"\n{disturbed} of {len(run.races)} races were run on a busy machine: their ratios are not to be relied on"
+        )
+    if markdown:
+        print(f"\n{tables.markdown(run)}")
+    if run.races and importlib.util.find_spec("matplotlib"):
+        from benchmarks.plot import draw
+
+        for file in draw(run, folder):
+            progress(f"  drawn: {file}")
+
+
+def show(path: Path) -> Run:
+    """The results in a file, printed."""
+    written = json.loads(path.read_text())
+    wrong = problems(written, Run)
+    if wrong:
+        raise SystemExit(f"{path} does not hold results of this form: {wrong[0]}")
+    run: Run = restored(written, Run)
+    for one in run.races:
+        _print_race(one)
+    for name, comparisons in run.comparisons.items():
+        _print_benchmark(name, comparisons)
+    return run
+
+
+def _write(run: Run, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(dataclasses.asdict(run), indent=2) + "\n")
+    progress(f"  written: {path}")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Parses the command line and runs; returns the exit status, which does not depend on the numbers."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="funcgrad beside others, as ratios.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which to run, of {', '.join(NAMES)} (all)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there too")
-    parser.add_argument("--rounds", type=int, metavar="N", help="turns of each contestant (a case has its own number)")
-    parser.add_argument("--list", action="store_true", help="say what there is and stop")
-    options = parser.parse_args(arguments)
-    unknown = [n for n in options.names if n not in NAMES]
-    if unknown:
-        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(NAMES)}")
+    # Before JAX starts: contestants in other processes want their part of an accelerator's memory.
+    os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+    command = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser()
+    options = parser.parse_args(command)
     if options.list:
         print("\n".join(f"{name}: {_title(name)}" for name in NAMES))
+        print("\n".join(f"{w.name}: {w.title} ({', '.join(w.sizes)})" for w in all_workloads().values()))
+        print("\n".join(f"contestant {c.name}: {c.title}" for c in CONTESTANTS.values()))
         return 0
-    around = environment()
-    print(f"Python {around['python']}, {around['machine']}, {around['device']}; {around['versions']}")
-    results = run(options.names or NAMES, options.rounds)
-    if options.json:
-        options.json.parent.mkdir(parents=True, exist_ok=True)
-        options.json.write_text(json.dumps({"environment": around, "results": results}, indent=2) + "\n")
+    if options.show:
+        summarize(show(options.show), options.show.parent, options.markdown)
+        return 0
+    run = measure(understand(parser, options), command)
+    _write(run, options.json)
+    summarize(run, options.json.parent, options.markdown)
     return 0
 
 

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -106,26 +107,57 @@ class Comparison:
     target: float | None = None
 
 
+def take_turns(samples: Sequence[Callable[[], float]], rounds: int) -> list[list[float]]:
+    """Lets contestants take turns, in alternating order.
+
+    Args:
+        samples: for each contestant what takes one sample, in seconds.
+        rounds: how often each takes a turn.
+
+    Returns:
+        Of each contestant its samples, one a round.
+
+    Example:
+        >>> order = []
+        >>> take_turns([lambda: order.append("a") or 1.0, lambda: order.append("b") or 2.0], rounds=2)
+        [[1.0, 1.0], [2.0, 2.0]]
+        >>> order
+        ['a', 'b', 'b', 'a']
+    """
+    times: list[list[float]] = [[] for _ in samples]
+    with collector_off():
+        for turn in range(rounds):
+            order = range(len(samples)) if turn % 2 == 0 else reversed(range(len(samples)))
+            for i in order:
+                times[i].append(samples[i]())
+            # Between rounds, so that the garbage of one is not swept on another's time.
+            gc.collect()
+    return times
+
+
 def compare(case: Case) -> list[Comparison]:
     """Lets the contestants take turns; one comparison for each of the others."""
     contestants = [case.ours, *case.others]
     repeats = _repeats(case, contestants)
-    times: list[list[float]] = [[] for _ in contestants]
-    with collector_off():
-        for turn in range(case.rounds):
-            order = range(len(contestants)) if turn % 2 == 0 else reversed(range(len(contestants)))
-            for i in order:
-                times[i].append(contestants[i].sample(repeats))
-            # Between rounds, so that the garbage of one is not swept on another's time.
-            gc.collect()
+    times = take_turns([partial(c.sample, repeats) for c in contestants], case.rounds)
     ours = times[0]
     return [
         Comparison(
             case.name, case.ours.name, other.name, Spread.of(ours), Spread.of(theirs),
-            Spread.of([a / b for a, b in zip(ours, theirs, strict=True)]), case.rounds, case.target,
+            ratios(ours, theirs), case.rounds, case.target,
         )
         for other, theirs in zip(case.others, times[1:], strict=True)
     ]  # fmt: skip
+
+
+def ratios(above: Sequence[float], below: Sequence[float]) -> Spread:
+    """The spread of the ratios, round by round.
+
+    Example:
+        >>> ratios([2.0, 20.0, 3.0], [1.0, 10.0, 1.0])
+        Spread(median=2.0, low=2.0, high=2.5)
+    """
+    return Spread.of([a / b for a, b in zip(above, below, strict=True)])
 
 
 def _repeats(case: Case, contestants: Sequence[Contestant]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from benchmarks.harness import Comparison, Spread
+from benchmarks.harness import Comparison
 
 _PACKAGES = ("funcgrad", "jax", "jaxlib", "numpy", "autograd", "torch")
 
@@ -34,14 +33,41 @@ def environment() -> dict[str, Any]:
     }
 
 
-def as_json(name: str, comparison: Comparison) -> dict[str, Any]:
-    """One comparison as plain data, the benchmark's name first."""
-    return {"benchmark": name, **dataclasses.asdict(comparison)}
+def in_seconds(seconds: float) -> str:
+    """A time to three digits, with its unit.
+
+    Example:
+        >>> in_seconds(0.0123456), in_seconds(2.5)
+        ('12.3 ms', '2.5 s ')
+    """
+    exponent, unit = next(((e, u) for e, u in ((0, "s "), (3, "ms")) if seconds * 10**e >= 1), (6, "µs"))
+    return f"{seconds * 10**exponent:.3g} {unit}"
 
 
-def _seconds(spread: Spread) -> str:
-    exponent, unit = next(((e, u) for e, u in ((0, "s "), (3, "ms")) if spread.median * 10**e >= 1), (6, "µs"))
-    return f"{spread.median * 10**exponent:.3g} {unit}"
+def aligned(rows: Sequence[Sequence[str]], alignment: str, *, spill: bool = False) -> str:
+    """Rows of text in columns; ``alignment`` is a ``<`` or ``>`` for each.
+
+    Args:
+        rows: the cells.
+        alignment: of each column.
+        spill: whether a cell with nothing to the right of it may be wider than its column.
+
+    Example:
+        >>> print(aligned([("", "n"), ("one", "10"), ("two", "2")], "<>"))
+              n
+        one  10
+        two   2
+    """
+    alone = [len(row) > 2 and not any(row[2:]) for row in rows] if spill else [False] * len(rows)
+    widths = [
+        max([len(row[i]) for row, free in zip(rows, alone, strict=True) if not (free and i)], default=0)
+        for i in range(len(rows[0]))
+    ]
+    lines = []
+    for row, free in zip(rows, alone, strict=True):
+        cells = (f"{cell:{'<' if free else a}{w}}" for cell, a, w in zip(row, alignment, widths))
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
 
 
 def table(comparisons: Sequence[Comparison]) -> str:
@@ -50,13 +76,10 @@ def table(comparisons: Sequence[Comparison]) -> str:
     rows = [head]
     for c in comparisons:
         verdict = "" if c.target is None else f"{c.target:g} {'met' if c.ratio.median <= c.target else 'MISSED'}"
-        times = _seconds(c.seconds), _seconds(c.other_seconds)
+        times = in_seconds(c.seconds.median), in_seconds(c.other_seconds.median)
         quartiles = f"{c.ratio.low:.3f} to {c.ratio.high:.3f}"
         rows.append((c.case, *times, c.other, f"{c.ratio.median:.3f}", quartiles, verdict))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    aligned = "<>><>><"
-    lines = ("  ".join(f"{cell:{a}{w}}" for cell, a, w in zip(row, aligned, widths, strict=True)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)
+    return aligned(rows, "<>><>><")
 
 
 def progress(text: str) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import doctest
 import gc
 import importlib
-import json
 from itertools import count
 from pathlib import Path
 
 import pytest
 
+import benchmarks
 from benchmarks import harness, mlp_lowering
-from benchmarks.__main__ import NAMES, main
+from benchmarks.__main__ import NAMES
 from benchmarks.harness import Case, Contestant, Spread, compare
 from benchmarks.report import table
 
@@ -95,6 +96,19 @@ def test_the_table_says_whether_the_target_is_met():
     assert large.split() == ["large", "900", "ms", "1", "s", "them", "0.900", "0.900", "to", "0.900", "0.6", "MISSED"]
 
 
+def documented() -> list[str]:
+    """The modules with an example in a docstring."""
+    folder = Path(benchmarks.__file__).parent
+    files = (path for path in folder.rglob("*.py") if ">>> " in path.read_text())
+    return sorted(".".join(path.relative_to(folder.parent).with_suffix("").parts) for path in files)
+
+
+@pytest.mark.parametrize("name", documented())
+def test_examples_in_docstrings(name):
+    done = doctest.testmod(importlib.import_module(name.removesuffix(".__init__")))
+    assert done.attempted and not done.failed
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_every_benchmark_says_what_it_is_and_has_cases(name):
     module = importlib.import_module(f"benchmarks.{name}")
@@ -102,25 +116,6 @@ def test_every_benchmark_says_what_it_is_and_has_cases(name):
     assert title.endswith(".") and len(title) < 140
     cases = module.cases()
     assert cases and len({c.name for c in cases}) == len(cases)
-
-
-def test_the_command_line_writes_what_it_prints(tmp_path: Path, capsys):
-    file = tmp_path / "new" / "out.json"
-    assert main(["jit_call", "--rounds", "2", "--json", str(file)]) == 0
-    written = json.loads(file.read_text())
-    printed = capsys.readouterr().out
-    assert written["environment"]["versions"]["jax"]
-    assert {r["benchmark"] for r in written["results"]} == {"jit_call"}
-    for result in written["results"]:
-        assert result["case"] in printed and result["rounds"] == 2 and result["ratio"]["median"] > 0
-
-
-def test_the_command_line_knows_its_names(capsys):
-    with pytest.raises(SystemExit):
-        main(["no_such_benchmark"])
-    assert "no_such_benchmark" in capsys.readouterr().err
-    assert main(["--list"]) == 0
-    assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == list(NAMES)
 
 
 def test_both_sides_of_mlp_lowering_lower_the_same_function(capsys):

@@ -1,0 +1,97 @@
+"""The contestants: the ways to run one and the same training program.
+
+Each runs in a process of its own (``worker.py``). Only there is the framework imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.workloads.base import Compile, Start, Training, Workload, as_it_is
+
+
+class Absent(Exception):
+    """A contestant cannot take part, and why."""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A way to run a training program.
+
+    Attributes:
+        name: what the command line and the tables call it.
+        title: what it is, in a line.
+        package: what it imports.
+        begin: makes the program: ``begin(workload, size, start)``, where ``start`` is a file with the parameters and
+            the data for those that do not make them with PyTorch's API.
+        environment: environment variables of its process.
+    """
+
+    name: str
+    title: str
+    package: str
+    begin: Callable[[Workload, Any, Path | None], Any]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    def why_absent(self, workload: Workload) -> str | None:
+        """Why it cannot run this workload, as far as one sees without importing it."""
+        if importlib.util.find_spec(self.package) is None:
+            return f"{self.package} is not installed"
+        if self.name == "jax" and workload.jax is None:
+            return "no step by hand in JAX"
+        if self.name == "torch.compile" and not any(map(shutil.which, ("c++", "g++", "clang++"))):
+            return "no C++ compiler"
+        return None
+
+
+def _torch(compile: Callable[[Any], Compile] = lambda torch: as_it_is) -> Callable[..., Training]:
+    def begin(workload: Workload, size: Any, start: Path | None) -> Training:
+        import torch
+
+        training = workload.build(torch, size, compile(torch))
+        if torch.cuda.is_available():
+            training.move("cuda")
+        return training
+
+    return begin
+
+
+def _compat(workload: Workload, size: Any, start: Path | None) -> Training:
+    import compat
+
+    return workload.build(compat, size, as_it_is)
+
+
+def _compat_compile(workload: Workload, size: Any, start: Path | None) -> Training:
+    import compat
+
+    if not hasattr(compat, "compile"):
+        raise Absent("there is no compat.compile")
+    training = workload.build(compat, size, as_it_is)
+    training.step = compat.compile(training.step)
+    return training
+
+
+def _jax(workload: Workload, size: Any, start: Path | None) -> Any:
+    if workload.jax is None or start is None:
+        raise Absent("no step by hand in JAX")
+    return workload.jax(Start.read(start), size)
+
+
+#: In the order in which tables show them. The first that is there is what the others are compared with.
+CONTESTANTS = {
+    contestant.name: contestant
+    for contestant in (
+        Contestant("torch", "PyTorch", "torch", _torch()),
+        Contestant("torch.compile", "PyTorch, the model compiled", "torch", _torch(lambda torch: torch.compile)),
+        Contestant("compat", "compat as it comes", "compat", _compat),
+        Contestant("compat-eager", "compat, each operation at once", "compat", _compat, {"COMPAT_EAGER": "1"}),
+        Contestant("compat.compile", "compat, the step compiled", "compat", _compat_compile),
+        Contestant("jax", "a step by hand under jax.jit", "jax", _jax),
+    )
+}

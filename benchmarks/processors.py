@@ -1,0 +1,66 @@
+"""Whether the machine was ours: how busy its processors were with what others run, while something was measured."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+
+class Watch:
+    """Watches the processors from its making on (on Linux).
+
+    Example:
+        >>> watch = Watch()
+        >>> sum(range(100_000)) > 0
+        True
+        >>> share = watch.elsewhere()
+        >>> share is None or 0 <= share <= 1
+        True
+    """
+
+    def __init__(self) -> None:
+        self._start, self._busy, self._ours = time.monotonic(), _busy_seconds(), _seconds_of_family()
+
+    def elsewhere(self) -> float | None:
+        """The share of all processors' time since then that neither was idle nor went to this process and those that
+        it started and are still there; None where that cannot be told."""
+        busy, ours = _busy_seconds(), _seconds_of_family()
+        if busy is None or self._busy is None:
+            return None
+        capacity = (time.monotonic() - self._start) * (os.cpu_count() or 1)
+        others = (busy - self._busy) - (ours - self._ours)
+        return min(1.0, max(0.0, others / capacity)) if capacity > 0 else None
+
+
+def _busy_seconds() -> float | None:
+    """Seconds that the processors have worked, together."""
+    try:
+        fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    except OSError:
+        return None
+    user, nice, system, _idle, _waiting, *interrupts = (int(f) for f in fields[:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+
+
+def _seconds_of_family() -> float:
+    """Processor seconds of this process and of those below it."""
+    if not Path("/proc").is_dir():
+        return 0.0
+    times: dict[int, float] = {}
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                # The name in parentheses may have blanks in it.
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+            times[int(entry.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    total, family = 0.0, [os.getpid()]
+    while family:
+        member = family.pop()
+        total += times.get(member, 0.0)
+        family += children.get(member, [])
+    return total

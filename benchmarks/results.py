@@ -1,0 +1,187 @@
+"""What comes out of a run, as it is written to JSON: dataclasses, and a check that data has their form."""
+
+from __future__ import annotations
+
+import dataclasses
+import types
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from benchmarks.harness import Comparison, Spread
+
+#: Raised when the meaning of a field changes.
+FORMAT = 1
+#: With a larger share of the processors busy elsewhere, times say more about the machine than about the contestants.
+BUSY = 0.1
+
+
+@dataclass
+class Result:
+    """One contestant in one race.
+
+    Attributes:
+        status: ``ok``; ``absent`` (it cannot take part); ``failed`` (it raised an error); ``void`` (its losses are not
+            the baseline's, so that its times mean nothing).
+        reason: why it is not ``ok``.
+        import_seconds, build_seconds: the framework's import; model, data and optimizer.
+        first_seconds: what each of the first steps took in a process started for it, the loss read after each.
+        losses: of those first steps.
+        second_process_seconds: the first step in a second process, which may use what the first one kept on disk.
+        disagreement: the largest relative difference of a loss from the baseline's.
+        steps: steps a turn.
+        step_seconds: a step's time, over the rounds.
+        ratio: the baseline's time divided by this one's, round by round: above 1 it is faster.
+        growth_bytes, peak_bytes, device_bytes: the most memory that the process held, without what it held after the
+            import; in all; on the accelerator, if there is one.
+        flops_fraction, bytes_fraction: what the step computes and moves in its time, by what the machine could.
+    """
+
+    status: Literal["ok", "absent", "failed", "void"] = "ok"
+    reason: str | None = None
+    import_seconds: float | None = None
+    build_seconds: float | None = None
+    first_seconds: list[float] = field(default_factory=list)
+    losses: list[float] = field(default_factory=list)
+    second_process_seconds: float | None = None
+    disagreement: float | None = None
+    steps: int | None = None
+    step_seconds: Spread | None = None
+    ratio: Spread | None = None
+    growth_bytes: int | None = None
+    peak_bytes: int | None = None
+    device_bytes: int | None = None
+    flops_fraction: float | None = None
+    bytes_fraction: float | None = None
+
+
+@dataclass
+class Race:
+    """All contestants on one workload at one size.
+
+    Attributes:
+        size, fields: the size's name and what it is.
+        baseline: whom the others are compared with.
+        agree: whether all that ran computed the same losses.
+        rounds: how many rounds the medians are taken over.
+        flops, bytes: what a step computes and moves, counted from the step in JAX.
+        elsewhere: the share of the machine's processors that was busy with something else while the rounds ran.
+        results: by contestant.
+    """
+
+    workload: str
+    title: str
+    size: str
+    fields: dict[str, int]
+    baseline: str
+    agree: bool
+    rounds: int
+    flops: float | None
+    bytes: float | None
+    elsewhere: float | None
+    results: dict[str, Result]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether the machine was too busy with something else for the numbers to mean much."""
+        return self.elsewhere is not None and self.elsewhere > BUSY
+
+
+@dataclass
+class Mean:
+    """The geometric mean of a contestant's ratios, over so many races of those that it could have run."""
+
+    ratio: float
+    races: int
+    of: int
+
+
+@dataclass
+class Limits:
+    """What the machine can do, measured: floating-point operations and bytes moved in a second."""
+
+    flops: float
+    bytes: float
+
+
+@dataclass
+class Run:
+    """Everything from one run of the suite.
+
+    Attributes:
+        format: the number of this form.
+        date: when, in UTC.
+        command: what was asked for.
+        environment: the machine and the versions.
+        limits: what the machine can do, if that was measured.
+        races: the training programs.
+        means: by contestant, then by size and for ``all``.
+        comparisons: the benchmarks of funcgrad itself, by name.
+    """
+
+    format: int
+    date: str
+    command: list[str]
+    environment: dict[str, Any]
+    limits: Limits | None
+    races: list[Race]
+    means: dict[str, dict[str, Mean]]
+    comparisons: dict[str, list[Comparison]]
+
+
+def problems(value: Any, form: Any, where: str = "run") -> list[str]:
+    """Where plain data, as read from JSON, is not of the form of a type.
+
+    Example:
+        >>> problems({"ratio": 2.0, "races": 3, "of": 3}, Mean)
+        []
+        >>> problems({"ratio": "2", "races": 3}, Mean, "mean")
+        ['mean.ratio: a str where a float belongs', 'mean: no of']
+    """
+    if form is Any:
+        return []
+    if dataclasses.is_dataclass(form):
+        return _problems_of_fields(value, form, where)
+    origin, arguments = typing.get_origin(form), typing.get_args(form)
+    if origin in (types.UnionType, typing.Union):
+        found = [problems(value, option, where) for option in arguments]
+        return [] if any(not f for f in found) else min(found, key=len)
+    if origin is Literal:
+        return [] if value in arguments else [f"{where}: {value!r} is none of {arguments}"]
+    if origin is list and isinstance(value, list):
+        return [p for i, item in enumerate(value) for p in problems(item, arguments[0], f"{where}[{i}]")]
+    if origin is dict and isinstance(value, dict):
+        return [p for key, item in value.items() for p in problems(item, arguments[1], f"{where}[{key!r}]")]
+    expected = origin or form
+    if type(value) is expected or (expected is float and type(value) is int):
+        return []
+    return [f"{where}: a {type(value).__name__} where a {expected.__name__} belongs"]
+
+
+def _problems_of_fields(value: Any, form: Any, where: str) -> list[str]:
+    if not isinstance(value, dict):
+        return [f"{where}: a {type(value).__name__} where a {form.__name__} belongs"]
+    hints = typing.get_type_hints(form)
+    found = [p for name, hint in hints.items() if name in value for p in problems(value[name], hint, f"{where}.{name}")]
+    found += [f"{where}: no {name}" for name in hints if name not in value]
+    return found + [f"{where}: {name} is unknown" for name in value if name not in hints]
+
+
+def restored(value: Any, form: Any) -> Any:
+    """Plain data as the type that it has the form of: what ``dataclasses.asdict`` undoes.
+
+    Example:
+        >>> restored({"flops": 1e9, "bytes": 2e9}, Limits | None)
+        Limits(flops=1000000000.0, bytes=2000000000.0)
+    """
+    if dataclasses.is_dataclass(form):
+        hints = typing.get_type_hints(form)
+        return form(**{name: restored(item, hints[name]) for name, item in value.items()})  # type: ignore[operator]
+    origin, arguments = typing.get_origin(form), typing.get_args(form)
+    if origin in (types.UnionType, typing.Union):
+        return restored(value, next(option for option in arguments if not problems(value, option)))
+    if origin is list:
+        return [restored(item, arguments[0]) for item in value]
+    if origin is dict:
+        return {key: restored(item, arguments[1]) for key, item in value.items()}
+    return value

@@ -1,0 +1,108 @@
+"""The other end of ``worker.py``: starts the process of a contestant and asks it to do things."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import select
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from benchmarks.contestants import Absent, Contestant
+from benchmarks.worker import Orders
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class Failed(Exception):
+    """A contestant's process raised, died or did not answer in time."""
+
+
+def environment(own: Mapping[str, str], threads: int, caches: Path) -> dict[str, str]:
+    """The environment of a process: its own variables, as many threads for all, and caches on disk in a folder of ours.
+
+    The folder decides whether a process is the first of its kind: whatever a framework keeps from one process to the
+    next, it keeps there.
+    """
+    counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NPROC")
+    return {
+        **{name: value for name, value in os.environ.items() if name != "COMPAT_EAGER"},
+        **{name: str(threads) for name in counts},
+        "XDG_CACHE_HOME": str(caches),
+        "JAX_COMPILATION_CACHE_DIR": str(caches / "jax"),
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+        "TORCHINDUCTOR_CACHE_DIR": str(caches / "inductor"),
+        "TRITON_CACHE_DIR": str(caches / "triton"),
+        # Several processes share an accelerator.
+        "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
+        **own,
+    }
+
+
+class Worker:
+    """One contestant's process.
+
+    Args:
+        contestant: whose.
+        orders: what it is to run.
+        caches: the folder for what frameworks keep between processes.
+        patience: how many seconds it may take to answer.
+    """
+
+    def __init__(self, contestant: Contestant, orders: Orders, caches: Path, patience: float = 600) -> None:
+        self.contestant, self.patience = contestant, patience
+        self._errors = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - closed with the process
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "benchmarks.worker", json.dumps(dataclasses.asdict(orders))],
+            cwd=ROOT, env=environment(contestant.environment, orders.threads, caches),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+        )  # fmt: skip
+
+    def ask(self, do: str, **arguments: Any) -> dict[str, Any]:
+        """Asks for one thing and waits for the answer.
+
+        Raises:
+            Absent: the contestant says that it cannot take part.
+            Failed: it raised an error, died, or was too slow, and was ended for that.
+        """
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None and stdout is not None
+        try:
+            stdin.write(json.dumps({"do": do, **arguments}).encode() + b"\n")
+            stdin.flush()
+        except BrokenPipeError:
+            raise Failed(self._last_words()) from None
+        if not select.select([stdout], [], [], self.patience)[0]:
+            self.close()
+            raise Failed(f"no answer to {do} within {self.patience:g} s")
+        line = stdout.readline()
+        if not line:
+            raise Failed(self._last_words())
+        said = json.loads(line)
+        if "absent" in said:
+            raise Absent(said["absent"])
+        if "error" in said:
+            raise Failed(said["error"])
+        return said
+
+    def _last_words(self) -> str:
+        status = self._process.wait()
+        self._errors.seek(0)
+        lines = self._errors.read().strip().splitlines()
+        return f"the process ended with status {status}" + (f": {lines[-1]}" if lines else "")
+
+    def close(self) -> None:
+        """Ends the process."""
+        if self._process.poll() is None:
+            self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            # What was written to a process that is gone cannot be flushed.
+            with suppress(BrokenPipeError):
+                stream.close()  # type: ignore[union-attr]

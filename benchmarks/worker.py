@@ -1,0 +1,165 @@
+"""The process of one contestant with one training program: ``python -m benchmarks.worker ORDERS``.
+
+ORDERS, one JSON object, says whose process it is (``Orders``). Then it reads requests, one JSON object a line, from its
+input and answers each with a line on its output: ``{"do": NAME, ...}`` calls the method ``NAME`` of ``Desk`` below.
+Between requests it waits and does nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+
+@dataclass(frozen=True)
+class Orders:
+    """Whose process it is, and with how many threads it may compute."""
+
+    contestant: str
+    workload: str
+    size: str
+    threads: int
+    start: str | None = None
+
+
+class Desk:
+    """Answers requests about one contestant's training program, which is made by the first, ``build``."""
+
+    def __init__(self, orders: Orders) -> None:
+        from benchmarks.contestants import CONTESTANTS
+        from benchmarks.workloads import all_workloads
+
+        self.orders = orders
+        self.contestant = CONTESTANTS[orders.contestant]
+        self.workload = all_workloads()[orders.workload]
+        self.training: Any = None
+        self.after_import = 0
+
+    def build(self) -> dict[str, Any]:
+        """Imports the framework and makes the program; seconds for each."""
+        start = time.perf_counter()
+        package = importlib.import_module(self.contestant.package)
+        imported = time.perf_counter()
+        if self.contestant.package == "torch":
+            package.set_num_threads(self.orders.threads)
+        self.after_import = peak_memory()
+        path = Path(self.orders.start) if self.orders.start else None
+        begun = time.perf_counter()
+        self.training = self.contestant.begin(self.workload, self.workload.size(self.orders.size), path)
+        return {"import_seconds": imported - start, "build_seconds": time.perf_counter() - begun}
+
+    def first(self, count: int) -> dict[str, Any]:
+        """Steps whose losses are all read: the losses, and the seconds that each took."""
+        losses, seconds = [], []
+        for _ in range(count):
+            start = time.perf_counter()
+            losses.append(float(self.training().item()))
+            seconds.append(time.perf_counter() - start)
+        return {"losses": losses, "seconds": seconds}
+
+    def turn(self, count: int) -> dict[str, Any]:
+        """Steps of which the last one's loss is read: the seconds for all."""
+        loss = None
+        start = time.perf_counter()
+        for _ in range(count):
+            loss = self.training()
+        if loss is not None:
+            loss = float(loss.item())
+        return {"seconds": time.perf_counter() - start, "loss": loss}
+
+    def memory(self) -> dict[str, Any]:
+        """Bytes: this process's peak, how much of it came after the import, the device's peak if there is one."""
+        peak = peak_memory()
+        return {"peak_bytes": peak, "growth_bytes": peak - self.after_import, "device_bytes": self._device_memory()}
+
+    def _device_memory(self) -> int | None:
+        torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+        if self.contestant.package == "torch" and torch is not None:
+            return torch.cuda.max_memory_allocated() if torch.cuda.is_available() else None
+        statistics = jax.local_devices()[0].memory_stats() if jax is not None else None
+        return (statistics or {}).get("peak_bytes_in_use")
+
+    def cost(self) -> dict[str, Any]:
+        """What one step computes and moves, as XLA counts it; only the step in JAX can tell."""
+        return self.training.cost()
+
+    def export(self, path: str) -> dict[str, Any]:
+        """Writes the parameters and the data with which the program begins."""
+        from benchmarks.workloads.base import Start
+
+        Start.of(self.training).write(Path(path))
+        return {}
+
+
+def peak_memory() -> int:
+    """The most memory that this process has held, in bytes.
+
+    On Linux from ``/proc``: what ``getrusage`` says begins with the size of the process that started this one.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    except (OSError, StopIteration):
+        import resource
+
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
+
+
+def limit_to(threads: int) -> None:
+    """Lets this process use so many processors, which all libraries take as the number of their threads."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+
+
+def answer(desk: Any, request: Mapping[str, Any]) -> dict[str, Any]:
+    """What a desk answers to one request; an error is an answer as well.
+
+    Example:
+        >>> class Bell:
+        ...     def ring(self, times):
+        ...         return {"sound": "ding" * times}
+        >>> answer(Bell(), {"do": "ring", "times": 2})
+        {'sound': 'dingding'}
+        >>> answer(Bell(), {"do": "ring"})["error"]
+        "TypeError: Bell.ring() missing 1 required positional argument: 'times'"
+    """
+    from benchmarks.contestants import Absent
+
+    arguments = dict(request)
+    try:
+        return getattr(desk, arguments.pop("do"))(**arguments)
+    except Absent as reason:
+        return {"absent": str(reason)}
+    except Exception as error:
+        traceback.print_exc()
+        text = str(error).strip().splitlines()
+        return {"error": f"{type(error).__name__}: {text[0]}" if text else type(error).__name__}
+
+
+def serve(desk: Any, requests: IO[str], answers: IO[str]) -> None:
+    """Answers requests until there are no more."""
+    for line in requests:
+        answers.write(json.dumps(answer(desk, json.loads(line))) + "\n")
+        answers.flush()
+
+
+def main(orders: str) -> None:
+    # What frameworks print goes where errors go, so that it does not get between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    given = Orders(**json.loads(orders))
+    limit_to(given.threads)
+    serve(Desk(given), sys.stdin, answers)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
