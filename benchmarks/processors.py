@@ -20,12 +20,12 @@ class Watch:
     """
 
     def __init__(self) -> None:
-        self._start, self._busy, self._ours = time.monotonic(), _busy_seconds(), _seconds_of_family()
+        self._start, self._busy, self._ours = time.monotonic(), _busy_seconds(), seconds_of_family(os.getpid())
 
     def elsewhere(self) -> float | None:
         """The share of all processors' time since then that neither was idle nor went to this process and those that
         it started and are still there; None where that cannot be told."""
-        busy, ours = _busy_seconds(), _seconds_of_family()
+        busy, ours = _busy_seconds(), seconds_of_family(os.getpid())
         if busy is None or self._busy is None:
             return None
         capacity = (time.monotonic() - self._start) * (os.cpu_count() or 1)
@@ -43,8 +43,8 @@ def _busy_seconds() -> float | None:
     return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
 
 
-def _seconds_of_family() -> float:
-    """Processor seconds of this process and of those below it."""
+def seconds_of_family(process: int) -> float:
+    """Processor seconds of a process and of those below it."""
     if not Path("/proc").is_dir():
         return 0.0
     times: dict[int, float] = {}
@@ -58,9 +58,30 @@ def _seconds_of_family() -> float:
                 continue
             children.setdefault(int(fields[1]), []).append(int(entry.name))
             times[int(entry.name)] = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    total, family = 0.0, [os.getpid()]
+    total, family = 0.0, [process]
     while family:
         member = family.pop()
         total += times.get(member, 0.0)
         family += children.get(member, [])
     return total
+
+
+def wait_until_idle(process: int, patience: float = 120, window: float = 0.1) -> bool:
+    """Waits until a process and those below it have done next to nothing for two moments in a row.
+
+    Args:
+        process: its number.
+        patience: for so many seconds at most.
+        window: the seconds of a moment.
+
+    Returns:
+        Whether it became idle. Where processes cannot be watched, they always seem to be.
+    """
+    idle, before, end = 0, seconds_of_family(process), time.monotonic() + patience
+    while idle < 2 and time.monotonic() < end:
+        time.sleep(window)
+        now = seconds_of_family(process)
+        # The system counts in hundredths of a second.
+        idle = idle + 1 if now - before <= max(0.1 * window, 0.01) else 0
+        before = now
+    return idle >= 2

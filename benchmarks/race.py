@@ -128,6 +128,7 @@ def _begin(
             start = folder / "start.npz"
         first = entry.worker.ask("first", count=rules.first_steps)
         result.first_seconds, result.losses = first["seconds"], first["losses"]
+        entry.worker.rest()
         if rules.second_process:
             second = hire(contestant, orders, caches)
             try:
@@ -144,12 +145,16 @@ def _begin(
 
 
 def _warm_up(worker: Any, rules: Rules) -> int:
-    """How many steps fill a turn. What compiles only once it has seen enough has seen it then."""
-    step = min(worker.ask("turn", count=3)["seconds"] / 3 for _ in range(3))
+    """How many steps fill a turn. What compiles only what it has seen before, maybe in the background, is done then."""
+    step = math.inf
+    for _ in range(3):
+        step = min(worker.ask("turn", count=3)["seconds"] / 3 for _ in range(2))
+        worker.rest()
     for _ in range(2):
         steps = max(1, math.ceil(rules.turn_seconds / max(step, 1e-9)))
         if steps > 3:
             step = worker.ask("turn", count=steps)["seconds"] / steps
+            worker.rest()
     return max(1, math.ceil(rules.turn_seconds / max(step, 1e-9)))
 
 

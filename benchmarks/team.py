@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.contestants import Absent, Contestant
+from benchmarks.processors import wait_until_idle
 from benchmarks.worker import Orders
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -90,6 +91,10 @@ class Worker:
         if "error" in said:
             raise Failed(said["error"])
         return said
+
+    def rest(self) -> None:
+        """Waits until the process does nothing: what it compiles in the background is done then."""
+        wait_until_idle(self._process.pid)
 
     def _last_words(self) -> str:
         status = self._process.wait()

@@ -47,6 +47,9 @@ class Fake:
                 return {"flops": 10.0, "bytes": 20.0}
         return {}
 
+    def rest(self) -> None:
+        Fake.log.append((self.name, "rest"))
+
     def close(self) -> None:
         self.closed = True
 
@@ -66,7 +69,7 @@ def run(fakes: list[Fake], rules: Rules = RULES, baseline: str | None = None, wo
 
 def drifting(*seconds: float) -> Callable[..., dict[str, Any]]:
     """Turns of one step, of which the last ones take these times."""
-    times = iter([10.0] * 4 + list(seconds))
+    times = iter([10.0] * 7 + list(seconds))
     return lambda count: {"seconds": next(times) * count, "loss": 1.0}
 
 
@@ -104,10 +107,16 @@ def test_the_first_that_can_hands_over_parameters_and_data_before_its_first_step
     assert ("compat", "export") not in Fake.log and ("jax", "export") not in Fake.log
 
 
+def test_who_has_warmed_up_is_idle_before_anybody_else_begins():
+    run([Fake("a", 2), Fake("b", 2)])
+    begins = Fake.log.index(("b", "build"))
+    assert Fake.log[begins - 1] == ("a", "rest") and ("a", "turn") in Fake.log[:begins]
+
+
 def test_the_second_process_makes_one_step():
     found = run([Fake("a", 1)], rules=Rules(rounds=1, turn_seconds=1.0, settle=0.0, budget=1))
     assert found.results["a"].second_process_seconds == 1.5
-    assert [do for _, do in Fake.log][:5] == ["build", "export", "first", "build", "first"]
+    assert [do for _, do in Fake.log][:5] == ["build", "export", "first", "rest", "build"]
 
 
 def test_slow_steps_are_run_fewer_times_but_three_times():
@@ -148,7 +157,7 @@ def fails(error: Exception, after: int = 0) -> Callable[..., dict[str, Any]]:
 
 def test_who_fails_leaves_and_the_others_go_on():
     at_once = Fake("at once", 1, build=fails(Failed("AttributeError: no LSTM")))
-    midway = Fake("midway", 1, turn=fails(Failed("no answer"), after=6))
+    midway = Fake("midway", 1, turn=fails(Failed("no answer"), after=9))
     missing = Fake("missing", 1, build=fails(Absent("there is no compile")))
     found = run([Fake("a", 4), at_once, midway, missing, Fake("b", 2)])
     said = {name: (result.status, result.reason) for name, result in found.results.items() if result.status != "ok"}

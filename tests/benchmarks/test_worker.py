@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 import json
 import os
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from benchmarks import worker
+from benchmarks import processors, worker
 from benchmarks.contestants import CONTESTANTS, Absent
 from benchmarks.processors import Watch
 from benchmarks.team import Failed, Worker, environment
@@ -70,6 +71,7 @@ def test_a_real_process(tmp_path: Path):
         first = process.ask("first", count=3)
         assert len(first["losses"]) == len(first["seconds"]) == 3 and min(first["seconds"]) > 0
         assert process.ask("turn", count=5)["seconds"] > 0
+        process.rest()
         memory = process.ask("memory")
         assert 0 <= memory["growth_bytes"] < memory["peak_bytes"] < 2**36
         with pytest.raises(Failed, match="has no attribute 'cost'"):
@@ -110,19 +112,27 @@ def test_threads_are_processors():
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="processors cannot be watched on this system")
 def test_work_of_others_is_told_from_ours(monkeypatch):
-    from benchmarks import processors
-
     readings = {"busy": iter([100.0, 106.0]), "family": iter([10.0, 12.0]), "clock": iter([0.0, 4.0])}
     monkeypatch.setattr(processors, "_busy_seconds", lambda: next(readings["busy"]))
-    monkeypatch.setattr(processors, "_seconds_of_family", lambda: next(readings["family"]))
+    monkeypatch.setattr(processors, "seconds_of_family", lambda process: next(readings["family"]))
     monkeypatch.setattr(processors.time, "monotonic", lambda: next(readings["clock"]))
     monkeypatch.setattr(processors.os, "cpu_count", lambda: 2)
     assert Watch().elsewhere() == pytest.approx(0.5), "of 8 s of 2 processors 6 were busy, 2 of them for us"
 
 
 def test_this_process_and_its_children_are_the_family():
-    from benchmarks import processors
-
-    before = processors._seconds_of_family()
+    before = processors.seconds_of_family(os.getpid())
     sum(i * i for i in range(2_000_000))
-    assert 0.02 < processors._seconds_of_family() - before < 30
+    assert 0.02 < processors.seconds_of_family(os.getpid()) - before < 30
+
+
+def test_waiting_for_a_process_ends_once_it_has_been_idle_twice(monkeypatch):
+    spent = iter([0.0, 1.0, 1.0, 2.0, 2.0, 2.0])
+    slept: list[float] = []
+    monkeypatch.setattr(processors, "seconds_of_family", lambda process: next(spent))
+    monkeypatch.setattr(processors.time, "sleep", slept.append)
+    assert processors.wait_until_idle(1) and len(slept) == 5
+    busy = count()
+    monkeypatch.setattr(processors, "seconds_of_family", lambda process: next(busy))
+    monkeypatch.setattr(processors.time, "monotonic", lambda: len(slept))
+    assert not processors.wait_until_idle(1, patience=10) and len(slept) == 15
