@@ -49,8 +49,8 @@ docs-build: $(VENV)/.has-docs ## build the documentation strictly, into site/
 docs-outputs: $(VENV)/.has-test ## run the pages' code and write its output into them
 	$(bin)/python tests/docs/pages.py --write
 
-bench: $(VENV)/.has-demo ## measure against JAX, as ratios from one run
-	$(bin)/python -m benchmarks $(ARGS)
+bench: $(VENV)-parity/.has-bench ## measure against PyTorch and JAX, as ratios from one run
+	$(VENV)-parity/bin/python -m benchmarks $(ARGS)
 
 parity: $(VENV)-parity/.has-parity ## compare with real PyTorch, op by op (PARITY= is where its tools are)
 	$(VENV)-parity/bin/python tests/parity/run.py --tools $(PARITY) $(ARGS)
@@ -73,5 +73,5 @@ endef
 $(VENV)/.has-%: pyproject.toml $(VENV)/bin/python
 	$(call install,$*)
 
-$(VENV)-parity/.has-parity: pyproject.toml $(VENV)-parity/bin/python
-	$(call install,parity)
+$(VENV)-parity/.has-%: pyproject.toml $(VENV)-parity/bin/python
+	$(call install,$*)

@@ -1,5 +1,5 @@
-"""Benchmarks: what funcgrad costs beside other ways to do the same, as ratios from one run.
+"""Benchmarks: training programs on compat beside PyTorch and JAX, and what funcgrad costs, as ratios from one run.
 
-``python -m benchmarks`` runs all, ``python -m benchmarks jit_call mlp_lowering --json out.json`` some. README.md says
-what each measures and how to read the numbers; ``harness.py`` how they are taken.
+``python -m benchmarks`` runs all, ``python -m benchmarks mlp jit_call --sizes small`` some, ``--quick`` a little in two
+minutes. docs/benchmarks.md says what is measured and how, and how to read it.
 """
