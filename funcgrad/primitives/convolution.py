@@ -9,17 +9,21 @@ where groups change sides. With the notation of ``geometry``, along one spatial 
   lhs_dilation change places, and so do the kernel's two feature axes.
 - by ``w``: a sum over n, i of ``x[n, c, j] * ct[n, o, i]``: ct is a kernel that slides over x; stride and rhs_dilation
   change places, x's features are the batch and its batch the features that are summed.
+
+On the CPU it is computed in one of several ways (``convolution_cpu``), elsewhere as XLA does it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from jax import lax
 
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
+from funcgrad.primitives import convolution_cpu
 from funcgrad.primitives.geometry import Axis, Pairs, check_window, sliding
 from funcgrad.primitives.shape import Dims, reshape, reverse, transpose, zeros
 from funcgrad.tracing import type_of
@@ -99,6 +103,13 @@ def _infer(x: ArrayType, w: ArrayType, *, config: Config) -> ArrayType:
 
 
 def _lower(x: Any, w: Any, *, config: Config) -> Any:
+    def on_cpu(x: Any, w: Any) -> Any:
+        return convolution_cpu.lower(x, w, config.layout, tuple(config.axes(x.shape, w.shape)), config.groups)
+
+    return lax.platform_dependent(x, w, cpu=on_cpu, default=partial(_by_xla, config=config))
+
+
+def _by_xla(x: Any, w: Any, *, config: Config) -> Any:
     return lax.conv_general_dilated(
         x,
         w,
