@@ -12,11 +12,11 @@ from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.rules import accumulate
-from funcgrad.interpreters.staging import stage
+from funcgrad.interpreters.staging import StagedTracer, Staging, stage
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var, kept_with_program
 from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import cast
-from funcgrad.primitives.shape import zeros
+from funcgrad.primitives.shape import broadcast, zeros
 from funcgrad.tracing import type_of
 
 #: Makes a loop: (program, consts, carry, xs, length, reverse, unroll) to (carry, ys).
@@ -28,6 +28,18 @@ def strong(x: Any) -> Any:
     """``x`` with a dtype that does not give way."""
     type = type_of(x)
     return cast(x, dtype=type.dtype) if type.weak else x
+
+
+def repeated_number(x: Any) -> Any:
+    """The number that an array under staging is full of, where its equation says so; else None."""
+    if not isinstance(x, StagedTracer) or not x.shape:
+        return None
+    assert isinstance(x.interpreter, Staging)
+    for equation in reversed(x.interpreter.equations):
+        if x.variable in equation.outputs:
+            source = equation.inputs[0] if equation.primitive is broadcast else None
+            return source.value if isinstance(source, Literal) else None
+    return None
 
 
 def split_at(values: Sequence[Any], *counts: int) -> list[list[Any]]:

@@ -12,7 +12,7 @@ from typing import Any
 from jax import lax
 
 from funcgrad import dtypes, trees
-from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, strong
+from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, repeated_number, strong
 from funcgrad.errors import here
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
@@ -20,6 +20,7 @@ from funcgrad.ir import ArrayType, Program, kept_with_program
 from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.shape import full
 from funcgrad.tracing import is_array, type_of, typed
 
 # ---------------------------------------------------------------- the primitive
@@ -134,9 +135,10 @@ def scan(
     count = _length(xs, slices, length)
     if isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1:
         raise ValueError(f"scan: unroll must be a positive integer, got {unroll!r}")
-    parts = [ArrayType(t.shape[1:], t.dtype) for t in map(type_of, slices)]
+    parts = [_part(x) for x in slices]
     program, first, y_tree = _step_program(f, first, carry_tree, parts, tree)
-    final, ys = scan_program(program, [], first, slices, length=count, reverse=bool(reverse), unroll=unroll)
+    looped = [x for x, part in zip(slices, parts) if isinstance(part, ArrayType)]
+    final, ys = scan_program(program, [], first, looped, length=count, reverse=bool(reverse), unroll=unroll)
     return trees.unflatten(carry_tree, final), trees.unflatten(y_tree, ys)
 
 
@@ -162,18 +164,30 @@ def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
     return next(iter(sizes))
 
 
+def _part(x: Any) -> Any:
+    """The type of a slice; or, where all slices are known to be one number everywhere, that slice itself.
+
+    Such are the gradients of results that nobody has used: a step that begins with that number reads no array.
+    """
+    type = type_of(x)
+    number = repeated_number(x)
+    return ArrayType(type.shape[1:], type.dtype) if number is None else (number, type.shape[1:])
+
+
 def _step_program(
-    f: Callable[..., Any], first: list[Any], carry_tree: Any, parts: Sequence[ArrayType], tree: Any
+    f: Callable[..., Any], first: list[Any], carry_tree: Any, parts: Sequence[Any], tree: Any
 ) -> tuple[Program, list[Any], Any]:
     """The program of a step, the first carry in the types that it keeps, and the structure of a step's results.
 
     A carry that begins as a Python number takes the dtype that the first step gives it.
     """
     structure: list[Any] = []
+    looped = [p for p in parts if isinstance(p, ArrayType)]
 
     def step(*args: Any) -> list[Any]:
-        carry, x = trees.unflatten(carry_tree, args[: len(first)]), trees.unflatten(tree, args[len(first) :])
-        result = f(carry, x)
+        given = iter(args[len(first) :])
+        slices = [next(given) if isinstance(p, ArrayType) else full(*p) for p in parts]
+        result = f(trees.unflatten(carry_tree, args[: len(first)]), trees.unflatten(tree, slices))
         if not (isinstance(result, tuple) and len(result) == 2):
             raise TypeError(f"scan: a step must return (carry, y), got {result!r} at {here()}")
         after, found = trees.flatten(result[0])
@@ -186,10 +200,12 @@ def _step_program(
         return [typed(x) for x in (*after, *ys)]
 
     types = [type_of(x) for x in first]
-    program = stage(step, [*types, *parts], name="step", description="scan")
+    program = stage(step, [*types, *looped], name="step", description="scan")
     settled = [_joined(b, a) for b, a in zip(types, program.output_types)]
     if settled != types or any(t.weak for t in program.output_types):
-        program = stage(lambda *xs: [strong(x) for x in step(*xs)], [*settled, *parts], name="step", description="scan")
+        program = stage(
+            lambda *xs: [strong(x) for x in step(*xs)], [*settled, *looped], name="step", description="scan"
+        )
     _check_carry(settled, program.output_types, carry_tree)
     carried = [cast(typed(x), dtype=t.dtype) if type_of(x) != t else x for x, t in zip(first, settled)]
     return program, carried, structure[0]

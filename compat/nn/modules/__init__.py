@@ -14,6 +14,7 @@ from compat.nn.modules import (
     normalization,
     padding,
     pooling,
+    rnn,
     sparse,
 )
 from compat.nn.modules.module import Module
@@ -30,6 +31,7 @@ from compat.nn.modules.sparse import *
 from compat.nn.modules.flatten import *
 from compat.nn.modules.padding import *
 from compat.nn.modules.loss import *
+from compat.nn.modules.rnn import *
 from compat.nn.modules.attention import *
 from compat.nn.modules.transformer import *
 from compat.nn.modules.distance import *
@@ -46,6 +48,7 @@ __all__ += sparse.__all__
 __all__ += flatten.__all__
 __all__ += padding.__all__
 __all__ += loss.__all__
+__all__ += rnn.__all__
 __all__ += attention.__all__
 __all__ += transformer.__all__
 __all__ += distance.__all__

@@ -1,0 +1,247 @@
+"""``torch.nn.utils.rnn``: sequences of different lengths, padded and packed."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from compat import dtypes
+from compat.ops.packing import pad
+from compat.registry import names_of
+from compat.tensor import Tensor
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence",
+    "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
+
+
+class PackedSequence_(NamedTuple):
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(PackedSequence_):
+    """Sequences of different lengths, without padding: what recurrent networks take in place of a tensor.
+
+    Attributes:
+        data: all first steps, then all second steps, and so on, longer sequences first.
+        batch_sizes: how many sequences have each step.
+        sorted_indices: the order in which the sequences stand, None if that is their own.
+        unsorted_indices: the inverse of it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).data
+        tensor([1, 4, 2, 5, 3])
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> PackedSequence:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            if not (isinstance(data, list | tuple) and len(data) == 2):
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """With its data on another device or of another dtype; itself if nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, *self[1:])
+
+    def cpu(self) -> PackedSequence:
+        return self.to("cpu")
+
+    def pin_memory(self) -> PackedSequence:
+        return type(self)(self.data.pin_memory(), *self[1:])
+
+    def double(self) -> PackedSequence:
+        return self.to(dtype=dtypes.float64)
+
+    def float(self) -> PackedSequence:
+        return self.to(dtype=dtypes.float32)
+
+    def half(self) -> PackedSequence:
+        return self.to(dtype=dtypes.float16)
+
+    def long(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int64)
+
+    def int(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int32)
+
+    def short(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int16)
+
+    def char(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int8)
+
+    def byte(self) -> PackedSequence:
+        return self.to(dtype=dtypes.uint8)
+
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.data.is_cuda)
+
+    def is_pinned(self) -> bool:
+        return bool(self.data.is_pinned())
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The permutation that undoes one; None of None.
+
+    Example:
+        >>> import compat as torch
+        >>> invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
+    return None if permutation is None else permutation.argsort()
+
+
+def pack_padded_sequence(
+    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Packs padded sequences.
+
+    Args:
+        input: (steps, batch, ...), with ``batch_first`` (batch, steps, ...).
+        lengths: of the sequences; a tensor or a list.
+        enforce_sorted: they are sorted, longest first; else they are sorted here.
+
+    Raises:
+        RuntimeError: for lengths that are not sorted, not positive, or not one for each sequence.
+
+    Example:
+        >>> import compat as torch
+        >>> pack_padded_sequence(torch.tensor([[1, 4], [2, 5], [3, 0]]), [3, 2]).batch_sizes
+        tensor([2, 2, 1])
+    """
+    torch = names_of("torch")
+    if isinstance(lengths, Tensor):
+        lengths = lengths.to(dtype=dtypes.int64)
+    else:
+        lengths = torch["as_tensor"](lengths, dtype=dtypes.int64)
+    order = None
+    if not enforce_sorted:
+        lengths, order = torch["sort"](lengths, descending=True)
+        input = input.index_select(0 if batch_first else 1, order)
+    data, batch_sizes = torch["_pack_padded_sequence"](input, lengths, batch_first)
+    return PackedSequence(data, batch_sizes, order)
+
+
+def pad_packed_sequence(
+    sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
+) -> tuple[Any, Any]:
+    """Pads packed sequences.
+
+    Args:
+        batch_first: as for ``pack_padded_sequence``.
+        padding_value: what is put after the ends.
+        total_length: to how many steps; by default as many as the longest has.
+
+    Returns:
+        The padded sequences, and their lengths.
+
+    Raises:
+        ValueError: if the longest is longer than ``total_length``.
+
+    Example:
+        >>> import compat as torch
+        >>> pad_packed_sequence(pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]), batch_first=True)
+        (tensor([[1, 2, 3],
+                [4, 5, 0]]), tensor([3, 2]))
+    """
+    longest = sequence.batch_sizes.size(0)
+    if total_length is not None and total_length < longest:
+        raise ValueError(
+            "Expected total_length to be at least the length of the longest sequence in input, but got "
+            f"total_length={total_length} and max sequence length being {longest}"
+        )
+    padded, lengths = names_of("torch")["_pad_packed_sequence"](
+        sequence.data,
+        sequence.batch_sizes,
+        batch_first,
+        padding_value,
+        longest if total_length is None else total_length,
+    )
+    order = sequence.unsorted_indices
+    if order is None:
+        return padded, lengths
+    return padded.index_select(0 if batch_first else 1, order), lengths[order]
+
+
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
+) -> Tensor:
+    """Sequences of different lengths in one tensor.
+
+    Args:
+        sequences: tensors of sizes (length, ...).
+        batch_first: the result is (batch, steps, ...) rather than (steps, batch, ...).
+        padding_value: what is put where a sequence has nothing.
+        padding_side: ``"right"``, after its end, or ``"left"``, before its beginning.
+
+    Raises:
+        RuntimeError: for what is no sequence of tensors, and sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> pad_sequence([torch.tensor([1, 2, 3]), torch.tensor([4])], batch_first=True)
+        tensor([[1, 2, 3],
+                [4, 0, 0]])
+    """
+    if not isinstance(sequences, Iterable):
+        raise RuntimeError(
+            f"pad_sequence: Expected iterable for input sequences, but got arg of type: {type(sequences)}"
+        )
+    return pad(tuple(sequences), batch_first, padding_value, padding_side)
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+    """Padded sequences as a list of tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> unpad_sequence(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1]), batch_first=True)
+        [tensor([1, 2]), tensor([3])]
+    """
+    if not batch_first:
+        padded_sequences.transpose_(0, 1)
+    places = names_of("torch")["arange"](padded_sequences.shape[1])
+    return [sequence[places < length] for sequence, length in zip(padded_sequences, lengths, strict=True)]
+
+
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> PackedSequence:
+    """Packs sequences of different lengths.
+
+    Args:
+        sequences: tensors of sizes (length, ...).
+        enforce_sorted: as for ``pack_padded_sequence``.
+
+    Example:
+        >>> import compat as torch
+        >>> pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).batch_sizes
+        tensor([2, 2, 1])
+    """
+    lengths: list[builtins.int] = [s.size(0) for s in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Any]:
+    """Packed sequences as a list of tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> unpack_sequence(pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]))
+        [tensor([1, 2, 3]), tensor([4, 5])]
+    """
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)

@@ -1,0 +1,171 @@
+"""Sequences of different lengths as one tensor: padded, or packed step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import wrap_dim
+from compat.grad_mode import mode
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of, from_array
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.indexing import take as take_slices
+from funcgrad.primitives.shape import iota, moved, reshape
+from funcgrad.tracing import type_of
+
+
+def packed_places(batch_sizes: Any, total: int, batch: int) -> Any:
+    """The rows that packed sequences take among (steps * batch)."""
+    steps = type_of(batch_sizes).size
+    ends = np.cumsum(batch_sizes)
+    rows = iota(shape=(total,), axis=0, dtype=fdtypes.int64)
+    step = np.sum(np.greater_equal(reshape(rows, shape=(total, 1)), reshape(ends, shape=(1, steps))), 1)
+    among = np.subtract(rows, take_slices(np.subtract(ends, batch_sizes), step, axis=0, mode="clip"))
+    return np.add(np.multiply(step, batch), among)
+
+
+def spread(rows: Any, places: Any, steps: int, batch: int) -> Any:
+    """Packed rows as (steps, batch, ...), zero where there are none."""
+    width = type_of(rows).shape[1:]
+    padded = np.at(np.zeros((steps * batch, *width), type_of(rows).dtype))[places].add(rows)
+    return reshape(padded, shape=(steps, batch, *width))
+
+
+def gathered(padded: Any, places: Any) -> Any:
+    """The rows at ``places`` of (steps, batch, ...)."""
+    steps, batch, *width = type_of(padded).shape
+    return take_slices(reshape(padded, shape=(steps * batch, *width)), places, axis=0, mode="clip")
+
+
+def active_steps(batch_sizes: Any, steps: int, batch: int) -> Any:
+    """Which steps belong to which sequence: booleans (steps, batch)."""
+    sequences = iota(shape=(steps, batch), axis=1, dtype=fdtypes.int64)
+    sizes = np.concatenate([batch_sizes, np.zeros((steps - type_of(batch_sizes).size,), fdtypes.int64)])
+    return np.less(sequences, reshape(sizes, shape=(steps, 1)))
+
+
+# ---------------------------------------------------------------- packing
+
+
+@op("PackPaddedSequenceBackward0", saved="input.sym_sizes result1 batch_first", names="")
+def _pack(input: Array, lengths: Index, steps: int, total: int, batch_first: bool) -> Any:
+    step = iota(shape=(steps, 1), axis=0, dtype=fdtypes.int64)
+    batch_sizes = np.sum(np.greater(reshape(lengths, shape=(1, type_of(lengths).size)), step), 1)
+    steps_first = moved(input, 1, 0) if batch_first else input
+    places = packed_places(batch_sizes, total, type_of(steps_first).shape[1])
+    return gathered(steps_first, places), batch_sizes
+
+
+@_pack.backward
+def _pack_backward(ct0: Any, input: Any, total: int, batch_first: bool, result1: Any) -> Any:
+    steps, batch = (type_of(input).shape[i] for i in ((1, 0) if batch_first else (0, 1)))
+    padded = spread(ct0, packed_places(result1, total, batch), steps, batch)
+    return moved(padded, 1, 0) if batch_first else padded
+
+
+@function("torch._pack_padded_sequence")
+def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
+    """The rows of padded sequences, step by step, and how many sequences have each step.
+
+    Raises:
+        RuntimeError: for lengths that are not sorted, not positive, or not one for each sequence.
+    """
+    if lengths.dim() != 1 or lengths.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "'lengths' argument should be a 1D CPU int64 tensor, but got "
+            f"{lengths.dim()}D {lengths.device.type} {lengths.dtype.scalar_name} tensor"
+        )
+    batch = input.size(wrap_dim(0 if batch_first else 1, input.dim()))
+    found = array_of(lengths)
+    if found.size != batch:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {found.size} (batch_size={batch})"
+        )
+    if (found <= 0).any():
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' that is <= 0"
+        )
+    if (found[1:] > found[:-1]).any():
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. You can pass "
+            "`enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to sidestep this requirement if you "
+            "do not need ONNX exportability."
+        )
+    return _pack.function(input, lengths, int(found[0]), int(found.sum()), batch_first)
+
+
+@op("PadPackedSequenceBackward0", saved="data.sym_sizes batch_sizes total_length", names="")
+def _pad(data: Array, batch_sizes: Index, padding_value: float, batch: int, total_length: int) -> Any:
+    places = packed_places(batch_sizes, type_of(data).shape[0], batch)
+    padded = spread(data, places, total_length, batch)
+    active = active_steps(batch_sizes, total_length, batch)
+    active = reshape(active, shape=(total_length, batch, *(1,) * (type_of(padded).ndim - 2)))
+    return np.where(active, padded, e.number(padding_value, padded))
+
+
+@_pad.backward
+def _pad_backward(ct: Any, data: Any, batch_sizes: Any, batch: int) -> Any:
+    return gathered(ct, packed_places(batch_sizes, type_of(data).shape[0], batch))
+
+
+@function("torch._pad_packed_sequence")
+def _pad_packed_sequence(
+    data: Tensor, batch_sizes: Tensor, batch_first: bool, padding_value: Any, total_length: int
+) -> tuple[Tensor, Tensor]:
+    """Packed sequences padded to one length, and their lengths."""
+    sizes = array_of(batch_sizes)
+    batch = int(sizes[0])
+    padded = _pad.function(data, batch_sizes, padding_value, batch, max(int(total_length), sizes.size))
+    lengths = (sizes[None, :] > numpy.arange(batch)[:, None]).sum(1).astype(numpy.int64)
+    return padded.transpose(0, 1) if batch_first else padded, from_array(lengths)
+
+
+# ---------------------------------------------------------------- padding
+
+
+def _check_sequences(sequences: Sequence[Any], padding_side: str) -> None:
+    for i, t in enumerate(sequences):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got {type(t).__name__}")
+    if not sequences:
+        raise RuntimeError("received an empty list of sequences")
+    if padding_side not in ("left", "right"):
+        raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
+    if not sequences[0].dim():
+        raise RuntimeError("ArrayRef: invalid slice, N = 1; size = 0")
+    rest = sequences[0].shape[1:]
+    for t in sequences[1:]:
+        for d, (want, have) in enumerate(zip(reversed(rest), reversed(t.shape[1:]))):
+            if want != have and have != 1:
+                raise RuntimeError(
+                    f"The size of tensor a ({want}) must match the size of tensor b ({have}) at non-singleton "
+                    f"dimension {len(rest) - d}"
+                )
+
+
+def pad(sequences: Sequence[Any], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
+    """Sequences of different lengths in one tensor, what is missing filled up; see ``torch.nn.utils.rnn``."""
+    _check_sequences(sequences, padding_side)
+    first, longest = sequences[0], max(len(t) for t in sequences)
+    lead = (len(sequences), longest) if batch_first else (longest, len(sequences))
+    size = (*lead, *first.shape[1:])
+    if (mode.grad and any(t.requires_grad for t in sequences)) or any(t._layout.base.traced for t in sequences):
+        whole: Any = names_of("torch")["full"](size, padding_value, dtype=first.dtype)
+        for i, t in enumerate(sequences):
+            begin = longest - len(t) if padding_side == "left" else 0
+            whole.select(0 if batch_first else 1, i).narrow(0, begin, len(t)).copy_(t)
+        return whole
+    # Nothing to record: filled in as NumPy's, since every mix of lengths would be a program of its own.
+    array = numpy.full(size, padding_value, first.dtype.numpy)
+    for i, t in enumerate(sequences):
+        begin = longest - len(t) if padding_side == "left" else 0
+        array[(i, slice(begin, begin + len(t))) if batch_first else (slice(begin, begin + len(t)), i)] = array_of(t)
+    return from_array(array, first.dtype)

@@ -1,0 +1,250 @@
+"""Recurrent networks: one operation for a layer in one direction, and the stacks of them.
+
+PyTorch on the CPU has such an operation for float32 LSTMs, and shows other networks step by step; here all are shown as
+that one is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.errors import wrong_argument, wrong_combination
+from compat.grad_mode import mode as grad_mode
+from compat.ops.joining import cat, stack
+from compat.ops.op import op
+from compat.ops.packing import active_steps, gathered, packed_places, spread
+from compat.ops.recurrent_layers import GRU, LSTM, RELU, TANH, Weights, layer, layer_backward
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- a layer in one direction
+
+
+@op(
+    "MkldnnRnnLayerBackward0", names="",
+    saved="input weight0 weight1 weight2 weight3 hx_ cx_ reverse batch_sizes mode hidden_size num_layers has_biases "
+    "bidirectional batch_first train result0 result1 result2 result3",
+    keeps="weight2 weight3 result1 result2",
+)  # fmt: skip
+def mkldnn_rnn_layer(
+    input: Array, weight0: Array, weight1: Array, weight2: Array | None, weight3: Array | None, hx_: Array,
+    cx_: Array | None, reverse: bool, batch_sizes: Any, mode: int, hidden_size: int, num_layers: int, has_biases: bool,
+    bidirectional: bool, batch_first: bool, train: bool,
+) -> Any:  # fmt: skip
+    """The states after all steps, the last ``h`` and ``c``, and the gates."""
+    return layer(mode, input, Weights(weight0, weight1, weight2, weight3), hx_, cx_, None, reverse)
+
+
+@mkldnn_rnn_layer.backward
+def mkldnn_rnn_layer_backward(
+    ct0: Any, ct1: Any, ct2: Any, ct3: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any,
+    hx_: Any, cx_: Any, reverse: bool, mode: int, result0: Any, result3: Any,
+) -> Any:  # fmt: skip
+    w = Weights(weight0, weight1, weight2, weight3)
+    cts = (ct0, ct1, ct2, ct3)
+    x, w, h, c = layer_backward(mode, input, w, hx_, cx_, None, reverse, result0, result3, cts)
+    return x, w.ih, w.hh, w.b_ih, w.b_hh, h, c
+
+
+@op(
+    "RnnLayerBackward0", names="",
+    saved="input weight0 weight1 weight2 weight3 weight4 hx cx batch_sizes reverse mode result0 result3",
+)  # fmt: skip
+def rnn_layer(
+    input: Array, weight0: Array, weight1: Array, weight2: Array | None, weight3: Array | None, weight4: Array | None,
+    hx: Array, cx: Array | None, batch_sizes: Index | None, reverse: bool, mode: int, keep: bool,
+) -> Any:  # fmt: skip
+    """The same for what PyTorch has no operation for: packed sequences, projections, and without a graph."""
+    w = Weights(weight0, weight1, weight2, weight3, weight4)
+    if batch_sizes is None:
+        return layer(mode, input, w, hx, cx, None, reverse, keep)
+    steps, batch, total = type_of(batch_sizes).size, type_of(hx).shape[0], type_of(input).shape[0]
+    places = packed_places(batch_sizes, total, batch)
+    active = reshape(active_steps(batch_sizes, steps, batch), shape=(steps, batch, 1))
+    out, h, c, kept = layer(mode, spread(input, places, steps, batch), w, hx, cx, active, reverse, keep)
+    return gathered(out, places), h, c, kept
+
+
+@rnn_layer.backward
+def rnn_layer_backward(
+    ct0: Any, ct1: Any, ct2: Any, ct3: Any, input: Any, weight0: Any, weight1: Any, weight2: Any, weight3: Any,
+    weight4: Any, hx: Any, cx: Any, batch_sizes: Any, reverse: bool, mode: int, result0: Any, result3: Any,
+) -> Any:  # fmt: skip
+    w = Weights(weight0, weight1, weight2, weight3, weight4)
+    x, out, active, places = input, result0, None, None
+    if batch_sizes is not None:
+        steps, batch = type_of(batch_sizes).size, type_of(hx).shape[0]
+        places = packed_places(batch_sizes, type_of(input).shape[0], batch)
+        active = reshape(active_steps(batch_sizes, steps, batch), shape=(steps, batch, 1))
+        x, out, ct0 = (spread(v, places, steps, batch) for v in (input, result0, ct0))
+        # Going backwards a sequence begins where it ends: before that there is its first state.
+        out = np.where(active, out, hx) if reverse else out
+    x, w, h, c = layer_backward(mode, x, w, hx, cx, active, reverse, out, result3, (ct0, ct1, ct2, ct3))
+    x = x if places is None else gathered(x, places)
+    return x, w.ih, w.hh, w.b_ih, w.b_hh, w.hr, h, c
+
+
+# ---------------------------------------------------------------- stacks of layers
+
+
+class _Call:
+    """A call of a recurrent network: everything but the layers' states and weights.
+
+    Attributes:
+        batch_sizes: of packed sequences, how many of them have each step; else None.
+    """
+
+    def __init__(
+        self, mode: int, batch_sizes: Tensor | None, has_biases: bool, num_layers: int, dropout: float, train: bool,
+        bidirectional: bool, batch_first: bool,
+    ):  # fmt: skip
+        self.mode = mode
+        self.batch_sizes = batch_sizes
+        self.has_biases = has_biases
+        self.num_layers = num_layers
+        self.dropout = dropout
+        self.train = train
+        self.bidirectional = bidirectional
+        self.batch_first = batch_first
+
+    def run(self, input: Any, h: Any, c: Any, params: Sequence[Any]) -> tuple[Tensor, Tensor, Tensor]:
+        """The states of the last layer after all steps, and the last ``h`` and ``c`` of all layers."""
+        projected = c is not None and h.shape[-1] != c.shape[-1]
+        groups = self._groups(h, params, (4 if self.has_biases else 2) + projected)
+        if self.batch_first:
+            input = input.transpose(0, 1)
+        if not (input.shape[0] if self.batch_sizes is None else self.batch_sizes.numel()):
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        both = 2 if self.bidirectional else 1
+        last_h, last_c = [], []
+        for i in range(self.num_layers):
+            found = []
+            for way in range(both):
+                n = both * i + way
+                state = h.select(0, n), None if c is None else c.select(0, n)
+                result = self._layer(input, *state, groups[n], projected, way == 1)
+                found.append(result[0])
+                last_h.append(result[1])
+                last_c.append(result[2])
+            input = found[0] if both == 1 else cat.function(found, found[0].dim() - 1)
+            if self.dropout and self.train and i < self.num_layers - 1:
+                input = names_of("torch")["dropout"](input, self.dropout, True)
+        out = input.transpose(0, 1) if self.batch_first else input
+        return out, stack.function(last_h), last_c[0] if c is None else stack.function(last_c)
+
+    def _groups(self, h: Tensor, params: Sequence[Any], each: int) -> list[Sequence[Any]]:
+        """The parameters of each layer and direction."""
+        if self.bidirectional and (len(params) // each % 2 or h.shape[0] % 2):
+            raise RuntimeError("Odd number of params or hiddens given to a bidirectional RNN")
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        if h.shape[0] != count:
+            raise RuntimeError("Expected more hidden states in stacked_rnn")
+        if len(params) != each * count:
+            raise RuntimeError("Expected more weights in stacked_rnn")
+        return [params[i : i + each] for i in range(0, len(params), each)]
+
+    def _layer(
+        self, input: Tensor, h: Tensor, c: Tensor | None, given: Sequence[Any], projected: bool, reverse: bool
+    ) -> Sequence[Tensor]:
+        biases = given[2:4] if self.has_biases else (None, None)
+        self._check(input, h, given)
+        if grad_mode.grad and self.batch_sizes is None and not projected:
+            return mkldnn_rnn_layer.function(
+                input, *given[:2], *biases, h, c, reverse, (), self.mode, given[1].shape[1], self.num_layers,
+                self.has_biases, self.bidirectional, self.batch_first, self.train,
+            )  # fmt: skip
+        projection = given[-1] if projected else None
+        return rnn_layer.function(
+            input, *given[:2], *biases, projection, h, c, self.batch_sizes, reverse, self.mode, grad_mode.grad
+        )
+
+    def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
+        batch = input.shape[1] if self.batch_sizes is None else h.shape[0]
+        if input.shape[-1] != given[0].shape[1]:
+            rows = input.numel() // max(input.shape[-1], 1)
+            a, b = f"{rows}x{input.shape[-1]}", f"{given[0].shape[1]}x{given[0].shape[0]}"
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a} and {b})")
+        if h.shape[-1] != given[1].shape[1]:
+            a, b = f"{h.shape[0]}x{h.shape[-1]}", f"{given[1].shape[1]}x{given[1].shape[0]}"
+            raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a} and {b})")
+        if h.shape[0] != batch:
+            raise RuntimeError(
+                f"The size of tensor a ({h.shape[0]}) must match the size of tensor b ({batch}) at non-singleton "
+                "dimension 0"
+            )
+
+
+def _called(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:
+    """Either form: ``(input, hx, params, ..., batch_first)``, or ``(data, batch_sizes, hx, params, ...)``."""
+    common = ["params", "has_biases", "num_layers", "dropout", "train", "bidirectional"]
+    given = {**kwargs}
+    packed = "batch_sizes" in kwargs or (len(args) > 2 and _is_states(mode, args[2]))
+    names = ["data", "batch_sizes", "hx", *common] if packed else ["input", "hx", *common, "batch_first"]
+    given |= dict(zip(names, args))
+    if len(args) > len(names) or given.keys() != set(names) or len(given) != len(args) + len(kwargs):
+        raise wrong_combination(name, args, kwargs)
+    input, hx, params = given["data" if packed else "input"], given["hx"], tuple(given["params"])
+    if not isinstance(input, Tensor):
+        raise wrong_argument(name, "input", 1, "Tensor", input)
+    if mode == LSTM:
+        if len(hx) != 2:
+            raise RuntimeError("lstm expects two hidden states")
+        h, c = hx
+    else:
+        h, c = hx, None
+    settings = {n: given[n] for n in common[1:]}
+    call = _Call(mode, given.get("batch_sizes"), batch_first=given.get("batch_first", False), **settings)
+    return call.run(input, h, c, params)
+
+
+def _is_states(mode: int, value: Any) -> bool:
+    if mode == LSTM:
+        return isinstance(value, tuple | list) and len(value) == 2 and value[0].dim() == 3
+    return isinstance(value, Tensor)
+
+
+@function("torch.lstm")
+def lstm(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """What ``torch.nn.LSTM`` computes.
+
+    Args:
+        args: ``input, (h, c), params, has_biases, num_layers, dropout, train, bidirectional, batch_first``, or for
+            packed sequences ``data, batch_sizes, (h, c), params, has_biases, num_layers, dropout, train,
+            bidirectional``.
+
+    Returns:
+        The states of the last layer after all steps, and the last ``h`` and ``c`` of all layers.
+
+    Raises:
+        RuntimeError: for states and weights that are not as many as the layers need, and sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> net = torch.nn.LSTM(3, 4)
+        >>> states = torch.zeros(1, 2, 4), torch.zeros(1, 2, 4)
+        >>> out, h, c = torch.lstm(torch.ones(5, 2, 3), states, [*net.parameters()], True, 1, 0.0, True, False, False)
+        >>> out.shape, h.shape
+        (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
+    """
+    return _called("lstm", LSTM, args, kwargs)
+
+
+def _declare(name: str, mode: int, module: str) -> None:
+    """The functions ``torch.gru``, ``torch.rnn_tanh`` and ``torch.rnn_relu``."""
+
+    def run(*args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        return _called(name, mode, args, kwargs)[:2]
+
+    run.__name__ = run.__qualname__ = name
+    run.__doc__ = f"What ``torch.nn.{module}`` computes, of the same arguments as ``torch.lstm``, but without ``c``."
+    function(f"torch.{name}")(run)
+
+
+_declare("gru", GRU, "GRU")
+_declare("rnn_tanh", TANH, "RNN")
+_declare("rnn_relu", RELU, "RNN")

@@ -1,0 +1,108 @@
+"""One step of a recurrent network: composed of other operations, as PyTorch composes it on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.ops.op import op
+from compat.ops.products import linear
+from compat.ops.signature import Array, Dim
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad.primitives.shape import slice_
+from funcgrad.tracing import type_of
+
+
+@op("UnsafeSplitBackward0", saved="self.sym_sizes split_size dim", names="")
+def _unsafe_split(input: Array, split_size: int, dim: Dim) -> Any:
+    """Equal parts along a dimension, which are no views."""
+    shape = type_of(input).shape
+    parts = []
+    for begin in range(0, shape[dim], split_size):
+        start, limit = [0] * len(shape), list(shape)
+        start[dim], limit[dim] = begin, begin + split_size
+        parts.append(slice_(input, start=tuple(start), limit=tuple(limit), strides=(1,) * len(shape)))
+    return parts
+
+
+def _chunks(gates: Tensor, n: int) -> Sequence[Any]:
+    return _unsafe_split.function(gates, gates.shape[1] // n, 1)
+
+
+def _check(input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor) -> None:
+    if input.shape[1] != w_ih.shape[1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {input.shape[1]} expected {w_ih.shape[1]}")
+    for i, state in enumerate((h,) if c is None else (h, c)):
+        if input.shape[0] != state.shape[0]:
+            raise RuntimeError(f"Input batch size {input.shape[0]} doesn't match hidden{i} batch size {state.shape[0]}")
+        if state.shape[1] != w_hh.shape[1]:
+            raise RuntimeError(
+                f"hidden{i} has inconsistent hidden_size: got {state.shape[1]}, expected {w_hh.shape[1]}"
+            )
+
+
+@function("torch.lstm_cell")
+def lstm_cell(
+    input: Tensor, hx: Sequence[Tensor], w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+    b_hh: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """One step of an LSTM.
+
+    Args:
+        input: (batch, inputs).
+        hx: ``h`` and ``c``, each (batch, hidden).
+        w_ih, w_hh, b_ih, b_hh: rows for the input, forget, cell and output gates.
+
+    Returns:
+        The next ``h`` and ``c``.
+
+    Raises:
+        RuntimeError: for sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> h, c = torch.lstm_cell(torch.ones(2, 3), [torch.zeros(2, 1)] * 2, torch.ones(4, 3), torch.ones(4, 1))
+        >>> h.shape
+        torch.Size([2, 1])
+    """
+    if len(hx) != 2:
+        raise RuntimeError("lstm_cell expects two hidden states")
+    h, c = hx
+    _check(input, h, c, w_ih, w_hh)
+    gates: Any = linear(h, w_hh, b_hh) + linear(input, w_ih, b_ih)
+    i, f, g, o = _chunks(gates, 4)
+    i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
+    after: Any = f * c + i * g
+    return o * after.tanh(), after
+
+
+@function("torch.gru_cell")
+def gru_cell(
+    input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+) -> Tensor:
+    """One step of a GRU; as ``lstm_cell``, with one state, and rows for the reset, update and new gates."""
+    _check(input, hx, None, w_ih, w_hh)
+    of_input, of_state = _chunks(linear(input, w_ih, b_ih), 3), _chunks(linear(hx, w_hh, b_hh), 3)
+    reset = (of_state[0] + of_input[0]).sigmoid()
+    update = (of_state[1] + of_input[1]).sigmoid()
+    new = (of_input[2] + of_state[2] * reset).tanh()
+    return (hx - new) * update + new
+
+
+def _plain(name: str, activation: Callable[[Any], Tensor]) -> None:
+    """The functions ``torch.rnn_tanh_cell`` and ``torch.rnn_relu_cell``."""
+
+    def cell(
+        input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
+    ) -> Tensor:
+        _check(input, hx, None, w_ih, w_hh)
+        return activation(linear(hx, w_hh, b_hh) + linear(input, w_ih, b_ih))
+
+    cell.__name__ = cell.__qualname__ = name
+    cell.__doc__ = "One step of a plain recurrent network; as ``lstm_cell``, with one state and one gate."
+    function(f"torch.{name}")(cell)
+
+
+_plain("rnn_tanh_cell", lambda x: x.tanh())
+_plain("rnn_relu_cell", lambda x: x.relu())

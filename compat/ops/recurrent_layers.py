@@ -1,0 +1,293 @@
+"""Recurrent layers in one direction, forwards and backwards, as functions of arrays.
+
+What does not recur is outside the loops: the inputs of all steps are multiplied by their weights at once before, and in
+backward the loop gathers the gradients before the gates, of which the gradients of weights and inputs are single
+products afterwards. The forward loop keeps the gates, so backward computes none of them again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from funcgrad import numpy as np
+from funcgrad import scan
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.contraction import dot, matmul2
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.shape import concatenate, moved, reshape, slice_, zeros
+from funcgrad.tracing import type_of
+
+#: The kinds of layers, as PyTorch numbers them.
+RELU, TANH, LSTM, GRU = range(4)
+
+
+class Weights(NamedTuple):
+    """The parameters of a layer in one direction, rows being gates; biases and the projection may be absent."""
+
+    ih: Any
+    hh: Any
+    b_ih: Any = None
+    b_hh: Any = None
+    hr: Any = None
+
+
+class Kept(NamedTuple):
+    """What a backward step reads: states before the step, the new one, gates, and the gradient of these."""
+
+    h: Any
+    c: Any
+    new: Any
+    gates: Any
+    ct_gates: Any
+
+
+# ---------------------------------------------------------------- arrays
+
+
+def _rows(x: Any, w: Any) -> Any:
+    """``x @ w.T``."""
+    return dot(x, w, contract=((1,), (1,)), batch=((), ()))
+
+
+def _flat(x: Any) -> Any:
+    """(steps, batch, ...) as (steps * batch, ...), for products of matrices."""
+    steps, batch, *rest = type_of(x).shape
+    return reshape(x, shape=(steps * batch, *rest))
+
+
+def _columns(x: Any, n: int) -> list[Any]:
+    """``n`` equal parts of the last axis."""
+    shape = type_of(x).shape
+    lead, width = tuple(0 for _ in shape[:-1]), shape[-1] // n
+    ones = (1,) * len(shape)
+    return [slice_(x, start=(*lead, i * width), limit=(*shape[:-1], (i + 1) * width), strides=ones) for i in range(n)]
+
+
+def _join(*parts: Any) -> Any:
+    return concatenate(*parts, axis=type_of(parts[0]).ndim - 1)
+
+
+def _steps(x: Any, start: int, limit: int) -> Any:
+    shape = type_of(x).shape
+    return slice_(x, start=(start, *[0] * (len(shape) - 1)), limit=(limit, *shape[1:]), strides=(1,) * len(shape))
+
+
+def _before(states: Any, first: Any, reverse: bool) -> Any:
+    """The states before each step, from those after it."""
+    steps = type_of(states).shape[0]
+    first = reshape(first, shape=(1, *type_of(first).shape))
+    return (
+        concatenate(_steps(states, 1, steps), first, axis=0)
+        if reverse
+        else concatenate(first, _steps(states, 0, steps - 1), axis=0)
+    )
+
+
+def _chosen(active: Any, new: Any, old: Any) -> Any:
+    """The new states of the sequences that this step belongs to, the old ones of others."""
+    return new if active is None else np.where(active, new, old)
+
+
+def _slope_of_sigmoid(s: Any) -> Any:
+    return np.multiply(s, np.subtract(1.0, s))
+
+
+def _slope_of_tanh(t: Any) -> Any:
+    return np.subtract(1.0, np.multiply(t, t))
+
+
+# ---------------------------------------------------------------- one step of each kind
+
+State = tuple[Any, ...]
+
+
+def _plain_step(activation: Callable[[Any], Any], gx: Any, gh: Any, state: State, w: Weights) -> tuple[State, Any]:
+    return (activation(np.add(gx, gh)),), ()
+
+
+def _lstm_step(gx: Any, gh: Any, state: State, w: Weights) -> tuple[State, Any]:
+    i, f, g, o = _columns(np.add(gx, gh), 4)
+    i, f, g, o = e.logistic(i), e.logistic(f), e.tanh(g), e.logistic(o)
+    c = np.add(np.multiply(f, state[1]), np.multiply(i, g))
+    h = np.multiply(o, e.tanh(c))
+    return (h if w.hr is None else _rows(h, w.hr), c), (i, f, g, o)
+
+
+def _gru_step(gx: Any, gh: Any, state: State, w: Weights) -> tuple[State, Any]:
+    (xr, xz, xn), (hr, hz, hn) = _columns(gx, 3), _columns(gh, 3)
+    if w.b_hh is not None:
+        hn = np.add(hn, _columns(w.b_hh, 3)[2])
+    r, z = e.logistic(np.add(xr, hr)), e.logistic(np.add(xz, hz))
+    n = e.tanh(np.add(xn, np.multiply(r, hn)))
+    return (np.add(np.multiply(np.subtract(state[0], n), z), n),), (r, z, n, hn)
+
+
+_STEPS: dict[int, Callable[..., tuple[State, Any]]] = {
+    RELU: lambda *args: _plain_step(lambda x: e.maximum(x, e.number(0, x)), *args),
+    TANH: lambda *args: _plain_step(e.tanh, *args),
+    LSTM: _lstm_step,
+    GRU: _gru_step,
+}
+
+
+def _bias_of_inputs(mode: int, w: Weights) -> Any:
+    """What is added to the inputs' share of the gates. The GRU's new gate has its own for the states."""
+    if w.b_ih is None or w.b_hh is None:
+        return None
+    if mode != GRU:
+        return np.add(w.b_ih, w.b_hh)
+    r, z, n = _columns(w.b_hh, 3)
+    return np.add(w.b_ih, concatenate(r, z, zeros(type_of(n)), axis=0))
+
+
+# ---------------------------------------------------------------- forwards
+
+
+def layer(
+    mode: int, x: Any, w: Weights, h: Any, c: Any, active: Any = None, reverse: bool = False, keep: bool = True
+) -> tuple[Any, Any, Any, Any]:
+    """A layer over all steps.
+
+    Args:
+        mode: which kind.
+        x: (steps, batch, inputs).
+        h, c: the first states, (batch, hidden); ``c`` of an LSTM only.
+        active: (steps, batch, 1), which steps belong to which sequence; None for all.
+        reverse: from the last step to the first.
+        keep: whether to return what backward needs.
+
+    Returns:
+        The states after each step (steps, batch, hidden), the last ``h`` and ``c``, and the gates (steps, batch,
+        gates * hidden) with an LSTM's ``c`` after them; what there is not has no elements.
+    """
+    steps, batch, _ = type_of(x).shape
+    gx = _rows(_flat(x), w.ih)
+    bias = _bias_of_inputs(mode, w)
+    gx = gx if bias is None else np.add(gx, bias)
+    gx = reshape(gx, shape=(steps, batch, type_of(gx).shape[1]))
+    # Measured on two cores: the weights transposed once, outside the loop.
+    turned = moved(w.hh, 1, 0)
+
+    def step(state: State, slices: Any) -> Any:
+        gx, active = slices
+        new, gates = _STEPS[mode](gx, matmul2(state[0], turned), state, w)
+        new = tuple(_chosen(active, n, s) for n, s in zip(new, state))
+        kept = _join(*gates, *new[1:]) if keep and gates else None
+        return new, (new[0], kept)
+
+    first = (h, c) if mode == LSTM else (h,)
+    last, (out, kept) = scan(step, first, (gx, active), length=steps, reverse=reverse)
+    nothing = np.zeros((0,), type_of(x).dtype)
+    return out, last[0], last[1] if mode == LSTM else nothing, nothing if kept is None else kept
+
+
+# ---------------------------------------------------------------- backwards
+
+
+def _back_plain(mode: int, through: State, k: Kept, w: Weights) -> tuple[Any, State]:
+    (ct,) = through
+    if mode == TANH:
+        return np.multiply(ct, _slope_of_tanh(k.new)), ()
+    return np.where(np.greater(k.new, 0), ct, e.number(0, ct)), ()
+
+
+def _back_lstm(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
+    ct, ct_c = through
+    ct = ct if w.hr is None else matmul2(ct, w.hr)
+    i, f, g, o, c = _columns(k.gates, 5)
+    ct_i, ct_f, ct_g, ct_o, more = _columns(k.ct_gates, 5)
+    t = e.tanh(c)
+    ct_c = np.add(np.add(ct_c, np.multiply(np.multiply(ct, o), _slope_of_tanh(t))), more)
+    gates = _join(
+        np.multiply(np.add(np.multiply(ct_c, g), ct_i), _slope_of_sigmoid(i)),
+        np.multiply(np.add(np.multiply(ct_c, k.c), ct_f), _slope_of_sigmoid(f)),
+        np.multiply(np.add(np.multiply(ct_c, i), ct_g), _slope_of_tanh(g)),
+        np.multiply(np.add(np.multiply(ct, t), ct_o), _slope_of_sigmoid(o)),
+    )
+    return gates, (np.multiply(ct_c, f),)
+
+
+def _back_gru(through: State, k: Kept, w: Weights) -> tuple[Any, State]:
+    """The gradients before r, z and n, and, where n takes its share of the state, times r."""
+    (ct,) = through
+    r, z, n, hn = _columns(k.gates, 4)
+    more = _columns(k.ct_gates, 4)
+    ct_z = np.multiply(np.add(np.multiply(ct, np.subtract(k.h, n)), more[1]), _slope_of_sigmoid(z))
+    ct_n = np.multiply(np.add(np.multiply(ct, np.subtract(1.0, z)), more[2]), _slope_of_tanh(n))
+    ct_r = np.multiply(np.add(np.multiply(ct_n, hn), more[0]), _slope_of_sigmoid(r))
+    return _join(ct_r, ct_z, ct_n, np.add(np.multiply(ct_n, r), more[3])), (np.multiply(ct, z),)
+
+
+def _of_inputs(mode: int, gates: Any) -> Any:
+    return _join(*_columns(gates, 4)[:3]) if mode == GRU else gates
+
+
+def _of_states(mode: int, gates: Any) -> Any:
+    if mode != GRU:
+        return gates
+    r, z, _, n = _columns(gates, 4)
+    return _join(r, z, n)
+
+
+def layer_backward(
+    mode: int, x: Any, w: Weights, h: Any, c: Any, active: Any, reverse: bool, out: Any, gates: Any, cts: Sequence[Any]
+) -> tuple[Any, Weights, Any, Any]:
+    """The gradients of ``layer``'s operands.
+
+    Args:
+        mode, x, w, h, c, active, reverse: as there.
+        out, gates: its first and last results.
+        cts: the gradients of its results.
+
+    Returns:
+        Those of ``x``, of the weights, of ``h`` and of ``c``.
+    """
+    ct_out, ct_h, ct_c, ct_gates = cts
+    lstm = mode == LSTM
+    before = _before(out, h, reverse)
+    cells = _before(_columns(gates, 5)[4], c, reverse) if lstm else None
+    kept = Kept(
+        before if mode == GRU else None, cells, out if mode in (RELU, TANH) else None,
+        *((gates, ct_gates) if mode in (LSTM, GRU) else (None, None)),
+    )  # fmt: skip
+
+    def step(through: State, slices: Any) -> Any:
+        k, ct, active = slices
+        total = (np.add(through[0], ct), *through[1:])
+        if lstm:
+            found, rest = _back_lstm(total, k, w)
+        else:
+            found, rest = _back_gru(total, k, w) if mode == GRU else _back_plain(mode, total, k, w)
+        found = _chosen(active, found, e.number(0, found))
+        back = matmul2(_of_states(mode, found), w.hh)
+        if mode == GRU:
+            back = np.add(back, rest[0])
+        carried = (back, *rest) if lstm else (back,)
+        # A step that is not a sequence's own hands everything on.
+        carried = tuple(_chosen(active, new, old) for new, old in zip(carried, total))
+        projected = _chosen(active, total[0], e.number(0, total[0])) if w.hr is not None else None
+        return carried, (found, projected)
+
+    first = (ct_h, ct_c) if lstm else (ct_h,)
+    ct_first, (found, projected) = scan(step, first, (kept, ct_out, active), reverse=not reverse)
+    of_inputs, of_states = _flat(_of_inputs(mode, found)), _flat(_of_states(mode, found))
+    grads = Weights(
+        _transposed_product(of_inputs, _flat(x)),
+        _transposed_product(of_states, _flat(before)),
+        None if w.b_ih is None else reduce_sum(of_inputs, axes=(0,)),
+        None if w.b_hh is None else reduce_sum(of_states, axes=(0,)),
+        None if w.hr is None else _of_projection(projected, gates),
+    )
+    ct_x = reshape(matmul2(of_inputs, w.ih), shape=type_of(x).shape)
+    return ct_x, grads, ct_first[0], ct_first[1] if lstm else None
+
+
+def _transposed_product(x: Any, y: Any) -> Any:
+    """``x.T @ y``: a sum over all steps and sequences."""
+    return dot(x, y, contract=((0,), (0,)), batch=((), ()))
+
+
+def _of_projection(ct: Any, gates: Any) -> Any:
+    _, _, _, o, c = _columns(gates, 5)
+    return _transposed_product(_flat(ct), _flat(np.multiply(o, e.tanh(c))))
