@@ -12,6 +12,7 @@ from funcgrad import dtypes, trees
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import zeros
+from funcgrad.runtime.deferred import ready
 from funcgrad.runtime.eager import as_array
 from funcgrad.tracing import JaxArray, Tracer, is_array, state, type_of, typed
 
@@ -56,11 +57,26 @@ class Flat:
 
     def split(self, outs: Sequence[Any]) -> tuple[list[Any], Any]:
         """The flat results without those of the auxiliary part, and that part."""
+        results, finish = self.unfinished(outs)
+        return results, finish()
+
+    def unfinished(self, outs: Sequence[Any]) -> tuple[list[Any], Callable[[], Any]]:
+        """``split``, where the auxiliary part is not asked for values before it is called."""
         if not self.has_aux:
-            return list(outs), None
-        arrays = iter(outs[self._count :])
-        aux = [next(arrays) if is_array(leaf) else leaf for leaf in self._aux_leaves]
-        return list(outs[: self._count]), trees.unflatten(self._aux_tree, aux)
+            return list(outs), lambda: None
+        tail = list(outs[self._count :])
+
+        def finish() -> Any:
+            arrays = iter(tail)
+            aux = [_leaving(next(arrays)) if is_array(leaf) else leaf for leaf in self._aux_leaves]
+            return trees.unflatten(self._aux_tree, aux)
+
+        return list(outs[: self._count]), finish
+
+
+def _leaving(x: Any) -> Any:
+    """A value as it leaves a transform: computed, if it leaves the outermost one."""
+    return x if state.depth else ready(x)
 
 
 def kind(x: Any) -> str:
@@ -152,6 +168,7 @@ def settled(outs: Sequence[Any]) -> list[Any]:
 
 
 def _settled(x: Any) -> Any:
+    x = _leaving(x)
     if isinstance(x, JaxArray | Tracer):
         type = type_of(x)
         return cast(x, dtype=type.dtype) if type.weak else x

@@ -166,10 +166,12 @@ class _State(threading.local):
         depth: how deep transforms are nested.
         floor: the interpreter that takes operations which no tracer claims.
         source: the user's line that the operations stand for, where it is not the line that is running now.
+        deferring: how deep calls of transforms are nested whose callers look at results only.
     """
 
     def __init__(self) -> None:
         self.depth = 0
+        self.deferring = 0
         self.floor: Interpreter | None = None
         self.source: Source | None = None
 
@@ -235,6 +237,16 @@ def running(interpreter: Interpreter, *, floor: bool = False) -> Iterator[None]:
         interpreter.alive = False
         if not depth:
             _count_threads(-1)
+
+
+@contextmanager
+def deferring() -> Iterator[None]:
+    """Within it, operations on arrays may be deferred also outside every transform: a pullback is called there."""
+    state.deferring += 1
+    try:
+        yield
+    finally:
+        state.deferring -= 1
 
 
 _threads_running = 0

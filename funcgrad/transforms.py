@@ -31,7 +31,7 @@ from funcgrad.interpreters.transpose import linearize_flat
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import stop_gradient as stop_gradient_p
-from funcgrad.tracing import is_array, type_of
+from funcgrad.tracing import deferring, is_array, type_of
 
 # ---------------------------------------------------------------- reverse mode
 
@@ -70,7 +70,9 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     def pullback(cotangent: Any) -> Any:
         cts = match("vjp: the cotangent", cotangent, out_tree, types)
-        found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, pull([*cts, *unused]), strict=True)]
+        with deferring():
+            cotangents = pull([*cts, *unused])
+        found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
         return trees.unflatten(tree, settled(found))
 
     result = trees.unflatten(out_tree, settled(outs))
@@ -121,13 +123,18 @@ def _differentiated(
     check_inexact("grad", [f"argument {p}" for p in positions], chosen, holomorphic)
     leaves, tree = trees.flatten(chosen)
     flat = Flat(partial_of(f, positions, args, kwargs), tree, "grad", has_aux)
-    every, pull = vjp_flat(flat, leaves)
-    outs, aux = flat.split(every)
-    seed = _scalar_seed(outs, flat.out_tree, holomorphic)
-    cotangents = pull([seed, *[None] * (len(every) - 1)])
-    found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
-    gradients = trees.unflatten(tree, settled(found))
-    return outs[0], aux, gradients[0] if isinstance(argnums, int) else tuple(gradients)
+    with deferring():
+        every, pull = vjp_flat(flat, leaves)
+        outs, finish = flat.unfinished(every)
+        seed = _scalar_seed(outs, flat.out_tree, holomorphic)
+        cotangents = pull([seed, *[None] * (len(every) - 1)])
+    value = outs[0]
+    # The tape is let go before anything is computed: what it holds would have to be kept.
+    del every, pull, outs
+    gradients = trees.unflatten(
+        tree, settled([zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)])
+    )
+    return value, finish(), gradients[0] if isinstance(argnums, int) else tuple(gradients)
 
 
 def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.generic:
@@ -232,7 +239,8 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
 
     def push(*tangents: Any) -> Any:
         given = match("linearize: the tangent", tangents, tree, [type_of(x) for x in leaves])
-        found = evaluate(program, [t for t, n in zip(given, needs, strict=True) if n])
+        with deferring():
+            found = evaluate(program, [t for t, n in zip(given, needs, strict=True) if n])
         shaped = [
             t if type_of(t).shape == type_of(o).shape else zero_tangent(o) for t, o in zip(found, outs, strict=True)
         ]

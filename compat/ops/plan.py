@@ -304,6 +304,8 @@ class Plan:
         for i, what in self._places:
             value = values[i]
             if what == _NUMBER:
+                if value.__class__ is int and not -(2**63) <= value < 2**63:
+                    raise RuntimeError("Overflow when unpacking long long")
                 numbers.append(value)
             else:
                 buffers.append(value._storage.buffer)

@@ -60,13 +60,30 @@ def _avals(*_: Any, program: Program) -> list[jax.core.ShapedArray]:
 def lowered(program: Program) -> Callable[..., list[Any]]:
     """A function of JAX arrays or tracers that performs ``program``, for use under ``jax.jit``."""
     closed, constants = program.closed()
-    # A copy, without a cache: JAX keeps it while the function below lives, which the program's own cache may hold.
-    bare = Program(closed.inputs, [], closed.equations, closed.outputs, closed.name)
+    # JAX keeps it while the function below lives, which the program's own cache may hold.
+    bare = _without_cache(closed)
 
     def run(*arguments: Any) -> list[Any]:
         return program_p.bind(*constants, *arguments, program=bare)
 
     return run
+
+
+def _without_cache(program: Program) -> Program:
+    """A copy with an empty cache, and so for the programs inside it."""
+    equations = []
+    for equation in program.equations:
+        if any(isinstance(v, Program | tuple) for v in equation.params.values()):
+            params = {k: _bare(v) for k, v in equation.params.items()}
+            equation = Equation(equation.primitive, equation.inputs, equation.outputs, params, equation.source)
+        equations.append(equation)
+    return Program(program.inputs, program.constants, equations, program.outputs, program.name)
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, Program):
+        return _without_cache(value)
+    return tuple(map(_bare, value)) if type(value) is tuple and any(isinstance(v, Program) for v in value) else value
 
 
 # Beside the elementwise primitives: those of one StableHLO operation whose attributes follow from parameters, dtypes

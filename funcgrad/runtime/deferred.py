@@ -55,14 +55,16 @@ class Queue:
     Attributes:
         ops: the operations, in order.
         backlog: recordings whose run was interrupted; they are taken up again first.
+        transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
         owner: the thread.
     """
 
-    __slots__ = ("ops", "backlog", "owner")
+    __slots__ = ("ops", "backlog", "transient", "owner")
 
     def __init__(self) -> None:
         self.ops: list[Noted] = []
         self.backlog: list[Recording] = []
+        self.transient: Executable | None = None
         self.owner = threading.current_thread()
 
 

@@ -10,10 +10,11 @@ import numpy as np
 
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import Program
+from funcgrad.ir import ArrayType, Equation, Program, Var
 from funcgrad.primitive import Primitive
-from funcgrad.runtime.deferred import Deferred, ready
-from funcgrad.tracing import Interpreter, JaxArray, set_base, type_of, typed
+from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
+from funcgrad.runtime.programs import Executable, executable
+from funcgrad.tracing import Interpreter, JaxArray, set_base, state, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
 _executables: dict[tuple, Callable[..., Any]] = {}
@@ -65,21 +66,90 @@ def _as_list(result: Any) -> list[Any]:
 
 
 class Eager(Interpreter):
-    """Runs operations as they come. It is at the bottom of every stack, level 0, and never dies."""
+    """Runs operations as they come, or notes them down. It is at the bottom of every stack, level 0, and never dies.
+
+    Within a transform operations are deferred, and so is whatever has a deferred operand: the caller of a transform
+    gets arrays, and nobody in between looks at values unless Python asks for one.
+    """
 
     __slots__ = ()
     description = "evaluation"
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not (state.depth or state.deferring or Deferred in map(type, operands)):
+            return self.now(primitive, operands, params)
+        # What is an operand: the type of an array, the class of a number.
+        kinds: list[Any] = [primitive]
+        arrays: list[Any] = []
+        numbers: list[Any] = []
+        for x in operands:
+            cls = x.__class__
+            if cls is Deferred:
+                kinds.append(x.type)
+                arrays.append(x)
+            elif cls in _NUMBERS:
+                kinds.append(cls)
+                numbers.append(x)
+            elif cls is JaxArray:
+                kinds.append(type_of(x))
+                arrays.append(x)
+            elif isinstance(x, np.ndarray | np.generic):
+                kinds.append(type_of(x))
+                arrays.append(np.array(x))  # the caller may change it before it is read
+            else:  # JAX's own tracers can only be used now
+                return self.now(primitive, [ready(x) for x in operands], params)
+        return _defer(primitive, params, kinds, arrays, numbers)
+
+    def now(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        """The result on arrays."""
         if operands and all(map(_is_weak, operands)):
             return _execute_weak(primitive, operands, params)
-        operands = [ready(typed(x)) for x in operands]
+        operands = [typed(x) for x in operands]
         try:
             return execute(primitive, operands, params)
         except (TypeError, ValueError):
             # Our own rule says what is wrong in the user's terms; if it finds nothing, XLA's complaint stands.
             primitive.output_types([type_of(x) for x in operands], params)
             raise
+
+
+# ---------------------------------------------------------------- deferred
+
+_NUMBERS = frozenset((bool, int, float, complex, np.bool_, *(np.dtype(c).type for c in "bBhHiIlLefdFD")))
+_codes: dict[tuple, tuple[Executable, list[ArrayType]]] = {}
+
+
+def _defer(
+    primitive: Primitive, params: dict[str, Any], kinds: list[Any], arrays: list[Any], numbers: list[Any]
+) -> Any:
+    key = (*kinds, *params.items()) if params else tuple(kinds)
+    cache = _codes if primitive.vjp is None else _cache_of_programs(params)
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = _code(primitive, params, kinds[1:])
+    code, types = found
+    if cache is not _codes:
+        local.queue.transient = code
+    if primitive.multiple:
+        results = record_all(code, arrays, numbers)
+        for r, t in zip(results, types):
+            r.type = t
+        return list(results)
+    result = record(code, arrays, numbers)
+    result.type = types[0]
+    return result
+
+
+def _code(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
+    """What is noted down for a primitive: its program, on arrays and then numbers; and the types of its results."""
+    types = [k if isinstance(k, ArrayType) else type_of(k()) for k in kinds]
+    out_types = primitive.output_types(types, params)
+    operands, results = [Var(t) for t in types], [Var(t) for t in out_types]
+    arrays = [v for v, k in zip(operands, kinds) if isinstance(k, ArrayType)]
+    numbers = [v for v, k in zip(operands, kinds) if not isinstance(k, ArrayType)]
+    equation = Equation(primitive, operands, results, params)
+    program = Program([*arrays, *numbers], [], [equation], results, primitive.name)
+    return executable(program, len(numbers)), out_types
 
 
 _eager = Eager()

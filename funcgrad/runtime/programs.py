@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,9 +26,10 @@ class Executable:
         numbers: the dtypes of the inputs that are numbers.
         results: how many results it has.
         warm: whether it has run, and so is compiled.
+        windows: what was compiled of windows that it is in, if it is one that may not live long.
     """
 
-    __slots__ = ("program", "run", "buffers", "numbers", "results", "warm", "__weakref__")
+    __slots__ = ("program", "run", "buffers", "numbers", "results", "warm", "windows", "__weakref__")
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
         self.program = program
@@ -36,6 +38,7 @@ class Executable:
         self.numbers = tuple(v.type.dtype for v in program.inputs[self.buffers :])
         self.results = len(program.outputs)
         self.warm = False
+        self.windows: OrderedDict[tuple, Any] = OrderedDict()
 
     def __call__(self, *buffers: Any) -> list[Any]:
         return self.run(*buffers)

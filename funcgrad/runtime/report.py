@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import warnings
+import weakref
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
-#: How many structures of the same operations a loop may compile before it is told.
-MANY = 16
+#: How many structures of the same operations may be compiled, and for how many seconds, before the user is told.
+MANY, LONG = 16, 10.0
 
 
 @dataclass
@@ -58,10 +59,10 @@ class Stats:
 
 stats = Stats()
 _lock = threading.Lock()
-_recent: deque[Window] = deque(maxlen=64)
-_last: tuple[Window, Window | None] | None = None
+_recent: deque[weakref.ref[Window]] = deque(maxlen=64)
+_last = ""
 _last_error: Exception | None = None
-_counts: dict[tuple[str, ...], int] = {}
+_counts: dict[tuple[str, ...], tuple[int, float]] = {}
 _warned = False
 
 
@@ -71,31 +72,36 @@ def reset() -> None:
     stats.reset()
     _recent.clear()
     _counts.clear()
-    _last, _last_error, _warned = None, None, False
+    _last, _last_error, _warned = "", None, False
 
 
 def new_structure(window: Window) -> None:
     """Notes a structure met for the first time."""
     global _last
-    _last = (window, _nearest(window))
-    _recent.append(window)
+    with _lock:
+        other = _nearest(window)
+        _last = f"The last new window has {_operations(len(window.codes))}. "
+        _last += "It is the first." if other is None else f"It is new because {_difference(window, other)}."
+        _recent.append(weakref.ref(window))
 
 
 def compiled(window: Window, seconds: float) -> None:
     """Notes that a window was compiled; warns when a loop does nothing else."""
     global _warned
+    names = tuple(code.program.name for code in window.codes)
     with _lock:
         stats.compiles += 1
         stats.compile_seconds += seconds
-        names = tuple(code.program.name for code in window.codes)
         if len(_counts) > 4096:
             _counts.clear()
-        count = _counts[names] = _counts.get(names, 0) + 1
-    if count > MANY and not _warned:
-        _warned = True
+        count, total = _counts.get(names, (0, 0.0))
+        count, total = _counts[names] = (count + 1, total + seconds)
+        warn = count > MANY and total > LONG and not _warned
+        _warned = _warned or warn
+    if warn:
         warnings.warn(
-            f"a window of {len(names)} operations was compiled {count} times, each time for something else: "
-            f"{explain()} Pad to few sizes, or keep results that are no longer needed out of variables.",
+            f"a window of {_operations(len(names))} was compiled {count} times, which took {total:.0f} s: {explain()} "
+            "Pad to few sizes, or keep results that are no longer needed out of variables.",
             stacklevel=2,
         )
 
@@ -110,7 +116,10 @@ def failed(window: Window, error: Exception) -> None:
 def _nearest(window: Window) -> Window | None:
     """The earlier structure that is like it for longest."""
     best, length = None, -1
-    for other in reversed(_recent):
+    for ref in reversed(_recent):
+        other = ref()
+        if other is None:
+            continue
         common = _common(window.codes, other.codes)
         if common > length:
             best, length = other, common
@@ -130,15 +139,8 @@ def _common(a: Any, b: Any) -> int:
 
 def explain() -> str:
     """Why the last new window was new: what in its structure was not there before, in words."""
-    if _last is None:
-        return "No window has been run yet."
-    window, other = _last
-    text = f"The last new window has {_operations(len(window.codes))}."
-    if _last_error is not None:
-        text += f" Compiling a window failed: {_last_error}."
-    if other is None:
-        return f"{text} It is the first."
-    return f"{text} It is new because {_difference(window, other)}."
+    text = _last or "No window has been run yet."
+    return text if _last_error is None else f"{text} Compiling a window failed: {_last_error}."
 
 
 def _operations(count: int) -> str:

@@ -134,7 +134,19 @@ class Window:
         donated: the inputs whose buffers the compiled program takes over.
     """
 
-    __slots__ = ("codes", "wires", "live", "seen", "run", "outputs", "donated", "spread", "numbers", "_last", "_drops")
+    __slots__ = (
+        "codes",
+        "wires",
+        "live",
+        "seen",
+        "run",
+        "outputs",
+        "donated",
+        "spread",
+        "numbers",
+        "_last",
+        "__weakref__",
+    )
 
     def __init__(self, recording: Recording, live: tuple[bool, ...]):
         self.codes = recording.codes
@@ -264,6 +276,7 @@ class Numbers:
 
 # ---------------------------------------------------------------- the cache
 
+#: Windows by structure, the latest used last. Windows of executables that may not live long are kept with these.
 _windows: OrderedDict[tuple, Window] = OrderedDict()
 
 
@@ -273,17 +286,17 @@ def clear() -> None:
         _windows.clear()
 
 
-def _window_for(recording: Recording) -> Window:
+def _window_for(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
     live = tuple([count > _UNHELD for count in map(_refs, recording.pending)])
     key = (tuple(recording.codes), tuple(recording.wires), live)
-    found = _windows.get(key)
+    found = known.get(key)
     if found is None:
-        found = _windows[key] = Window(recording, live)
+        found = known[key] = Window(recording, live)
         report.new_structure(found)
-        if len(_windows) > KEPT:
-            _windows.popitem(last=False)
+        if len(known) > KEPT:
+            known.popitem(last=False)
     else:
-        _windows.move_to_end(key)
+        known.move_to_end(key)
     return found
 
 
@@ -293,7 +306,7 @@ def _window_for(recording: Recording) -> Window:
 def run_queue(queue: Queue) -> None:
     """Runs what a queue holds."""
     # Within a trace of JAX's, what is run here is not part of it.
-    with lock, jax.ensure_compile_time_eval() if state.depth else _nothing:
+    with lock, jax.core.eval_context() if state.depth else _nothing:
         if queue.backlog:
             _take_up(queue)
         ops = queue.ops
@@ -305,7 +318,8 @@ def run_queue(queue: Queue) -> None:
             # From here to the end the recording is in the backlog, so that an exception loses nothing.
             queue.backlog.append(recording)
             del ops[:count]
-            _run(recording)
+            transient, queue.transient = queue.transient, None
+            _run(recording, _windows if transient is None else transient.windows)
             queue.backlog.pop()
 
 
@@ -319,9 +333,9 @@ def _run_one(ops: list[Any]) -> None:
     report.stats.single += 1
 
 
-def _run(recording: Recording) -> None:
+def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> None:
     started = perf_counter()
-    window = recording.window = _window_for(recording)
+    window = recording.window = _window_for(recording, known)
     window.seen += 1
     stats = report.stats
     stats.windows += 1
