@@ -30,7 +30,7 @@ def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any
     return run(*operands)
 
 
-def _cache_of_programs(params: dict[str, Any]) -> dict[tuple, Callable[..., Any]]:
+def _cache_of_programs(params: dict[str, Any]) -> dict[tuple, Any]:
     """Where the executable of a primitive that carries programs is kept: as long as the first of them."""
     return next((p.cache for p in params.values() if isinstance(p, Program)), _executables)
 
@@ -123,7 +123,7 @@ def _defer(
     primitive: Primitive, params: dict[str, Any], kinds: list[Any], arrays: list[Any], numbers: list[Any]
 ) -> Any:
     key = (*kinds, *params.items()) if params else tuple(kinds)
-    cache = _codes if primitive.vjp is None else _cache_of_programs(params)
+    cache: dict[tuple, Any] = _codes if primitive.vjp is None else _cache_of_programs(params)
     found = cache.get(key)
     if found is None:
         found = cache[key] = _code(primitive, params, kinds[1:])
