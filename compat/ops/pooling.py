@@ -16,11 +16,9 @@ from compat.ops.signature import Array, Ints
 from compat.ops.views import squeeze, unsqueeze
 from compat.ops.windows import by, each, format_strides
 from compat.tensor import Tensor
-from funcgrad import numpy as np
-from funcgrad.primitives.elementwise import add, div, eq, mul, select
+from funcgrad.primitives.elementwise import add, cast, div, mul
 from funcgrad.primitives.indexing import IndexDims, scatter_add
 from funcgrad.primitives.shape import broadcast, full, iota, reshape
-from funcgrad.primitives.shape import pad as pad_edges
 from funcgrad.primitives.windows import Window, window_argmax, window_index, window_over, window_sum
 from funcgrad.tracing import type_of
 
@@ -184,110 +182,31 @@ def _max_pool(n: int) -> Op:
         out=False,
     )(body)
 
-    def backward(
-        ct0: Any, input: Any, result1: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: Any
-    ) -> Any:
-        shape = type_of(input).shape
-        window = _window(shape, *_parameters(n, kernel_size, stride, padding, dilation), ceil_mode)
-        return _spread_back(ct0, result1, shape, n, window)
+    def backward(ct0: Any, input: Any, result1: Any) -> Any:
+        return _spread_back(ct0, result1, type_of(input).shape, n)
 
     declared.backward(backward)
     return declared
 
 
-def _spread_back(ct: Any, index: Any, shape: Dims, n: int, window: Window) -> Any:
+def _spread_back(ct: Any, index: Any, shape: Dims, n: int) -> Any:
     """Each gradient added where its window's maximum was.
 
-    Windows side by side are laid out over the input, where each element compares its own index with its window's; few
-    that overlap are laid out once per place in a window; otherwise the gradients are scattered.
+    Scattered, over one axis: whatever else might compute it, XLA would fuse with what found the maxima, and find them
+    anew for every element of the input (measured).
     """
-    spatial = shape[-n:]
     if prod(shape) == 0:
         return full(type_of(ct).dtype.type(0), shape)
-    if window.size[-n:] == window.strides[-n:] and set(window.window_dilation) == {1}:
-        return _laid_out(ct, index, shape, n, window)
-    if prod(window.size) <= 16:
-        return _shifted(ct, index, shape, n, window)
-    lead = type_of(ct).shape[:-n]
-    count, places = prod(lead), prod(type_of(ct).shape[-n:])
-    flat, rows = reshape(ct, shape=(count, places)), reshape(index, shape=(count, places, 1))
-    dims = IndexDims(window=(), collapsed=(1,), operand_batch=(0,), indices_batch=(0,), index_map=(1,))
-    zero = full(type_of(ct).dtype.type(0), (count, prod(spatial)))
-    return reshape(scatter_add(zero, rows, flat, dims=dims, mode="promise", unique=False), shape=shape)
-
-
-def _own_index(shape: Dims, n: int, origin: Sequence[int], step: Sequence[int], spatial: Dims) -> Any:
-    """The flat index over ``spatial`` that each element of ``shape`` stands for: ``origin + step * i`` per axis."""
-    total: Any = None
-    for i, (o, s) in enumerate(zip(origin, step)):
-        weight = prod(spatial[i + 1 :])
-        place = mul(iota(shape=shape, axis=len(shape) - n + i, dtype=numpy.dtype(numpy.int64)), numpy.int64(s * weight))
-        place = add(place, numpy.int64(o * weight))
-        total = place if total is None else add(total, place)
-    return total
-
-
-def _laid_out(ct: Any, index: Any, shape: Dims, n: int, window: Window) -> Any:
-    kernel, low = window.size[-n:], [p for p, _ in window.padding[-n:]]
-    lead, counts = shape[:-n], type_of(ct).shape[-n:]
-    wide = tuple(v for c, k in zip(counts, kernel) for v in (c, k))
-    dims = (*range(len(lead)), *[len(lead) + 2 * i for i in range(n)])
-    full_size = tuple(c * k for c, k in zip(counts, kernel))
-
-    def tiled(x: Any) -> Any:
-        return reshape(broadcast(x, shape=(*lead, *wide), dims=dims), shape=(*lead, *full_size))
-
-    mine = _own_index((*lead, *full_size), n, [-p for p in low], [1] * n, shape[-n:])
-    # Padding may have the index of another row's element, but is cut off.
-    spread = select(eq(tiled(index), mine), tiled(ct), full(type_of(ct).dtype.type(0), (*lead, *full_size)))
-    return _fitted(spread, shape, n, low)
-
-
-def _fitted(x: Any, shape: Dims, n: int, low: Sequence[int]) -> Any:
-    """``x`` without its first ``low`` elements, cut or filled up with zeros to ``shape``."""
-    have = type_of(x).shape
-    m = len(have) - n
-    before = (0,) * m + tuple(-v for v in low)
-    after = tuple(w - h - b for w, h, b in zip(shape, have, before))
-    if not any(before) and not any(after):
-        return x
-    return pad_edges(x, type_of(x).dtype.type(0), low=before, high=after, interior=(0,) * len(have))
-
-
-def _shifted(ct: Any, index: Any, shape: Dims, n: int, window: Window) -> Any:
-    kernel, stride, holes = window.size[-n:], window.strides[-n:], window.window_dilation[-n:]
-    low, counts = [p for p, _ in window.padding[-n:]], type_of(ct).shape
-    m, zero = len(shape) - n, type_of(ct).dtype.type(0)
-    total: Any = None
-    for place in numpy.ndindex(*kernel):
-        origin = [k * h - p for k, h, p in zip(place, holes, low)]
-        mine = _own_index(counts, n, origin, stride, shape[-n:])
-        inside = _inside(counts, n, origin, stride, shape[-n:])
-        chosen = np.logical_and(eq(index, mine), inside) if inside is not None else eq(index, mine)
-        part = select(chosen, ct, full(zero, counts))
-        low_pad = (0,) * m + tuple(origin)
-        interior = (0,) * m + tuple(s - 1 for s in stride)
-        spans = (*counts[:m], *[(c - 1) * s + 1 for c, s in zip(counts[m:], stride)])
-        high_pad = tuple(w - h - b for w, h, b in zip(shape, spans, low_pad))
-        part = pad_edges(part, zero, low=low_pad, high=high_pad, interior=interior)
-        total = part if total is None else add(total, part)
-    return total
-
-
-def _inside(counts: Dims, n: int, origin: Sequence[int], stride: Dims, spatial: Dims) -> Any:
-    """Which windows have this place inside the input; None for all. The index of others may be another row's."""
-    rows = [
-        (o + s * numpy.arange(c) >= 0) & (o + s * numpy.arange(c) < size)
-        for o, s, c, size in zip(origin, stride, counts[-n:], spatial)
-    ]
-    if all(r.all() for r in rows):
-        return None
-    total: Any = None
-    for i, r in enumerate(rows):
-        if not r.all():
-            row = broadcast(r, shape=counts, dims=(len(counts) - n + i,))
-            total = row if total is None else np.logical_and(total, row)
-    return total
+    spatial, size = prod(shape[-n:]), prod(type_of(ct).shape)
+    rows = (prod(shape[:-n]), size // prod(shape[:-n]))
+    number = numpy.dtype(numpy.int32 if prod(shape) < 2**31 else numpy.int64)
+    start = mul(iota(shape=rows, axis=0, dtype=number), number.type(spatial))
+    places = add(cast(reshape(index, shape=rows), dtype=number), start)
+    dims = IndexDims(window=(), collapsed=(0,), operand_batch=(), indices_batch=(), index_map=(0,))
+    zero = full(type_of(ct).dtype.type(0), (prod(shape),))
+    flat = reshape(ct, shape=(size,))
+    found = scatter_add(zero, reshape(places, shape=(size, 1)), flat, dims=dims, mode="promise", unique=False)
+    return reshape(found, shape=shape)
 
 
 _MAX = {n: _max_pool(n) for n in (2, 3)}
