@@ -211,7 +211,9 @@ def _contracted(left: Tensor, right: Tensor, summed: list[int]) -> Tensor:
 
 def _sorted(left: Tensor, right: Tensor, summed: list[int]) -> tuple[list[int], list[int], list[int]]:
     """The dimensions that stay: of both operands, of the left one, and of the right one or of size 1."""
-    both, rows, columns = [], [], []
+    both: list[int] = []
+    rows: list[int] = []
+    columns: list[int] = []
     for d in range(left.dim()):
         if d not in summed:
             n, m = left.shape[d], right.shape[d]
@@ -300,7 +302,8 @@ def einsum(*args: Any) -> Tensor:
     if len(args) < 2:
         raise ValueError(_INCOMPLETE)
     if isinstance(args[0], str):
-        equation, operands = args[0], args[1:]
+        equation: str = args[0]
+        operands: Sequence[Any] = args[1:]
     else:
         equation, operands = _from_lists(args)
     if len(operands) == 1 and isinstance(operands[0], list | tuple):

@@ -2,6 +2,10 @@
 
 from compat.nn.modules import (
     activation,
+    adaptive_softmax,
+    rrelu,
+    embedding_bag,
+    losses,
     distance,
     transformer,
     attention,
@@ -35,6 +39,10 @@ from compat.nn.modules.rnn import *
 from compat.nn.modules.attention import *
 from compat.nn.modules.transformer import *
 from compat.nn.modules.distance import *
+from compat.nn.modules.losses import *
+from compat.nn.modules.embedding_bag import *
+from compat.nn.modules.rrelu import *
+from compat.nn.modules.adaptive_softmax import *
 
 __all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 __all__ += linear.__all__
@@ -52,3 +60,7 @@ __all__ += rnn.__all__
 __all__ += attention.__all__
 __all__ += transformer.__all__
 __all__ += distance.__all__
+__all__ += losses.__all__
+__all__ += embedding_bag.__all__
+__all__ += rrelu.__all__
+__all__ += adaptive_softmax.__all__

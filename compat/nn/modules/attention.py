@@ -167,7 +167,7 @@ class MultiheadAttention(Module):
 
 def recorded(tensors: Any) -> bool:
     """Whether what is computed of these tensors is part of a graph."""
-    return mode.grad and any(t is not None and t.requires_grad for t in tensors)
+    return bool(mode.grad) and any(t is not None and t.requires_grad for t in tensors)
 
 
 def _turned(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, ...]:

@@ -41,7 +41,7 @@ def _length(x: Tensor, batch_first: bool) -> int:
     return x.shape[1 if x.dim() == 3 and batch_first else 0]
 
 
-def _is_causal(mask: Tensor | None, hint: bool | None, size: int) -> bool:
+def _is_causal(mask: Any, hint: bool | None, size: int) -> bool:
     """Whether a mask is the causal one: as the hint says, or, without one, as its elements say."""
     if hint is not None or mask is None:
         return hint is True
@@ -293,7 +293,7 @@ class TransformerEncoder(Module):
             output = output.masked_fill(skipped.unsqueeze(-1), 0.0)
         return output if self.norm is None else self.norm(output)
 
-    def _skipped(self, src: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
+    def _skipped(self, src: Tensor, mask: Any, padding: Any) -> Any:
         """Where PyTorch leaves the padding out, so that the output is zero there."""
         first = self.layers[0]
         if not self.use_nested_tensor or first.training or src.dim() != 3 or padding is None or mask is not None:

@@ -1,0 +1,109 @@
+"""Tables of vectors, looked up in bags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.grad_mode import no_grad
+from compat.nn import functional as F
+from compat.nn import init
+from compat.nn.modules.module import Module
+from compat.nn.modules.utils import empty
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+
+__all__ = ["EmbeddingBag"]
+
+
+class EmbeddingBag(Module):
+    """A table of vectors, of which sums, means or greatest elements of bags are looked up.
+
+    Args:
+        num_embeddings: how many vectors there are.
+        embedding_dim: their size.
+        max_norm, norm_type, scale_grad_by_freq, mode, sparse, include_last_offset: as for
+            ``torch.nn.functional.embedding_bag``.
+        padding_idx: the number of a vector that does not count and is zero at first.
+
+    Attributes:
+        weight: of shape (num_embeddings, embedding_dim), at first normally distributed.
+
+    Raises:
+        AssertionError: if ``padding_idx`` is not the number of a vector.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.EmbeddingBag(10, 3, mode="sum")(torch.tensor([1, 2, 4, 5]), torch.tensor([0, 3])).shape
+        torch.Size([2, 3])
+    """
+
+    weight: Any
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
+        super().__init__()
+        if padding_idx is not None:
+            if padding_idx and not -num_embeddings <= padding_idx < num_embeddings:
+                raise AssertionError("padding_idx must be within num_embeddings")
+            padding_idx = padding_idx + num_embeddings if padding_idx < 0 else padding_idx
+        if _weight is not None and list(_weight.shape) != [num_embeddings, embedding_dim]:
+            raise AssertionError("Shape of weight does not match num_embeddings and embedding_dim")
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        self.max_norm = max_norm
+        self.norm_type = norm_type
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.padding_idx = padding_idx
+        self.mode = mode
+        self.sparse = sparse
+        self.include_last_offset = include_last_offset
+        self.weight = Parameter(
+            _weight if _weight is not None else empty((num_embeddings, embedding_dim), device, dtype)
+        )
+        if _weight is None:
+            self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draws the vectors again."""
+        init.normal_(self.weight)
+        if self.padding_idx is not None:
+            with no_grad():
+                self.weight[self.padding_idx].fill_(0)
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        return F.embedding_bag(
+            input, self.weight, offsets, self.max_norm, self.norm_type, self.scale_grad_by_freq, self.mode, self.sparse,
+            per_sample_weights, self.include_last_offset, self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        text = f"{self.num_embeddings}, {self.embedding_dim}"
+        for name, default in {"max_norm": None, "norm_type": 2, "scale_grad_by_freq": False}.items():
+            if getattr(self, name) != default:
+                text += f", {name}={getattr(self, name)!r}"
+        text += f", mode={self.mode!r}"
+        return text if self.padding_idx is None else f"{text}, padding_idx={self.padding_idx}"
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, max_norm: float | None = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
+        padding_idx: int | None = None,
+    ) -> EmbeddingBag:  # fmt: skip
+        """A table that begins with the rows of a matrix; with ``freeze`` they get no gradient.
+
+        Raises:
+            AssertionError: unless ``embeddings`` has two dimensions.
+        """
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        made = cls(
+            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings, include_last_offset,
+            padding_idx,
+        )  # fmt: skip
+        made.weight.requires_grad = not freeze
+        return made

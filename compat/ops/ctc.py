@@ -1,0 +1,306 @@
+"""Connectionist temporal classification: the probability of a sequence of labels, however it is spread over time.
+
+Source: A. Graves et al., "Connectionist temporal classification: labelling unsegmented sequence data with recurrent
+neural networks", ICML 2006; names of the variables as there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+from compat import dtypes
+from compat.ops.from_data import tensor
+from compat.ops.loss import MEAN, SUM, reduction_number
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.control.scan import scan
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.indexing import take as take_slices
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+_HERE = "(while checking arguments for ctc_loss_allocate_outputs)"
+
+# ---------------------------------------------------------------- the lattice
+
+
+def _log_sum(*terms: Any) -> Any:
+    """``log(sum(exp(terms)))``; minus infinity where all are."""
+    high = terms[0]
+    for term in terms[1:]:
+        high = np.maximum(high, term)
+    none = np.equal(high, -inf)
+    base = np.where(none, e.number(0, high), high)
+    total = e.exp(np.subtract(terms[0], base))
+    for term in terms[1:]:
+        total = np.add(total, e.exp(np.subtract(term, base)))
+    return np.where(none, high, np.add(base, e.log(np.where(none, e.number(1, total), total))))
+
+
+def _shifted(x: Any, by: int, after: bool) -> Any:
+    """The columns ``by`` places further on (or, ``after``, back), with minus infinity where there is none."""
+    rows, columns = type_of(x).shape
+    fill = np.full((rows, min(by, columns)), -inf, type_of(x).dtype)
+    kept = max(columns - by, 0)
+    return np.concatenate([x[:, columns - kept :], fill] if after else [fill, x[:, :kept]], axis=1)
+
+
+class _Lattice:
+    """The labels with a blank before, between and after them, and what leads from one to the next.
+
+    Args:
+        log_probs: ``(T, n, classes)``.
+        targets: ``(n, longest)``.
+    """
+
+    def __init__(self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int):
+        self.steps, self.n, self.classes = type_of(log_probs).shape
+        longest = type_of(targets).shape[1]
+        self.width = 2 * longest + 1
+        self.input_lengths = np.astype(input_lengths, fdtypes.int64)
+        self.ends = np.expand_dims(np.multiply(np.astype(target_lengths, fdtypes.int64), 2), 1)
+        blanks = np.full((self.n, longest, 1), blank, fdtypes.int64)
+        pairs = np.concatenate([blanks, np.expand_dims(np.astype(targets, fdtypes.int64), 2)], axis=2)
+        pairs = reshape(pairs, shape=(self.n, 2 * longest))
+        self.labels = np.concatenate([pairs, np.full((self.n, 1), blank, fdtypes.int64)], axis=1)
+        self.places = np.expand_dims(np.arange(self.width), 0)
+        inside = np.less_equal(self.places, self.ends)
+        chosen = np.equal(np.expand_dims(self.labels, 2), np.arange(self.classes))
+        chosen = np.logical_and(chosen, np.expand_dims(inside, 2))
+        #: (n, width, classes): one where a place has a class.
+        self.chosen = np.astype(chosen, type_of(log_probs).dtype)
+        picked = np.take_along_axis(np.transpose(log_probs, (1, 0, 2)), self._index(), axis=2)
+        picked = np.where(np.expand_dims(inside, 1), picked, e.number(-inf, picked))
+        #: (T, n, width): the logarithm of the probability of each place's label.
+        self.emitted = np.transpose(picked, (1, 0, 2))
+        before = self._earlier()
+        odd = np.equal(np.remainder(self.places, 2), 1)
+        #: Whether a label may follow the one before without a blank in between.
+        self.skips = np.logical_and(odd, np.not_equal(self.labels, before))
+
+    def _index(self) -> Any:
+        index = np.clip(np.expand_dims(self.labels, 1), 0, self.classes - 1)
+        return np.broadcast_to(index, (self.n, self.steps, self.width))
+
+    def _earlier(self) -> Any:
+        """The label two places before; none is like it at the beginning."""
+        none = np.full((self.n, min(2, self.width)), -1, fdtypes.int64)
+        kept = max(self.width - 2, 0)
+        return np.concatenate([none, self.labels[:, :kept]], axis=1)
+
+    def forward(self) -> Any:
+        """``(n, T, width)``: the logarithms of the probabilities of all that leads to a place at a time."""
+        start = np.where(np.less(self.places, 2), self.emitted[0], e.number(-inf, self.emitted))
+
+        def step(alpha: Any, emitted: Any) -> tuple[Any, Any]:
+            skipped = np.where(self.skips, _shifted(alpha, 2, False), e.number(-inf, alpha))
+            reached = np.add(_log_sum(alpha, _shifted(alpha, 1, False), skipped), emitted)
+            return reached, reached
+
+        _, rest = scan(step, start, self.emitted[1:])
+        return np.transpose(np.concatenate([np.expand_dims(start, 0), rest], axis=0), (1, 0, 2))
+
+    def final(self, alpha: Any) -> Any:
+        """Minus the logarithm of the probability of the labels."""
+        last = np.clip(np.subtract(self.input_lengths, 1), 0, None)
+        index = np.broadcast_to(reshape(last, shape=(self.n, 1, 1)), (self.n, 1, self.width))
+        ending = reshape(np.take_along_axis(alpha, index, axis=1), shape=(self.n, self.width))
+        at_end = np.logical_or(np.equal(self.places, self.ends), np.equal(self.places, np.subtract(self.ends, 1)))
+        kept = np.where(at_end, ending, e.number(-inf, ending))
+        total = _log_sum(*[kept[:, i] for i in range(self.width)]) if self.width < 4 else _log_sum_along(kept)
+        nothing = np.where(np.equal(self.ends[:, 0], 0), e.number(0, total), e.number(-inf, total))
+        return np.negative(np.where(np.equal(self.input_lengths, 0), nothing, total))
+
+    def backward(self) -> Any:
+        """``(n, T, width)``: the logarithms of the probabilities of all that follows a place at a time, with it."""
+        beginning = np.full((self.n, self.width), -inf, type_of(self.emitted).dtype)
+        at_end = np.logical_or(np.equal(self.places, self.ends), np.equal(self.places, np.subtract(self.ends, 1)))
+        last = np.expand_dims(np.subtract(self.input_lengths, 1), 1)
+        skips = np.logical_and(_later(self.skips), np.ones((self.n, 1), fdtypes.bool_))
+
+        def step(beta: Any, x: Any) -> tuple[Any, Any]:
+            emitted, time = x
+            skipped = np.where(skips, _shifted(beta, 2, True), e.number(-inf, beta))
+            followed = np.add(_log_sum(beta, _shifted(beta, 1, True), skipped), emitted)
+            started = np.where(at_end, emitted, e.number(-inf, emitted))
+            now = np.where(np.equal(time, last), started, followed)
+            now = np.where(np.greater(time, last), e.number(-inf, now), now)
+            return now, now
+
+        _, beta = scan(step, beginning, (self.emitted, np.arange(self.steps)), reverse=True)
+        return np.transpose(beta, (1, 0, 2))
+
+
+def _later(skips: Any) -> Any:
+    """Whether the place two further on may follow without a blank in between."""
+    n, width = type_of(skips).shape
+    none = np.zeros((n, min(2, width)), fdtypes.bool_)
+    return np.concatenate([skips[:, min(2, width) :], none], axis=1)
+
+
+def _log_sum_along(x: Any) -> Any:
+    """``_log_sum`` of the columns."""
+    high = r.reduce_max(x, axes=(1,))
+    none = np.equal(high, -inf)
+    base = np.where(none, e.number(0, high), high)
+    total = r.reduce_sum(e.exp(np.subtract(x, np.expand_dims(base, 1))), axes=(1,))
+    return np.where(none, high, np.add(base, e.log(np.where(none, e.number(1, total), total))))
+
+
+# ---------------------------------------------------------------- the operation
+
+
+@op(
+    "CtcLossBackward0", name="_ctc_loss", names="", keeps="result0 result1", constant=(1,),
+    saved="log_probs targets input_lengths target_lengths blank zero_infinity result0 result1",
+)  # fmt: skip
+def ctc_rows(
+    log_probs: Array, targets: Index, input_lengths: Index, target_lengths: Index, blank: int, zero_infinity: bool
+) -> Any:
+    lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
+    alpha = lattice.forward()
+    return lattice.final(alpha), alpha
+
+
+@ctc_rows.backward
+def ctc_backward(
+    ct0: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool,
+    result0: Any, result1: Any,
+) -> Any:  # fmt: skip
+    lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
+    both = np.add(result1, lattice.backward())
+    emitted = np.transpose(lattice.emitted, (1, 0, 2))
+    seen = np.logical_and(np.greater(both, -inf), np.greater(emitted, -inf))
+    clean = np.where(seen, np.subtract(both, np.where(seen, emitted, e.number(0, emitted))), e.number(-inf, both))
+    loss = reshape(result0, shape=(lattice.n, 1, 1))
+    # How probable it is to be at a place at a time, given the labels.
+    occupied = e.exp(np.add(clean, np.where(np.equal(loss, inf), e.number(0, loss), loss)))
+    by_class = np.transpose(np.matmul(occupied, lattice.chosen), (1, 0, 2))
+    grad = np.subtract(e.exp(log_probs), by_class)
+    infinite = reshape(np.equal(result0, inf), shape=(1, lattice.n, 1))
+    grad = np.where(infinite, e.number(0 if zero_infinity else float("nan"), grad), grad)
+    time = np.expand_dims(np.arange(lattice.steps), 1)
+    within = np.less(time, np.expand_dims(lattice.input_lengths, 0))
+    grad = np.multiply(grad, reshape(ct0, shape=(1, lattice.n, 1)))
+    return np.where(np.expand_dims(within, 2), grad, e.number(0, grad))
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _lengths(name: str, given: Any, n: int) -> Tensor:
+    if isinstance(given, Tensor):
+        if given.dtype.is_floating_point:
+            raise RuntimeError(f"{name} must be integral")
+        made = given.reshape(-1) if given.dim() == 0 else given
+    else:
+        made = tensor(list(given), dtype=dtypes.int64)
+    if made.shape[0] != n:
+        raise RuntimeError(f"{name} must be of size batch_size")
+    return made
+
+
+def _known(t: Tensor) -> list[int] | None:
+    """The values, where there are any to look at."""
+    return None if t._layout.base.traced else array_of(t).tolist()
+
+
+def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: Sequence[int]) -> None:
+    for value in inputs:
+        if value < 0:
+            raise RuntimeError(f"Expected input_lengths to have value at least 0, but got value {value} {_HERE}")
+        if value > steps:
+            raise RuntimeError(f"Expected input_lengths to have value at most {steps}, but got value {value} {_HERE}")
+    for value in lengths:
+        if value < 0:
+            raise RuntimeError(f"Expected target_lengths to have value at least 0, but got value {value} {_HERE}")
+    if targets.dim() == 1 and sum(lengths) != targets.shape[0]:
+        raise RuntimeError(
+            f"Expected tensor to have size {sum(lengths)} at dimension 0, but got size {targets.shape[0]} for argument "
+            f"#2 'targets' {_HERE}"
+        )
+    longest = max(lengths, default=0)
+    if targets.dim() == 2 and targets.shape[1] < longest:
+        raise RuntimeError(
+            f"Expected tensor to have size at least {longest} at dimension 1, but got size {targets.shape[1]} for "
+            f"argument #2 'targets' {_HERE}"
+        )
+
+
+@op(None, name="_padded_targets", names="")
+def padded_targets(targets: Index, target_lengths: Index, longest: int) -> Any:
+    """Labels one after the other as one row for each sequence."""
+    lengths = np.astype(target_lengths, fdtypes.int64)
+    begins = np.subtract(np.cumsum(lengths, axis=0), lengths)
+    places = np.add(np.expand_dims(begins, 1), np.expand_dims(np.arange(longest), 0))
+    if not type_of(targets).size:
+        return np.zeros(type_of(places).shape, fdtypes.int64)
+    return take_slices(targets, places, axis=0, mode="clip")
+
+
+@function("torch.ctc_loss")
+def ctc_loss_number(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: int = MEAN, zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """As ``torch.nn.functional.ctc_loss``, the reduction as a number."""
+    batched = log_probs.dim() == 3
+    if not batched:
+        log_probs = log_probs.unsqueeze(1)
+        targets = targets.unsqueeze(0) if targets.dim() == 1 else targets
+    if not 0 <= blank < log_probs.shape[2]:
+        raise RuntimeError("blank must be in label range")
+    n = log_probs.shape[1]
+    inputs, lengths = _lengths("input_lengths", input_lengths, n), _lengths("target_lengths", target_lengths, n)
+    known = _known(lengths)
+    if known is not None and (values := _known(inputs)) is not None:
+        _check_lengths(log_probs.shape[0], values, targets, known)
+    if targets.dim() == 1:
+        longest = targets.shape[0] if known is None else max(known, default=0)
+        targets = padded_targets.function(targets, lengths, longest)
+    loss: Any = ctc_rows.function(log_probs, targets, inputs, lengths, blank, zero_infinity)[0]
+    if zero_infinity:
+        where, zero = names_of("torch")["where"], tensor(0.0, dtype=loss.dtype)
+        loss = where(loss == inf, zero, loss)
+    if reduction == MEAN:
+        return (loss / lengths.to(loss.dtype).clamp_min(1)).mean()
+    if reduction == SUM:
+        return loss.sum()
+    return loss if batched else loss.squeeze(0)
+
+
+@function("F.ctc_loss")
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """Minus the logarithm of the probability of labels in a sequence whose time is not known.
+
+    Args:
+        log_probs: ``(T, n, classes)``, or ``(T, classes)``: logarithms of probabilities at each time.
+        targets: ``(n, S)``, or all labels one after the other; none of them the blank.
+        input_lengths: how many times each sequence has.
+        target_lengths: how many labels.
+        blank: the class for no label.
+        reduction: ``"mean"`` (over the batch, of losses over the numbers of labels), ``"sum"`` or ``"none"``.
+        zero_infinity: whether the losses of sequences that are too short for their labels are zero.
+
+    Raises:
+        RuntimeError: where sizes and lengths do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> log_probs = torch.full((2, 1, 2), 0.5).log()
+        >>> torch.nn.functional.ctc_loss(log_probs, torch.tensor([[1]]), [2], [1])
+        tensor(0.2877)
+    """
+    return ctc_loss_number(
+        log_probs, targets, input_lengths, target_lengths, blank, reduction_number(reduction), zero_infinity
+    )

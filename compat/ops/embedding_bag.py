@@ -1,0 +1,256 @@
+"""Bags of rows of tables: their sums, means and greatest elements."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.grad_mode import no_grad
+from compat.ops.embedding import _renormalize
+from compat.ops.indexing import POSITIONS, outside
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.indexing import take as take_slices
+from funcgrad.tracing import type_of
+
+SUM, MEAN, MAX = 0, 1, 2
+_MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
+
+
+def _check_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> None:
+    for name, t in (("indices", indices), ("offsets", offsets)):
+        if t.dtype not in POSITIONS:
+            raise RuntimeError(
+                f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but "
+                f"got torch.{t.dtype.scalar_name}Tensor instead (while checking arguments for embedding_bag)"
+            )
+
+
+def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> None:
+    if offsets.numel() and not offsets._layout.base.traced:
+        starts = array_of(offsets)
+        if starts[0] != 0:
+            raise RuntimeError(
+                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "
+                f"However, got {starts[0]}"
+            )
+        if starts[-1] > indices.shape[0]:
+            raise RuntimeError(
+                f"offsets[-1] can not be greater than input's length {indices.shape[0]} but got offsets[-1] of "
+                f"{starts[-1]}"
+            )
+    found = outside(indices, 0, weight.shape[0])
+    if found is not None:
+        values = array_of(indices)
+        place = int(((values < 0) | (values >= weight.shape[0])).argmax())
+        raise RuntimeError(
+            f"Index {place} of input takes value {values[place]} which is not in the valid range [0, {weight.shape[0]})"
+        )
+
+
+class _Bags:
+    """Which bag each index is in; and whether it counts.
+
+    Args:
+        offsets: ``(bags,)``: where each bag begins; with ``last`` one more, where the last one ends.
+        padding: an index that does not count, -1 for none.
+    """
+
+    def __init__(self, indices: Any, offsets: Any, last: bool, padding: int):
+        self.count, self.size = type_of(offsets).shape[0] - last, type_of(indices).shape[0]
+        self.indices = np.astype(indices, fdtypes.int64)
+        starts = np.at(np.zeros((self.size + 1,), fdtypes.int64))[np.astype(offsets, fdtypes.int64)].add(1)
+        self.of = np.subtract(np.cumsum(starts, axis=0)[: self.size], 1)
+        self.counts = None if padding < 0 else np.not_equal(self.indices, padding)
+
+    def kept(self, rows: Any, otherwise: float = 0) -> Any:
+        """Rows of the indices, with another number where they do not count."""
+        if self.counts is None:
+            return rows
+        return np.where(np.expand_dims(self.counts, 1), rows, e.number(otherwise, rows))
+
+    def sums(self, rows: Any) -> Any:
+        """The sum over each bag; what comes after the last one is left out."""
+        shape = (self.count + 1, *type_of(rows).shape[1:])
+        return np.at(np.zeros(shape, type_of(rows).dtype))[self.of].add(rows)[: self.count]
+
+    def sizes(self) -> Any:
+        ones = np.ones((self.size,), fdtypes.int64) if self.counts is None else np.astype(self.counts, fdtypes.int64)
+        return self.sums(ones)
+
+    def spread(self, x: Any) -> Any:
+        """For each index the row of its bag; zero after the last bag."""
+        rows = take_slices(x, self.of, axis=0, mode="clip")
+        return np.where(np.expand_dims(np.less(self.of, self.count), 1), rows, e.number(0, rows))
+
+
+def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
+    """The greatest elements of each bag, and whose they are: of equal ones, of the first."""
+    shape = (bags.count + 1, type_of(rows).shape[1])
+    low = np.full(shape, -float("inf"), type_of(rows).dtype)
+    greatest = np.at(low)[bags.of].max(bags.kept(rows, -float("inf")))
+    hit = np.equal(bags.kept(rows, -float("inf")), take_slices(greatest, bags.of, axis=0, mode="clip"))
+    places = np.where(hit, np.expand_dims(np.arange(bags.size), 1), bags.size)
+    first = np.at(np.full(shape, bags.size, fdtypes.int64))[bags.of].min(np.astype(places, fdtypes.int64))
+    empty = np.expand_dims(np.equal(bags.sizes(), 0), 1)
+    greatest, first = greatest[: bags.count], first[: bags.count]
+    if bags.size:
+        owners = take_slices(bags.indices, first, axis=0, mode="clip")
+    else:
+        owners = np.zeros(type_of(first).shape, fdtypes.int64)
+    return np.where(empty, e.number(0, greatest), greatest), np.where(empty, 0, owners)
+
+
+@op(
+    "EmbeddingBagBackward0", names="torch.embedding_bag torch._embedding_bag", out=False, check=_check_bag,
+    inspect=_inspect_bag, keeps="offsets result1 result2 result3",
+    saved="weight indices offsets scale_grad_by_freq mode sparse per_sample_weights padding_idx result1 result2 "
+    "result3 weight.sym_argsize_0",
+)  # fmt: skip
+def embedding_bag(
+    weight: Array, indices: Index, offsets: Index, scale_grad_by_freq: bool = False, mode: int = SUM,
+    sparse: bool = False, per_sample_weights: Array | None = None, include_last_offset: bool = False,
+    padding_idx: int = -1,
+) -> Any:  # fmt: skip
+    """As ``torch.nn.functional.embedding_bag``; also which bag each index is in, sizes, and whose the greatest are."""
+    bags = _Bags(indices, offsets, include_last_offset, -1 if padding_idx is None else padding_idx)
+    rows = take_slices(weight, bags.indices, axis=0, mode="clip")
+    none = np.zeros((bags.count,), fdtypes.int64)
+    if mode == SUM:
+        if per_sample_weights is not None:
+            rows = np.multiply(rows, np.expand_dims(per_sample_weights, 1))
+        return bags.sums(bags.kept(rows)), np.zeros((0,), fdtypes.int64), none, none
+    sizes = bags.sizes()
+    if mode == MAX:
+        greatest, owners = _greatest(bags, rows)
+        return greatest, bags.of, sizes, owners
+    divisor = np.astype(np.expand_dims(np.maximum(sizes, 1), 1), type_of(rows).dtype)
+    return np.divide(bags.sums(bags.kept(rows)), divisor), bags.of, sizes, sizes
+
+
+@embedding_bag.backward
+def embedding_bag_backward(
+    ct0: Any, weight: Any, indices: Any, offsets: Any, per_sample_weights: Any, scale_grad_by_freq: bool, mode: int,
+    include_last_offset: bool, padding_idx: Any, result3: Any,
+) -> Any:  # fmt: skip
+    bags = _Bags(indices, offsets, include_last_offset, -1 if padding_idx is None else padding_idx)
+    zero = np.zeros(type_of(weight).shape, type_of(ct0).dtype)
+    if mode == MAX:
+        width = type_of(weight).shape[1]
+        filled = np.where(np.expand_dims(np.greater(bags.sizes(), 0), 1), ct0, e.number(0, ct0))
+        return np.at(zero)[result3, np.expand_dims(np.arange(width), 0)].add(filled), None
+    if mode == MEAN:
+        ct0 = np.divide(ct0, np.astype(np.expand_dims(np.maximum(bags.sizes(), 1), 1), type_of(ct0).dtype))
+    each = bags.kept(bags.spread(ct0))
+    by_weight = None
+    if per_sample_weights is not None:
+        rows = take_slices(weight, bags.indices, axis=0, mode="clip")
+        by_weight = r.reduce_sum(np.multiply(each, rows), axes=(1,))
+        each = np.multiply(each, np.expand_dims(per_sample_weights, 1))
+    if scale_grad_by_freq:
+        times = np.at(np.zeros((type_of(weight).shape[0],), type_of(each).dtype))[bags.indices].add(1)
+        each = np.divide(each, np.expand_dims(take_slices(times, bags.indices, axis=0, mode="clip"), 1))
+    return np.at(zero)[bags.indices].add(each), by_weight
+
+
+# ---------------------------------------------------------------- the public function
+
+
+def _flattened(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, Tensor, Any]:
+    """The indices as a vector, where each bag begins, and the weights as a vector."""
+    if input.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch of fixed length "
+                "sequences. However, found offsets of type <class 'torch.Tensor'>"
+            )
+        offsets = names_of("torch")["arange"](0, input.numel(), input.shape[1], dtype=input.dtype)
+        return input.reshape(-1), offsets, None if weights is None else weights.reshape(-1)
+    if input.dim() != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {input.dim()}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    return input, offsets, weights
+
+
+def _mode_number(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
+    if mode not in _MODES:
+        raise ValueError("mode has to be one of sum, mean or max")
+    if mode == "max" and scale_grad_by_freq:
+        raise ValueError("max mode does not support scaling the gradient by the frequency")
+    if mode == "max" and sparse:
+        raise ValueError("max mode does not support sparse weights")
+    return _MODES[mode]
+
+
+@function("F.embedding_bag")
+def functional_embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None,
+    norm_type: float = 2, scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: bool = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """The sums, means or greatest elements of bags of rows of a table.
+
+    Args:
+        input: indices: ``(bags, n)``, or ``(total,)`` with ``offsets``.
+        weight: ``(rows, width)``.
+        offsets: where in ``input`` each bag begins.
+        max_norm: rows that are looked up and longer are shortened to this, in place; their ``norm_type`` norm counts.
+        scale_grad_by_freq: divide gradients by how often a row is looked up.
+        mode: ``"sum"``, ``"mean"`` or ``"max"``.
+        sparse: accepted; gradients are dense.
+        per_sample_weights: factors of the rows, for ``"sum"``.
+        include_last_offset: whether ``offsets`` has one more, the end of the last bag.
+        padding_idx: a row that does not count.
+
+    Returns:
+        ``(bags, width)``; zeros for a bag of nothing.
+
+    Raises:
+        ValueError: for sizes and modes that do not go together.
+        RuntimeError: for indices and offsets outside.
+
+    Example:
+        >>> import compat as torch
+        >>> table = torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> torch.nn.functional.embedding_bag(torch.tensor([[0, 1], [1, 1]]), table)
+        tensor([[2., 3.],
+                [3., 4.]])
+    """
+    if not weight.dtype.is_floating_point and input.dtype.is_floating_point:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight
+    if per_sample_weights is not None and input.shape != per_sample_weights.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not None, then it must have the "
+            f"same shape as the input ({input.shape})"
+        )
+    if weight.dim() != 2:
+        raise ValueError(f"weight has to be a 2D Tensor, but got Tensor of dimension {weight.dim()}")
+    include_last_offset = include_last_offset and input.dim() == 1
+    input, offsets, per_sample_weights = _flattened(input, offsets, per_sample_weights)
+    number = _mode_number(mode, scale_grad_by_freq, sparse)
+    if max_norm is not None:
+        with no_grad():
+            _renormalize(weight, input.contiguous(), max_norm, norm_type)
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
+            f"mode='{mode}'). Please open a feature request on GitHub."
+        )
+    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    return embedding_bag.function(
+        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset, padding
+    )[0]

@@ -1,0 +1,213 @@
+"""Losses of scores of classes that should be apart by a margin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.errors import size_text
+from compat.layout import broadcast_size
+from compat.ops.loss import reduced, reduction_number
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function
+from compat.tensor import Tensor, array_of
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.shape import iota, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- two classes
+
+
+def _check_soft_margin(input: Tensor, target: Tensor, reduction: int) -> None:
+    if target.requires_grad:
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
+            "cannot have requires_grad True."
+        )
+    broadcast_size(tuple(input.shape), tuple(target.shape))
+
+
+@op("SoftMarginLossBackward0", saved="self target reduction", name="soft_margin_loss", names="",
+    check=_check_soft_margin)  # fmt: skip
+def soft_margin_pairs(input: Array, target: Index, reduction: int) -> Any:
+    target = np.astype(target, type_of(input).dtype)
+    return reduced(np.log1p(e.exp(np.multiply(e.neg(target), input))), reduction)
+
+
+@function("F.soft_margin_loss")
+def soft_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``log(1 + exp(-target * input))``.
+
+    Args:
+        input: scores.
+        target: 1 or -1 for each.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.soft_margin_loss(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(0.6931)
+    """
+    return soft_margin_pairs.function(input, target, reduction_number(reduction, size_average, reduce))
+
+
+# ---------------------------------------------------------------- one class
+
+
+def _rows_of(x: Any) -> tuple[int, int]:
+    """How many rows of how many classes; a vector is one row."""
+    shape = type_of(x).shape
+    return (shape[0], shape[1]) if len(shape) == 2 else (1, shape[0] if shape else 1)
+
+
+def _check_scores(input: Tensor) -> None:
+    n = input.dim()
+    if n > 2 or (n == 2 and not input.shape[1]) or (n == 1 and not input.shape[0]):
+        raise RuntimeError(
+            f"Expected non-empty vector or matrix with optional 0-dim batch size, but got: {size_text(input.shape)}"
+        )
+
+
+def _check_long(target: Tensor) -> None:
+    if target.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
+
+
+def _check_multi_margin(
+    input: Tensor, target: Tensor, p: int, margin: float, weight: Tensor | None, reduction: int
+) -> None:
+    _check_scores(input)
+    rows, classes = (input.shape[0], input.shape[1]) if input.dim() == 2 else (1, max(input.numel(), 1))
+    if target.dim() > 1 or target.numel() != rows:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples (batch "
+            f"size). Expected target size [{rows}], but got {size_text(target.shape)}. Input has shape "
+            f"{size_text(input.shape)}."
+        )
+    if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
+        raise RuntimeError(f"inconsistent weight size, expected {classes} but got {size_text(weight.shape)}")
+    _check_long(target)
+
+
+def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
+    if target._layout.base.traced or not target.numel():
+        return
+    values = array_of(target)
+    if values.min() < 0 or values.max() >= (input.shape[-1] if input.dim() else 1):
+        raise RuntimeError("target out of range")
+
+
+@op("MultiMarginLossBackward0", saved="self target p margin weight reduction", name="multi_margin_loss", names="",
+    check=_check_multi_margin, inspect=_inspect_multi_margin)  # fmt: skip
+def multi_margin_rows(input: Array, target: Index, p: int, margin: float, weight: Index | None, reduction: int) -> Any:
+    rows, classes = _rows_of(input)
+    scores, target = reshape(input, shape=(rows, classes)), reshape(target, shape=(rows, 1))
+    steps = iota(shape=(rows, classes), axis=1, dtype=fdtypes.int64)
+    own = np.equal(steps, target)
+    zero = e.number(0, scores)
+    chosen = np.expand_dims(r.reduce_sum(np.where(own, scores, zero), axes=(1,)), 1)
+    short = np.maximum(np.add(np.subtract(scores, chosen), margin), 0.0)
+    loss = e.square(short) if p == 2 else short
+    if weight is not None:
+        factors = r.reduce_sum(np.where(own, reshape(weight, shape=(1, classes)), zero), axes=(1,))
+        loss = np.multiply(loss, np.expand_dims(np.astype(factors, type_of(scores).dtype), 1))
+    each = np.divide(r.reduce_sum(np.where(own, zero, loss), axes=(1,)), classes)
+    return reduced(each if type_of(input).ndim == 2 else reshape(each, shape=()), reduction)
+
+
+@function("F.multi_margin_loss")
+def multi_margin_loss(
+    input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0, weight: Tensor | None = None,
+    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The mean over the other classes of ``max(0, margin - (score of the target - score)) ** p``.
+
+    Args:
+        input: scores, ``(n, classes)`` or ``(classes,)``.
+        target: classes, ``(n,)``.
+        p: 1 or 2.
+        weight: factors of the target classes.
+
+    Raises:
+        ValueError: for another ``p``.
+        RuntimeError: where sizes do not fit, and for a target that is no class.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.multi_margin_loss(torch.tensor([[0.5, 1.0]]), torch.tensor([0]))
+        tensor(0.7500)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    return multi_margin_rows.function(input, target, p, float(margin), weight, how)
+
+
+# ---------------------------------------------------------------- several classes
+
+
+def _check_multilabel(input: Tensor, target: Tensor, reduction: int) -> None:
+    _check_scores(input)
+    if target.shape != input.shape and not (input.dim() <= 1 and target.numel() == max(input.numel(), 1)):
+        raise RuntimeError(
+            f"inconsistent target size: {size_text(target.shape)} for input of size: {size_text(input.shape)}"
+        )
+    _check_long(target)
+
+
+def _inspect_multilabel(input: Tensor, target: Tensor, *_: Any) -> None:
+    if target._layout.base.traced or not target.numel():
+        return
+    values = array_of(target)
+    if values.min() < -1 or values.max() >= (input.shape[-1] if input.dim() else 1):
+        raise RuntimeError("argument #2 'target' is out of range")
+
+
+@op("MultilabelMarginLossBackward0", saved="self target is_target reduction", results="output is_target",
+    constant=(1,), keeps="result1", name="multilabel_margin_loss", names="", check=_check_multilabel,
+    inspect=_inspect_multilabel)  # fmt: skip
+def multilabel_margin_rows(input: Array, target: Index, reduction: int) -> Any:
+    rows, classes = _rows_of(input)
+    scores, target = (reshape(x, shape=(rows, classes)) for x in (input, target))
+    # The classes of a row end at the first -1.
+    listed = np.equal(np.cumsum(np.astype(np.less(target, 0), fdtypes.int64), axis=1), 0)
+    steps = iota(shape=(rows, classes, classes), axis=2, dtype=fdtypes.int64)
+    hits = np.logical_and(np.equal(np.expand_dims(target, 2), steps), np.expand_dims(listed, 2))
+    is_target = r.reduce_any(hits, axes=(1,))
+    zero = e.number(0, scores)
+    chosen = r.reduce_sum(np.where(hits, np.expand_dims(scores, 1), zero), axes=(2,))
+    short = np.maximum(np.add(np.subtract(np.expand_dims(scores, 1), np.expand_dims(chosen, 2)), 1.0), 0.0)
+    counted = np.logical_and(np.expand_dims(listed, 2), np.logical_not(np.expand_dims(is_target, 1)))
+    each = np.divide(r.reduce_sum(np.where(counted, short, zero), axes=(1, 2)), classes)
+    loss = reduced(each if type_of(input).ndim == 2 else reshape(each, shape=()), reduction)
+    return loss, np.astype(reshape(is_target, shape=type_of(input).shape), type_of(input).dtype)
+
+
+@function("F.multilabel_margin_loss")
+def multilabel_margin_loss(
+    input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The sum of ``max(0, 1 - (score of a target - score of another class))``, over the number of classes.
+
+    Args:
+        input: scores, ``(n, classes)`` or ``(classes,)``.
+        target: of the same size: classes, and -1 after the last.
+
+    Raises:
+        RuntimeError: where sizes do not fit, and for a target that is no class.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.multilabel_margin_loss(torch.tensor([0.5, 1.0]), torch.tensor([0, -1]))
+        tensor(0.7500)
+    """
+    return multilabel_margin_rows.function(input, target, reduction_number(reduction, size_average, reduce))[0]

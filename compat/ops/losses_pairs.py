@@ -1,0 +1,389 @@
+"""Losses made of other operations: of distances, of rankings, of likelihoods."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from compat.errors import size_text
+from compat.grad_mode import no_grad
+from compat.ops.creation import ones_like, zeros
+from compat.ops.distances import pairwise_distance
+from compat.ops.loss import MEAN, NONE, SUM, reduction_number
+from compat.ops.op import op
+from compat.ops.scalars import add_number, mul_number
+from compat.ops.signature import Array, Scalar
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.tracing import type_of
+
+
+def _reduced(loss: Tensor, reduction: int) -> Tensor:
+    return loss if reduction == NONE else loss.sum() if reduction == SUM else loss.mean()
+
+
+def _published(name: str, by_number: Callable[..., Tensor]) -> None:
+    """The function of ``torch`` that takes the reduction as a number."""
+    by_number.__name__ = by_number.__qualname__ = name
+    by_number.__doc__ = f"As ``torch.nn.functional.{name}``, the reduction as a number."
+    function(f"torch.{name}")(by_number)
+
+
+def _where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    return names_of("torch")["where"](condition, x, y)
+
+
+def _zeros_like(x: Tensor) -> Tensor:
+    return names_of("torch")["zeros_like"](x)
+
+
+# ---------------------------------------------------------------- embeddings
+
+
+def _cosine_embedding(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
+    n = target.dim()
+    if n not in (0, 1):
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not input1.dim() == input2.dim() == n + 1:
+        raise RuntimeError(
+            f"{n}D target tensor expects {n + 1}D input tensors, but found inputs with sizes "
+            f"{size_text(input1.shape)} and {size_text(input2.shape)}."
+        )
+    dim, least = (n,), 1e-12
+    product = (input1 * input2).sum(dim)
+    lengths = [add_number((x * x).sum(dim), least) for x in (input1, input2)]
+    cosine = product / (lengths[0] * lengths[1]).sqrt()
+    zero = _zeros_like(cosine)
+    near = _where(target == 1, ones_like(cosine) - cosine, zero)
+    far = _where(target == -1, names_of("torch")["clamp_min"](_less.function(cosine, margin), 0), zero)
+    return _reduced(near + far, reduction)
+
+
+@op("SubBackward1", name="sub", names="", strides="like:input")
+def _less(input: Array, number: Scalar) -> Any:
+    """``input - number``."""
+    return np.subtract(input, np.astype(number, type_of(input).dtype))
+
+
+_published("cosine_embedding_loss", _cosine_embedding)
+
+
+@function("F.cosine_embedding_loss")
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``1 - cos`` for pairs with target 1, ``max(0, cos - margin)`` for those with -1.
+
+    Args:
+        input1, input2: ``(n, d)``, or ``(d,)``.
+        target: ``(n,)``, or a number, of 1 and -1.
+
+    Raises:
+        RuntimeError: where the numbers of dimensions do not go together.
+
+    Example:
+        >>> import compat as torch
+        >>> x, y = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
+        >>> torch.nn.functional.cosine_embedding_loss(x, y, torch.tensor([1]))
+        tensor(1.)
+    """
+    return _cosine_embedding(input1, input2, target, margin, reduction_number(reduction, size_average, reduce))
+
+
+def _hinge_embedding(self: Any, target: Any, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
+    zero = _zeros_like(self)
+    far = names_of("torch")["clamp_min"](names_of("torch")["full_like"](self, margin) - self, 0)
+    return _reduced(_where(target != 1, far, zero) + _where(target != -1, self, zero), reduction)
+
+
+_published("hinge_embedding_loss", _hinge_embedding)
+
+
+@function("F.hinge_embedding_loss")
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: float = 1.0, size_average: bool | None = None, reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The input, a distance, where the target is 1; ``max(0, margin - input)`` where it is -1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.hinge_embedding_loss(torch.tensor([0.5, 0.5]), torch.tensor([1.0, -1.0]))
+        tensor(0.5000)
+    """
+    return _hinge_embedding(input, target, margin, reduction_number(reduction, size_average, reduce))
+
+
+def _margin_ranking(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
+    return _reduced(add_number(-target * (input1 - input2), margin).clamp_min(0), reduction)
+
+
+_published("margin_ranking_loss", _margin_ranking)
+
+
+@function("F.margin_ranking_loss")
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``max(0, -target * (input1 - input2) + margin)``: with a target of 1 the first should be larger.
+
+    Raises:
+        RuntimeError: for different numbers of dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.margin_ranking_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+        tensor(2.)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    if not input1.dim() == input2.dim() == target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return _margin_ranking(input1, input2, target, margin, how)
+
+
+# ---------------------------------------------------------------- triplets
+
+
+def _same_dimensions(anchor: Tensor, positive: Tensor, negative: Tensor) -> None:
+    a, p, n = anchor.dim(), positive.dim(), negative.dim()
+    if not a == p == n:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {a}D, positive {p}D, and negative {n}D inputs"
+        )
+
+
+def _triplet_margin(
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+    swap: bool = False, reduction: int = MEAN,
+) -> Tensor:  # fmt: skip
+    _same_dimensions(anchor, positive, negative)
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = names_of("torch")["minimum"](far, pairwise_distance(positive, negative, p, eps))
+    margins: Any = add_number(near, margin)
+    return _reduced((margins - far).clamp_min(0), reduction)
+
+
+_published("triplet_margin_loss", _triplet_margin)
+
+
+@function("F.triplet_margin_loss")
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2, eps: float = 1e-6,
+    swap: bool = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``max(0, |anchor - positive| - |anchor - negative| + margin)``.
+
+    Args:
+        anchor, positive, negative: ``(n, d)``, or ``(d,)``.
+        margin: how much farther the negative should be.
+        p: the order of the norm.
+        eps: added to the differences.
+        swap: whether the distance of positive and negative counts, where it is the smaller one.
+
+    Raises:
+        ValueError: unless the margin is positive.
+        RuntimeError: for different numbers of dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> a, b = torch.zeros(1, 2), torch.ones(1, 2)
+        >>> torch.nn.functional.triplet_margin_loss(a, a, b, margin=2.0, eps=0.0)
+        tensor(0.5858)
+    """
+    how = reduction_number(reduction, size_average, reduce)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    return _triplet_margin(anchor, positive, negative, margin, p, eps, swap, how)
+
+
+def _check_reduction(reduction: str, ending: str = "is not a valid value for reduction") -> int:
+    if reduction not in ("mean", "sum", "none"):
+        raise ValueError(f"{reduction} {ending}")
+    return reduction_number(reduction)
+
+
+@function("F.triplet_margin_with_distance_loss")
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: float = 1.0, swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """``triplet_margin_loss`` with any distance; by default ``torch.pairwise_distance``.
+
+    Raises:
+        ValueError: unless the margin is positive.
+        RuntimeError: for different numbers of dimensions.
+    """
+    how = _check_reduction(reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    _same_dimensions(anchor, positive, negative)
+    distance: Callable[[Tensor, Tensor], Any] = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = names_of("torch")["minimum"](far, distance(positive, negative))
+    return _reduced(names_of("torch")["clamp_min"](margin + near - far, 0), how)
+
+
+# ---------------------------------------------------------------- likelihoods
+
+
+@function("F.multilabel_soft_margin_loss")
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Tensor | None = None, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The mean over the classes, the last dimension, of the binary cross entropy of ``sigmoid(input)``.
+
+    Args:
+        weight: factors of the classes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.multilabel_soft_margin_loss(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]))
+        tensor(0.6931)
+    """
+    if size_average is not None or reduce is not None:
+        how = reduction_number(reduction, size_average, reduce)
+    else:
+        how = _check_reduction(reduction, "is not valid")
+    logsigmoid = names_of("F")["logsigmoid"]
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    last = input.dim() - 1
+    return _reduced(loss.sum(dim=last) / input.shape[last], how)
+
+
+def _poisson_nll(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+    if log_input:
+        loss = input.exp() - target * input
+    else:
+        loss = input - target * add_number(input, eps).log()
+    if full:  # Stirling's approximation of the factorial's logarithm
+        circle = mul_number.function(target, 2 * math.pi).log()
+        factorial = target * target.log() - target + mul_number.function(circle, 0.5)
+        loss = loss + factorial.masked_fill(target <= 1, 0)
+    return _reduced(loss, reduction)
+
+
+_published("poisson_nll_loss", _poisson_nll)
+
+
+@function("F.poisson_nll_loss")
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool = True, full: bool = False, size_average: bool | None = None,
+    eps: float = 1e-8, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """The negative logarithm of the probability of counts that follow Poisson distributions.
+
+    Args:
+        input: the rates, or, with ``log_input``, their logarithms.
+        target: the counts.
+        full: whether to add an approximation of the logarithm of the count's factorial.
+        eps: added to a rate before its logarithm is taken.
+
+    Raises:
+        ValueError: for an unknown reduction.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.poisson_nll_loss(torch.tensor([0.0]), torch.tensor([2.0]))
+        tensor(1.)
+    """
+    if size_average is not None or reduce is not None:
+        how = reduction_number(reduction, size_average, reduce)
+    else:
+        how = _check_reduction(reduction)
+    return _poisson_nll(input, target, log_input, full, eps, how)
+
+
+def _variance(input: Tensor, var: Any) -> Any:
+    """A variance for each element, or one that broadcasts to them."""
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        return var * ones_like(input)
+    if not var._layout.base.traced and bool((var < 0).any()):
+        raise ValueError("var has negative entry/entries")
+    if var.shape == input.shape:
+        return var
+    if input.shape[:-1] == var.shape:
+        return var.unsqueeze(-1)
+    if input.dim() != var.dim() or sum(m for n, m in zip(input.shape, var.shape) if n != m) != 1:
+        raise ValueError("var is of incorrect size")
+    return var
+
+
+@function("F.gaussian_nll_loss")
+def gaussian_nll_loss(
+    input: Any, target: Tensor, var: Tensor | float, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """The negative logarithm of the density of values that follow normal distributions.
+
+    Args:
+        input: the means.
+        target: the values.
+        var: the variances: of the size of ``input``, or with one for each row, or a number.
+        full: whether to add the constant term.
+        eps: the least variance that counts.
+
+    Raises:
+        ValueError: for negative variances, and those of another size.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.gaussian_nll_loss(torch.tensor([1.0]), torch.tensor([3.0]), torch.tensor([1.0]))
+        tensor(2.)
+    """
+    variance = _variance(input, var)
+    how = _check_reduction(reduction, "is not valid")
+    variance = variance.clone()
+    with no_grad():  # as if the bound were never reached
+        variance.clamp_(min=eps)
+    loss = 0.5 * (variance.log() + (input - target) ** 2 / variance)
+    if full:
+        loss += 0.5 * math.log(2 * math.pi)
+    return _reduced(loss, how)
+
+
+# ---------------------------------------------------------------- samples
+
+
+@function("F.gumbel_softmax")
+def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """Samples of classes whose unnormalized logarithms of probabilities are given, as weights that have a gradient.
+
+    Args:
+        tau: the temperature: the lower, the nearer are the weights to a single one.
+        hard: whether the result is a single one, with the gradient of the weights.
+        dim: along which the classes lie.
+
+    Source: E. Jang et al., "Categorical reparameterization with Gumbel-softmax", ICLR 2017.
+
+    Example:
+        >>> import compat as torch
+        >>> sample = torch.nn.functional.gumbel_softmax(torch.zeros(4), hard=True)
+        >>> sample.sum()
+        tensor(1.)
+    """
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    noise = -zeros(*logits.shape, dtype=logits.dtype).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    places = soft.max(dim, keepdim=True)[1]
+    single = zeros(*logits.shape, dtype=logits.dtype).scatter_(dim, places, 1.0)
+    return single - soft.detach() + soft

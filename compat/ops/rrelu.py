@@ -1,0 +1,98 @@
+"""The rectifier with random slopes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from compat import rng
+from compat.errors import wrong_argument
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.random import engine_of
+from compat.registry import function
+from compat.tensor import Tensor, array_of, from_array
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+
+
+@op("RreluWithNoiseBackward0", saved="self noise lower upper training", keeps="input noise", name="rrelu", names="",
+    strides="like:input")  # fmt: skip
+def rrelu_with_noise(input: Array, noise: Index | None, lower: float, upper: float, training: bool) -> Any:
+    slope = e.number((lower + upper) / 2, input) if noise is None else noise
+    negative = np.less_equal(input, 0) if training else np.less(input, 0)
+    return np.where(negative, np.multiply(input, slope), input)
+
+
+@op("RreluWithNoiseBackward1", saved="result noise lower upper training", keeps="noise result0", name="rrelu_",
+    names="", strides="like:input")  # fmt: skip
+def rrelu_in_place(input: Array, noise: Index | None, lower: float, upper: float, training: bool) -> Any:
+    return rrelu_with_noise.body(input, noise, lower, upper, training)
+
+
+@rrelu_in_place.backward
+def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, training: bool, result: Any) -> Any:
+    slope = e.number((lower + upper) / 2, result) if noise is None else noise
+    negative = np.less_equal(result, 0) if training else np.less(result, 0)
+    return np.multiply(ct, np.where(negative, slope, e.number(1, ct)))
+
+
+def _noise(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
+    """A slope for each element that is not positive, in their order; one elsewhere."""
+    values = array_of(input)
+    noise = numpy.ones(values.shape, values.dtype)
+    negative = values <= 0
+    drawn = rng.uniform(engine_of("rrelu", generator), int(negative.sum()), numpy.float64, lower, upper)
+    noise[negative] = drawn.astype(values.dtype)
+    return from_array(noise, input.dtype)
+
+
+def _check(input: Any, lower: float, upper: float) -> None:
+    if not isinstance(input, Tensor):
+        raise wrong_argument("rrelu", "input", 1, "Tensor", input)
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"rrelu_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
+
+
+@function("torch.rrelu")
+def rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """As ``torch.nn.functional.rrelu``."""
+    _check(input, lower, upper)
+    noise = _noise(input, lower, upper, generator) if training else None
+    return rrelu_with_noise.function(input, noise, lower, upper, training)
+
+
+@function("torch.rrelu_", "F.rrelu_")
+def rrelu_(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Tensor:
+    """``rrelu`` in place."""
+    _check(input, lower, upper)
+    noise = _noise(input, lower, upper, generator) if training else None
+    return rrelu_in_place.inplace(input, noise, lower, upper, training)
+
+
+@function("F.rrelu")
+def functional_rrelu(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False, inplace: bool = False
+) -> Tensor:
+    """The input where it is positive, elsewhere times a slope: in training a random one, else the mean of the bounds.
+
+    Args:
+        lower, upper: the bounds of the slopes.
+        training: whether slopes are drawn, one for each element.
+        inplace: overwrite the input.
+
+    Source: B. Xu et al., "Empirical evaluation of rectified activations in convolutional network", 2015.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.rrelu(torch.tensor([-1.0, 1.0]), 0.25, 0.75)
+        tensor([-0.5000,  1.0000])
+    """
+    return (rrelu_ if inplace else rrelu)(input, lower, upper, training)
