@@ -166,7 +166,9 @@ def layer(
     bias = _bias_of_inputs(mode, w)
     gx = gx if bias is None else np.add(gx, bias)
     gx = reshape(gx, shape=(steps, batch, type_of(gx).shape[1]))
-    # Measured on two cores: the weights transposed once, outside the loop.
+    # A training step of two LSTM layers (batch 32, 64 steps, 64 to 128) on two cores, best times against this way's:
+    # transposed within the loop 1.0, one tanh for all gates 1.0, unrolled by two 1.1, by four 1.2, all factors of the
+    # backward loop worked out before it 1.5; JAX's own derivative of such a loop 1.8, PyTorch's eager step 3.
     turned = moved(w.hh, 1, 0)
 
     def step(state: State, slices: Any) -> Any:
