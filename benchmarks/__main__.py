@@ -25,7 +25,7 @@ from benchmarks.workloads import FILES, all_workloads, named
 from benchmarks.workloads.base import Workload
 
 #: The benchmarks of funcgrad itself, each a module of this package with a docstring and a function ``cases()``.
-NAMES = ("jit_call", "mlp_lowering", "mlp_gradient", "eager_grad", "long_chain", "import_time")
+NAMES = ("jit_call", "mlp_lowering", "mlp_gradient", "eager_grad", "long_chain", "import_time", "lowering")
 RESULTS = Path("out/benchmarks/results.json")
 
 #: What --quick leaves of everything.
