@@ -1,15 +1,15 @@
 """A pure-functional autodiff core: functions traced into a small IR, transformed by its own rules, run by XLA.
 
 Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``jacfwd``, ``jacrev``, ``hessian``,
-``vmap``, ``jit``, ``trace``, ``stop_gradient``. Control flow under ``jit``: the loop with a carry, ``scan``, and the
-branch, ``cond``. Arrays' functions are in ``funcgrad.numpy``, neural networks' in ``funcgrad.nn``, random numbers in
-``funcgrad.random``, functions of pytrees in ``funcgrad.trees``.
+``vmap``, ``jit``, ``trace``, ``stop_gradient``. Control flow under ``jit``: the loops ``scan``, ``fori_loop`` and
+``while_loop``, and the branch, ``cond``. Arrays' functions are in ``funcgrad.numpy``, neural networks' in
+``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``.
 """
 
 import funcgrad.runtime
 from funcgrad import nn, numpy, random, trees
 from funcgrad.compilation import jit
-from funcgrad.control import cond, scan
+from funcgrad.control import cond, fori_loop, scan, while_loop
 from funcgrad.errors import (
     ConcretizationError,
     FuncgradError,
@@ -24,6 +24,6 @@ from funcgrad.transforms import grad, jvp, linearize, stop_gradient, trace, valu
 __version__ = "0.1.0"
 __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
-    "ProgramError", "cond", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "nn", "numpy", "random",
-    "scan", "stop_gradient", "trace", "trees", "value_and_grad", "vjp", "vmap",
+    "ProgramError", "cond", "fori_loop", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "nn",
+    "numpy", "random", "scan", "stop_gradient", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

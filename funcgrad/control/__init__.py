@@ -2,6 +2,7 @@
 
 from funcgrad.control.call import call
 from funcgrad.control.cond import cond
+from funcgrad.control.loops import fori_loop, while_loop
 from funcgrad.control.scan import scan
 
-__all__ = ["call", "cond", "scan"]
+__all__ = ["call", "cond", "fori_loop", "scan", "while_loop"]

@@ -161,7 +161,7 @@ def loop_jvp(
     if depth([t for t in tangents if t is not None]) > depth(primals):
         return _jvp_apart(loop, primals, moving, live, program, consts, carries, how)
     full = tuple(t is not None for t in moving)
-    derived, ys_moving = _jvp_step(program, consts, carries, full)
+    derived, ys_moving = jvp_step(program, consts, carries, full)
     groups = zip(split_at(primals, consts, carries), split_at(moving, consts, carries))
     operands = [[*p, *[t for t in ts if t is not None]] for p, ts in groups]
     carry, ys = loop(derived, *operands, **how)
@@ -170,7 +170,7 @@ def loop_jvp(
 
 
 @kept_with_program
-def _jvp_step(program: Program, consts: int, carries: int, mask: Mask) -> tuple[Program, list[bool]]:
+def jvp_step(program: Program, consts: int, carries: int, mask: Mask) -> tuple[Program, list[bool]]:
     """The step on operands each followed by its tangents, group by group; and which results have a tangent."""
     groups = split_at(program.input_types, consts, carries)
     masks = split_at(mask, consts, carries)
@@ -337,7 +337,7 @@ def loop_batch(
     d_fixed, d_carry, d_xs = split_at(dims, consts, carries)
     # Steps first, then examples; of a slice, and of a carry, examples first.
     xs = [x if d is None else at_axis(x, d, 1, size) for x, d in zip(xs, d_xs)]
-    derived, batched, placed = _batched_step(
+    derived, batched, placed = batched_step(
         program, size, consts, carries, tuple(d_fixed), tuple(d is not None for d in d_carry),
         tuple(d is not None for d in d_xs),
     )  # fmt: skip
@@ -347,7 +347,7 @@ def loop_batch(
 
 
 @kept_with_program
-def _batched_step(
+def batched_step(
     program: Program, size: int, consts: int, carries: int, fixed: tuple[int | None, ...], carry: Mask, xs: Mask
 ) -> tuple[Program, Mask, Mask]:
     """The step for all examples, which carries are batched in it, and which results."""

@@ -130,24 +130,26 @@ def scan(
         >>> print(fg.grad(lambda x: fg.scan(lambda c, _: (c * x, None), 1.0, length=3)[0])(2.0))
         12.0
     """
-    first, carry_tree = _leaves("init", init)
-    slices, tree = _leaves("xs", xs)
+    first, carry_tree = leaves_of("init", init)
+    slices, tree = leaves_of("xs", xs)
     count = _length(xs, slices, length)
     if isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1:
         raise ValueError(f"scan: unroll must be a positive integer, got {unroll!r}")
     parts = [_part(x) for x in slices]
-    program, first, y_tree = _step_program(f, first, carry_tree, parts, tree)
+    program, first, y_tree = step_program(f, first, carry_tree, parts, tree)
     looped = [x for x, part in zip(slices, parts) if isinstance(part, ArrayType)]
     final, ys = scan_program(program, [], first, looped, length=count, reverse=bool(reverse), unroll=unroll)
     return trees.unflatten(carry_tree, final), trees.unflatten(y_tree, ys)
 
 
-def _leaves(name: str, value: Any) -> tuple[list[Any], Any]:
+def leaves_of(name: str, value: Any, caller: str = "scan") -> tuple[list[Any], Any]:
     """The leaves as arrays of strong types, and the structure."""
     leaves, tree = trees.flatten(value)
     for path, leaf in trees.tree_flatten_with_path(value)[0] if not all(map(is_array, leaves)) else ():
         if not is_array(leaf):
-            raise TypeError(f"scan: {name}{trees.keystr(path)} is {leaf!r} of type {type(leaf).__name__}, not an array")
+            raise TypeError(
+                f"{caller}: {name}{trees.keystr(path)} is {leaf!r} of type {type(leaf).__name__}, not an array"
+            )
     return leaves if name == "init" else [strong(x) for x in leaves], tree
 
 
@@ -174,8 +176,13 @@ def _part(x: Any) -> Any:
     return ArrayType(type.shape[1:], type.dtype) if number is None else (number, type.shape[1:])
 
 
-def _step_program(
-    f: Callable[..., Any], first: list[Any], carry_tree: Any, parts: Sequence[Any], tree: Any
+def step_program(
+    f: Callable[..., Any],
+    first: list[Any],
+    carry_tree: Any,
+    parts: Sequence[Any],
+    tree: Any,
+    name: str = "scan",
 ) -> tuple[Program, list[Any], Any]:
     """The program of a step, the first carry in the types that it keeps, and the structure of a step's results.
 
@@ -189,24 +196,22 @@ def _step_program(
         slices = [next(given) if isinstance(p, ArrayType) else full(*p) for p in parts]
         result = f(trees.unflatten(carry_tree, args[: len(first)]), trees.unflatten(tree, slices))
         if not (isinstance(result, tuple) and len(result) == 2):
-            raise TypeError(f"scan: a step must return (carry, y), got {result!r} at {here()}")
+            raise TypeError(f"{name}: a step must return (carry, y), got {result!r} at {here()}")
         after, found = trees.flatten(result[0])
         if found != carry_tree:
-            raise TypeError(f"scan: a step gets a carry of structure {carry_tree} and returns one of {found}")
+            raise TypeError(f"{name}: a step gets a carry of structure {carry_tree} and returns one of {found}")
         ys, y_tree = trees.flatten(result[1])
         if not all(map(is_array, [*after, *ys])):
-            raise TypeError(f"scan: a step must return arrays, got {result!r} at {here()}")
+            raise TypeError(f"{name}: a step must return arrays, got {result!r} at {here()}")
         structure[:] = [y_tree]
         return [typed(x) for x in (*after, *ys)]
 
     types = [type_of(x) for x in first]
-    program = stage(step, [*types, *looped], name="step", description="scan")
+    program = stage(step, [*types, *looped], name="step", description=name)
     settled = [_joined(b, a) for b, a in zip(types, program.output_types)]
     if settled != types or any(t.weak for t in program.output_types):
-        program = stage(
-            lambda *xs: [strong(x) for x in step(*xs)], [*settled, *looped], name="step", description="scan"
-        )
-    _check_carry(settled, program.output_types, carry_tree)
+        program = stage(lambda *xs: [strong(x) for x in step(*xs)], [*settled, *looped], name="step", description=name)
+    _check_carry(settled, program.output_types, carry_tree, name)
     carried = [cast(typed(x), dtype=t.dtype) if type_of(x) != t else x for x, t in zip(first, settled)]
     return program, carried, structure[0]
 
@@ -219,11 +224,11 @@ def _joined(before: ArrayType, after: ArrayType) -> ArrayType:
     return before.strong()
 
 
-def _check_carry(before: Sequence[ArrayType], after: Sequence[ArrayType], tree: Any) -> None:
+def _check_carry(before: Sequence[ArrayType], after: Sequence[ArrayType], tree: Any, name: str) -> None:
     paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(trees.unflatten(tree, range(len(before))))[0]]
     for path, b, a in zip(paths, before, after):
         if b != a.strong():
             raise TypeError(
-                f"scan: the carry must keep its type, but carry{path} is {b} before a step and {a.strong()} after it; "
-                "convert it in the step, or begin with that"
+                f"{name}: the carry must keep its type, but carry{path} is {b} before a step and {a.strong()} after "
+                "it; convert it in the step, or begin with that"
             )

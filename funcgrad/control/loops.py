@@ -1,0 +1,234 @@
+"""Loops whose number of steps arrays decide: ``while_loop``, and ``fori_loop``, which is a ``scan`` where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from jax import lax
+
+from funcgrad import dtypes, trees
+from funcgrad.control.loop_rules import batched_step, jvp_step, live_carries, split_at
+from funcgrad.control.scan import leaves_of, scan, step_program
+from funcgrad.control.split import depth
+from funcgrad.errors import NonDifferentiableError, here
+from funcgrad.interpreters.batching import at_axis, batch_flat
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.lower import lowered
+from funcgrad.interpreters.reverse import Pullback
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program, kept_with_program
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitive import Primitive
+from funcgrad.primitives.elementwise import select
+from funcgrad.primitives.reductions import reduce_any
+from funcgrad.primitives.shape import broadcast, zeros
+from funcgrad.tracing import is_array, type_of
+
+Mask = tuple[bool, ...]
+
+# ---------------------------------------------------------------- the primitive
+
+
+def _infer(*types: ArrayType, condition: Program, body: Program, tested: int, consts: int) -> list[ArrayType]:
+    given = [t.strong() for t in types]
+    test, fixed, carry = split_at(given, tested, consts)
+    for program, wanted in ((condition, [*test, *carry]), (body, [*fixed, *carry])):
+        if [t.strong() for t in program.input_types] != wanted:
+            raise TypeError(f"while: operands of types {list(types)}, but a program wants {program.input_types}")
+    if [t.strong() for t in body.output_types] != carry:
+        raise TypeError(f"while: the carry is {carry} before a step and {body.output_types} after it")
+    return carry
+
+
+def _lower(*operands: Any, condition: Program, body: Program, tested: int, consts: int) -> list[Any]:
+    test, fixed, carry = split_at(operands, tested, consts)
+    goes_on, step = lowered(condition), lowered(body)
+    return list(lax.while_loop(lambda c: goes_on(*test, *c)[0], lambda c: step(*fixed, *c), carry))
+
+
+def _while_program(
+    condition: Program, body: Program, test: Sequence[Any], fixed: Sequence[Any], carry: Sequence[Any]
+) -> list[Any]:
+    closed, of_test = _closed(condition)
+    step, of_body = _closed(body)
+    return while_p(
+        *of_test, *test, *of_body, *fixed, *carry, condition=closed, body=step, tested=len(of_test) + len(test),
+        consts=len(of_body) + len(fixed),
+    )  # fmt: skip
+
+
+@kept_with_program
+def _closed(program: Program) -> tuple[Program, list[Any]]:
+    return dead_code(common_subexpressions(program)).closed()
+
+
+def _jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, condition: Program, body: Program, tested: int, consts: int
+) -> tuple[list[Any], list[Any]]:
+    test, fixed, carry = split_at(primals, tested, consts)
+    _, t_fixed, t_carry = split_at(tangents, tested, consts)
+    live = live_carries(body, consts, len(carry), tuple(t is not None for t in (*t_fixed, *t_carry)))
+    moving = [zeros(type_of(x)) if m and t is None else t for x, t, m in zip(carry, t_carry, live)]
+    given = [t for t in (*t_fixed, *moving) if t is not None]
+    derived, _ = jvp_step(body, consts, len(carry), tuple(t is not None for t in (*t_fixed, *moving)))
+    wider = _ignoring(condition, tuple(type_of(t).strong() for t in moving if t is not None))
+    found = _while_program(
+        wider, derived, test, [*fixed, *[t for t in t_fixed if t is not None]],
+        [*carry, *[t for t in moving if t is not None]],
+    )  # fmt: skip
+    outs, moved = found[: len(carry)], iter(found[len(carry) :])
+    if depth(given) > depth(primals):
+        # Results must not be values of the tangents' deeper context, so they come of a loop of their own.
+        outs = _while_program(condition, body, test, fixed, carry)
+    return outs, [next(moved) if m else None for m in live]
+
+
+@kept_with_program
+def _ignoring(program: Program, more: tuple[ArrayType, ...]) -> Program:
+    """The program with more inputs at the end, which it does not use."""
+    n = len(program.inputs)
+    return stage(lambda *xs: evaluate(program, xs[:n]), [*program.input_types, *more], name=program.name)
+
+
+def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any]) -> tuple[list[Any], Pullback]:
+    def refuse(cotangents: Sequence[Any]) -> list[Any]:
+        raise NonDifferentiableError(
+            f"while_loop has no reverse derivative, for it does not know how many steps to keep; at {here()}. Use "
+            "scan, fori_loop between Python integers, or forward mode (jvp, jacfwd)."
+        )
+
+    if any(isinstance(x, ArrayType) for x in operands):
+        refuse([])
+    return while_p(*operands, **params), refuse
+
+
+# ---------------------------------------------------------------- batching
+
+
+def _batch(
+    size: int, operands: Sequence[Any], dims: Sequence[int | None], *, condition: Program, body: Program, tested: int,
+    consts: int,
+) -> tuple[list[Any], list[int | None]]:  # fmt: skip
+    test, fixed, carry = split_at(operands, tested, consts)
+    d_test, d_fixed, d_carry = split_at(dims, tested, consts)
+    goes_on, step, batched = _batched_programs(
+        condition, body, size, tuple(d_test), tuple(d_fixed), tuple(d is not None for d in d_carry),
+        tuple(type_of(x) for x in test),
+    )  # fmt: skip
+    first = [at_axis(x, d, 0, size) if b else x for x, d, b in zip(carry, d_carry, batched)]
+    found = _while_program(goes_on, step, test, [*test, *fixed], first)
+    return found, [0 if b else None for b in batched]
+
+
+@kept_with_program
+def _batched_programs(
+    condition: Program, body: Program, size: int, d_test: tuple[int | None, ...], d_fixed: tuple[int | None, ...],
+    moving: Mask, test: tuple[ArrayType, ...],
+) -> tuple[Program, Program, Mask]:  # fmt: skip
+    """The condition of all examples, a step on what the condition and the body close over, and what is batched.
+
+    Where examples stop at different steps, the loop runs while any goes on, and others keep what they have.
+    """
+    step, batched, _ = batched_step(body, size, len(d_fixed), len(moving), d_fixed, moving, ())
+    each, apart = _batched_condition(condition, size, d_test, batched, test)
+    if apart and not all(batched):
+        step, batched, _ = batched_step(body, size, len(d_fixed), len(moving), d_fixed, (True,) * len(moving), ())
+        each, apart = _batched_condition(condition, size, d_test, batched, test)
+    carry = step.input_types[len(d_fixed) :]
+
+    def one(*xs: Any) -> list[Any]:
+        (goes_on,) = evaluate(each, xs)
+        return [reduce_any(goes_on, axes=(0,)) if apart else goes_on]
+
+    def run(*xs: Any) -> list[Any]:
+        tested, fixed, old = split_at(xs, len(test), len(d_fixed))
+        new = evaluate(step, [*fixed, *old])
+        if not apart:
+            return new
+        (goes_on,) = evaluate(each, [*tested, *old])
+        return [select(broadcast(goes_on, shape=type_of(a).shape, dims=(0,)), a, b) for a, b in zip(new, old)]
+
+    whole = stage(run, [*test, *step.input_types], name=step.name)
+    return stage(one, [*test, *carry], name=condition.name), whole, batched
+
+
+def _batched_condition(
+    condition: Program, size: int, dims: tuple[int | None, ...], batched: Mask, test: tuple[ArrayType, ...]
+) -> tuple[Program, bool]:
+    """The condition of each example, and whether it is one for each."""
+    every = [*dims, *[0 if b else None for b in batched]]
+    apart: list[bool] = []
+
+    def run(*xs: Any) -> list[Any]:
+        outs, found = batch_flat(lambda *a: evaluate(condition, a), size, xs, every)
+        apart[:] = [found[0] is not None]
+        return outs
+
+    inner = condition.input_types[len(test) :]
+    carry = [t.with_shape((size, *t.shape)) if b else t for t, b in zip(inner, batched)]
+    return stage(run, [*test, *carry], name=condition.name), apart[0]
+
+
+while_p = Primitive("while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, batch=_batch, multiple=True)
+
+# ---------------------------------------------------------------- what users call
+
+
+def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+    """Repeats a step while a condition holds.
+
+    It has a forward derivative (``jvp``, ``jacfwd``); a reverse one would have to keep an unknown number of steps.
+
+    Args:
+        condition: of the carry; one bool.
+        body: one step, from a carry to the next, of the same structure, shapes and dtypes.
+        init: the first carry, a pytree of arrays.
+
+    Returns:
+        The first carry for which the condition does not hold.
+
+    Raises:
+        TypeError: if a step changes the structure or the types of the carry, or the condition is not one bool.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(fg.while_loop(lambda x: x < 100, lambda x: x * 2, 3.0))
+        192.0
+    """
+    first, tree = leaves_of("init", init, "while_loop")
+    step, carry, _ = step_program(lambda c, _: (body(c), None), first, tree, [], trees.structure(None), "while_loop")
+
+    def goes_on(*xs: Any) -> list[Any]:
+        result = condition(trees.unflatten(tree, xs))
+        if not is_array(result) or type_of(result).shape or type_of(result).dtype != dtypes.bool_:
+            raise TypeError(f"while_loop: the condition must return one bool, got {result!r} at {here()}")
+        return [result]
+
+    test = stage(goes_on, [type_of(x) for x in carry], name="condition", description="while_loop")
+    return trees.unflatten(tree, _while_program(test, step, [], [], carry))
+
+
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    """Repeats ``x = body(i, x)`` for ``i`` from ``lower`` up to, but without, ``upper``.
+
+    Between Python integers it is a ``scan``, with a derivative in both modes; otherwise a ``while_loop``.
+
+    Args:
+        lower, upper: integers, or arrays of one.
+        body: one step, from the number of the step and a carry to the next carry.
+        init: the first carry, a pytree of arrays.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(fg.fori_loop(1, 5, lambda i, x: x * i, 1))
+        24
+        >>> print(fg.grad(lambda x: fg.fori_loop(0, 3, lambda i, c: c * x, x))(2.0))
+        32.0
+    """
+    if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in (lower, upper)):
+        length = max(int(upper) - int(lower), 0)
+        (_, last), _ = scan(lambda c, _: ((c[0] + 1, body(*c)), None), (int(lower), init), length=length)
+        return last
+    return while_loop(lambda c: c[0] < upper, lambda c: (c[0] + 1, body(*c)), (lower, init))[1]
