@@ -5,6 +5,7 @@ Tensors, views and in-place operations, the backward graph with PyTorch's own no
 
 from compat import (
     autograd,
+    compiling as _compiling,
     dtypes as _dtypes,
     func,
     linalg,

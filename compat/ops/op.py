@@ -88,6 +88,7 @@ from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
 from compat.ops.declared import Declared
+from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
 from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, uint64
 from compat.ops.out import into_out
@@ -343,7 +344,7 @@ class _Inspected:
         for p, a in zip(self.op.params, self.args):
             args.append([next(given) for _ in range(a)] if p.kind == "arrays" else next(given) if p.dynamic else a)
         assert self.op.inspect is not None
-        self.op.inspect(*self.op._positional(args), **self.op._keywords(args))
+        inspect(self.op.inspect, self.op._positional(args), self.op._keywords(args))
         return self.plan.run(values)
 
 

@@ -111,7 +111,7 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Te
         for row in (given, *rows):
             for i, t in enumerate(row):
                 if not isinstance(t, Tensor):
-                    key.append(t.__class__)
+                    key.append(_kind(t))
                     numbers.append(t)
                     continue
                 if t._view is not None:
@@ -135,6 +135,11 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Te
                     else:
                         owners[one] = len(owners)
     return tuple(key), buffers, numbers, written
+
+
+def _kind(number: Any) -> type:
+    """Python's own class of a number."""
+    return float if isinstance(number, float) else type(number)
 
 
 def _identity(layout: Layout, storage: Any, column: int) -> Any:
@@ -195,7 +200,7 @@ class _Operands:
 
     def _operand(self, value: Any, column: int, seen: dict) -> _Operand:
         if not isinstance(value, Tensor):
-            return _Operand(None, None, self._number(type(value)))
+            return _Operand(None, None, self._number(_kind(value)))
         layout, one = value._layout, _identity(value._layout, value._storage, column)
         base = layout.base
         self.traced = self.traced or base.traced

@@ -18,6 +18,7 @@ from compat.nn.modules.utils import typename
 from compat.ops.complex_views import view_as_real
 from compat.ops.creation import full
 from compat.ops.together import Job, write_recorded, write_together
+from compat.optim.given import Given
 from compat.tensor import Tensor
 from funcgrad import runtime
 
@@ -400,7 +401,7 @@ def number_of(value: Any) -> Any:
     """A setting as an argument of a program: a tensor without dimensions, or a float."""
     if isinstance(value, Tensor):
         return value.reshape(()) if value.dim() else value
-    return float(value)
+    return value if type(value) is Given else float(value)
 
 
 def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:

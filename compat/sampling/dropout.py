@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from compat import rng
+from compat.layout import contiguous_layout
 from compat.ops.creation import zeros
 from compat.random import default_generator
 from compat.registry import function
 from compat.sampling.making import laid_like
-from compat.tensor import Tensor, from_array
+from compat.tensor import Tensor, from_buffer
+from funcgrad import runtime
 
 
 def _check(p: float, error: type[Exception] = RuntimeError) -> None:
@@ -63,21 +65,17 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
         if not feature:
             return laid_like(input, draw, input.dtype)
         size = _feature_size(input)
-        return from_array(draw(math.prod(size), kind).reshape(size), input.dtype)
+        buffer = runtime.drawn(lambda: draw(math.prod(size), kind).reshape(size))
+        return from_buffer(buffer, contiguous_layout(size, input.dtype))
 
     if not alpha:
         keep = _keep(kind, p)
         return _multiplied(input, made(lambda n, dtype: _toss(n, dtype, p) * keep), inplace)
-    shift, scale = [], _alpha_scale(p)
-
-    def scaled(n: int, dtype: np.dtype) -> np.ndarray:
-        mask = _toss(n, dtype, p)
-        shift.append((mask - dtype.type(1)) * dtype.type(_ALPHA * scale) + dtype.type(_ALPHA * scale * p))
-        return mask * dtype.type(scale)
-
-    multiplied = _multiplied(input, made(scaled), inplace)
-    added = made(lambda n, dtype: shift[0])
-    return multiplied.add_(added) if inplace else multiplied + added
+    scale = _alpha_scale(p)
+    tosses: Any = made(lambda n, dtype: _toss(n, dtype, p))
+    shift = (tosses - 1).mul_(_ALPHA * scale).add_(_ALPHA * scale * p)
+    multiplied = _multiplied(input, tosses.mul_(scale), inplace)
+    return multiplied.add_(shift) if inplace else multiplied + shift
 
 
 _ALPHA = 1.7580993408473766  # scale times alpha of selu

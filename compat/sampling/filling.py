@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import lens, rng
+from compat import rng
 from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import overlaps_itself
@@ -20,6 +20,7 @@ from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
 from compat.registry import function
 from compat.tensor import Tensor, array_of, from_array, sync
+from funcgrad import runtime
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
 
@@ -83,12 +84,12 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         raise RuntimeError(OVERLAPS_ITSELF)
     check_memory(t, others)
     assert layout.dtype.numpy is not None
-    flat = draw(layout.numel, layout.dtype.numpy)
     recorded = mode.grad and (t._rg or any(o._rg for o in others))
     whole = layout.whole and layout.dense and layout.dtype is layout.base.dtype and not (layout.conj or layout.neg)
     if whole and not recorded and not layout.base.traced:
-        put(t, lens.buffer_from_numpy(flat.reshape(layout.base.shape)), False)
+        put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)
         return t
+    flat = draw(layout.numel, layout.dtype.numpy)
     values = from_array(_along(flat, layout.size, layout.stride))
     operands = (t, *others, values)
     mask = tuple(o._rg for o in operands) if mode.grad else None

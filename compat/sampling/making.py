@@ -6,14 +6,15 @@ import math
 from functools import partial
 from typing import Any
 
-from compat import dtypes, lens, rng
+from compat import dtypes, rng
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.ops.copying import available
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.filling import UNIFORM, Draw, fill, number
-from compat.tensor import Tensor, from_array, from_buffer, sync
+from compat.tensor import Tensor, from_buffer, sync
+from funcgrad import runtime
 
 
 def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
@@ -78,7 +79,8 @@ class Options:
             return fill(self.out, draw, UNIFORM)
         dtype = self.dtype or default
         assert dtype.numpy is not None
-        t = from_array(draw(math.prod(size), dtype.numpy).reshape(size), dtype)
+        buffer = runtime.drawn(lambda: draw(math.prod(size), dtype.numpy).reshape(size))
+        t = from_buffer(buffer, contiguous_layout(size, dtype))
         return t.requires_grad_() if self.requires_grad else t
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
@@ -98,7 +100,7 @@ def laid_like(t: Tensor, draw: Draw, dtype: dtypes.dtype) -> Tensor:
     size, stride = tuple(t._layout.size), t._layout.stride
     assert dtype.numpy is not None
     layout = dense_layout(size, preserved_strides(size, stride), dtype)
-    return from_buffer(lens.buffer_from_numpy(draw(layout.numel, dtype.numpy).reshape(layout.base.shape)), layout)
+    return from_buffer(runtime.drawn(lambda: draw(layout.numel, dtype.numpy).reshape(layout.base.shape)), layout)
 
 
 @function("torch.rand")

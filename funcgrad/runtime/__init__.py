@@ -5,10 +5,13 @@ Everything that touches a buffer goes through this package.
 
 from funcgrad.runtime import cache as cache
 from funcgrad.runtime.background import wait
+from funcgrad.runtime.capture import Capture, Replay, capturing, computed, drawn
 from funcgrad.runtime.deferred import (
     Deferred,
     flush,
     flush_all,
+    later,
+    looking,
     ready,
     record,
     record_all,
@@ -18,11 +21,11 @@ from funcgrad.runtime.deferred import (
 from funcgrad.runtime.eager import Eager, execute
 from funcgrad.runtime.programs import Executable, executable, from_numpy, to_numpy
 from funcgrad.runtime.report import explain, stats
-from funcgrad.runtime.constants import filled, scalar
-from funcgrad.runtime.windows import clear
+from funcgrad.runtime.constants import filled, is_constant, scalar
+from funcgrad.runtime.windows import Recording, clear
 
 __all__ = [
-    "Deferred", "Eager", "Executable", "clear", "executable", "execute", "explain", "filled", "flush", "flush_all",
-    "from_numpy", "ready", "record", "record_all", "scalar", "settings", "stats", "to_numpy", "type_when_deferred",
-    "wait",
+    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "capturing", "clear", "computed", "drawn",
+    "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later", "looking",
+    "ready", "record", "record_all", "scalar", "settings", "stats", "to_numpy", "type_when_deferred", "wait",
 ]  # fmt: skip

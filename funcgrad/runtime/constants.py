@@ -41,3 +41,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
 def scalar(value: Any, dtype: np.dtype) -> Any:
     """A number as a buffer without axes."""
     return filled((), value, dtype)
+
+
+def is_constant(buffer: Any) -> bool:
+    """Whether it is one of the buffers of one value that are kept."""
+    return id(buffer) in shared

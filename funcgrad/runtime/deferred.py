@@ -12,7 +12,8 @@ the flush, in one loop.
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,19 +57,34 @@ class Queue:
         ops: the operations, in order.
         backlog: recordings whose run was interrupted; they are taken up again first.
         transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
+        later, due: what is to be called when values are there, of operations not yet run, and of operations run.
         owner: the thread.
     """
 
-    __slots__ = ("ops", "backlog", "transient", "owner")
+    __slots__ = ("ops", "backlog", "transient", "later", "due", "owner")
 
     def __init__(self) -> None:
         self.ops: list[Noted] = []
         self.backlog: list[Recording] = []
         self.transient: Executable | None = None
+        self.later: list[Callable[[], None]] = []
+        self.due: list[Callable[[], None]] = []
         self.owner = threading.current_thread()
 
 
+class Hold:
+    """What a thread's operations are held back for: somebody who wants to see all of them before any is run."""
+
+    def value_wanted(self) -> None:
+        """Called when a value is needed all the same; unless it raises, operations run again as usual."""
+
+    def from_host(self, buffer: Any) -> None:
+        """Called with each buffer that is made of values that Python has."""
+
+
 class _Local(threading.local):
+    hold: Hold | None = None
+
     def __init__(self) -> None:
         self.queue = Queue()
         self.ops = self.queue.ops
@@ -135,6 +151,7 @@ def ready(buffer: Any) -> Any:
     try:
         return buffer.value
     except AttributeError:
+        let_go()
         flush()
     try:
         return buffer.value
@@ -143,11 +160,64 @@ def ready(buffer: Any) -> Any:
     return buffer.value
 
 
-def flush() -> None:
-    """Runs what this thread has noted down."""
+def later(check: Callable[[], None]) -> None:
+    """Has ``check``, which looks at values that are not there yet, called when they are: at the first value that Python
+    asks for, or when the next window is run."""
+    local.queue.later.append(check)
+
+
+def catch_up() -> None:
+    """Calls what was to be called when values are there.
+
+    Raises:
+        Exception: what the first of them raises that does; the others are not called any more.
+    """
     queue = local.queue
-    if queue.ops or queue.backlog:
-        run_queue(queue)
+    if queue.due and local.hold is None:
+        checks, queue.due = queue.due, []
+        with looking():
+            for check in checks:
+                check()
+
+
+@contextmanager
+def looking() -> Iterator[None]:
+    """Within it, values may be looked at without anybody being told: what is found out can only be an error."""
+    before, local.hold = local.hold, None
+    try:
+        yield
+    finally:
+        local.hold = before
+
+
+def let_go() -> None:
+    """Ends what holds this thread's operations back: a value is needed."""
+    hold, local.hold = local.hold, None
+    if hold is not None:
+        hold.value_wanted()
+
+
+@contextmanager
+def holding(hold: Hold) -> Iterator[None]:
+    """Within it, this thread's operations are noted down only, unless a value is needed."""
+    before = local.hold
+    local.hold = hold
+    try:
+        yield
+    finally:
+        local.hold = before
+
+
+def flush() -> None:
+    """Runs what this thread has noted down, unless it is held back."""
+    queue = local.queue
+    if local.hold is None:
+        if queue.due:
+            catch_up()
+        if queue.ops or queue.backlog:
+            run_queue(queue)
+            queue.due += queue.later
+            queue.later.clear()
 
 
 def flush_all() -> None:

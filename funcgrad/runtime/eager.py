@@ -10,8 +10,9 @@ import numpy as np
 
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Equation, Program, Var
+from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
+from funcgrad.runtime.constants import scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.programs import Executable, executable
 from funcgrad.tracing import Interpreter, JaxArray, set_base, state, type_of, typed
@@ -90,15 +91,17 @@ class Eager(Interpreter):
             elif cls in _NUMBERS:
                 kinds.append(cls)
                 numbers.append(x)
-            elif cls is JaxArray:
+            else:
+                x = held(x)
+                if x is None:  # JAX's own tracers can only be used now
+                    return self.now(primitive, [ready(x) for x in operands], params)
                 kinds.append(type_of(x))
                 arrays.append(x)
-            elif isinstance(x, np.ndarray | np.generic):
-                kinds.append(type_of(x))
-                arrays.append(np.array(x))  # the caller may change it before it is read
-            else:  # JAX's own tracers can only be used now
-                return self.now(primitive, [ready(x) for x in operands], params)
-        return _defer(primitive, params, kinds, arrays, numbers)
+        if params:
+            kinds += params.items()
+        if primitive.vjp is not None:
+            return _defer(primitive, params, tuple(kinds), arrays, numbers, _cache_of_programs(params))
+        return _defer(primitive, params, tuple(kinds), arrays, numbers, _codes)
 
     def now(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The result on arrays."""
@@ -119,28 +122,92 @@ _NUMBERS = frozenset((bool, int, float, complex, np.bool_, *(np.dtype(c).type fo
 _codes: dict[tuple, tuple[Executable, list[ArrayType]]] = {}
 
 
+def held(x: Any) -> Any:
+    """An array as an operand that can wait, since nobody changes it: of NumPy's a copy; None if there is no such."""
+    cls = x.__class__
+    if cls is Deferred or cls is JaxArray:
+        return x
+    if isinstance(x, np.ndarray | np.generic):
+        held = Deferred()
+        held.type = type_of(x)
+        held.value = np.array(x)
+        return held
+    return None
+
+
 def _defer(
-    primitive: Primitive, params: dict[str, Any], kinds: list[Any], arrays: list[Any], numbers: list[Any]
+    primitive: Primitive,
+    params: dict[str, Any],
+    key: tuple,
+    arrays: list[Any],
+    numbers: list[Any],
+    cache: dict[tuple, Any],
 ) -> Any:
-    key = (*kinds, *params.items()) if params else tuple(kinds)
-    cache: dict[tuple, Any] = _codes if primitive.vjp is None else _cache_of_programs(params)
     found = cache.get(key)
     if found is None:
-        found = cache[key] = _code(primitive, params, kinds[1:])
+        found = cache[key] = _code(primitive, params, key[1 : 1 + len(arrays) + len(numbers)])
     code, types = found
     if cache is not _codes:
         local.queue.transient = code
     if primitive.multiple:
-        results = record_all(code, arrays, numbers)
-        for r, t in zip(results, types):
-            r.type = t
-        return list(results)
+        return note_all(code, types, arrays, numbers)
     result = record(code, arrays, numbers)
     result.type = types[0]
     return result
 
 
-def _code(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
+def kind_of(x: Any) -> Any:
+    """What decides how ``x`` is an operand: the type of an array, the class of a number; None if it cannot wait."""
+    cls = x.__class__
+    if cls is Deferred:
+        return x.type
+    return cls if cls in _NUMBERS else type_of(x) if cls is JaxArray else None
+
+
+class Stepwise(Executable):
+    """A program that is compiled only as part of a window; until then its equations are run one by one."""
+
+    __slots__ = ()
+
+    def __init__(self, program: Program, numbers: int):
+        super().__init__(program, numbers)
+        self.warm = True
+
+    def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
+        values: dict[Any, Any] = dict(self.program.constants)
+        values.update(zip(self.program.inputs, [*buffers, *map(scalar, numbers, self.numbers)], strict=True))
+
+        def read(atom: Any) -> Any:
+            return atom.value if isinstance(atom, Literal) else values[atom]
+
+        for equation, last in zip(self.program.equations, _last_uses(self.program), strict=True):
+            results = execute(equation.primitive, [read(a) for a in equation.inputs], equation.params)
+            values.update(zip(equation.outputs, _as_list(results), strict=True))
+            for variable in last:
+                del values[variable]
+        return [read(a) for a in self.program.outputs]
+
+
+def _last_uses(program: Program) -> list[set[Var]]:
+    """After each equation, the variables that nothing needs any more."""
+    needed = set(program.outputs)
+    uses = []
+    for equation in reversed(program.equations):
+        atoms = {a for a in (*equation.inputs, *equation.outputs) if isinstance(a, Var)}
+        uses.append(atoms - needed)
+        needed |= atoms
+    return uses[::-1]
+
+
+def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
+    """Notes down an operation; its results know their types."""
+    results = record_all(code, arrays, numbers)
+    for r, t in zip(results, types):
+        r.type = t
+    return list(results)
+
+
+def _code(primitive: Primitive, params: dict[str, Any], kinds: Sequence[Any]) -> tuple[Executable, list[ArrayType]]:
     """What is noted down for a primitive: its program, on arrays and then numbers; and the types of its results."""
     types = [k if isinstance(k, ArrayType) else type_of(k()) for k in kinds]
     out_types = primitive.output_types(types, params)

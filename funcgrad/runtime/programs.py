@@ -12,7 +12,7 @@ import numpy as np
 from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
 from funcgrad.runtime.constants import scalar
-from funcgrad.runtime.deferred import ready
+from funcgrad.runtime.deferred import catch_up, let_go, local, ready
 
 
 class Executable:
@@ -70,9 +70,16 @@ def executable(program: Program, numbers: int = 0, donate: Sequence[int] = ()) -
 
 def from_numpy(array: np.ndarray) -> jax.Array:
     """A buffer with the array's contents; the array may be changed afterwards."""
-    return jax.numpy.array(array, copy=True)
+    buffer = jax.numpy.array(array, copy=True)
+    if local.hold is not None:
+        local.hold.from_host(buffer)
+    return buffer
 
 
 def to_numpy(buffer: Any) -> np.ndarray:
     """The buffer's contents, read-only, without a copy where the device is the CPU; waits until they are computed."""
-    return np.asarray(ready(buffer))
+    let_go()
+    found = np.asarray(ready(buffer))
+    if local.queue.due:
+        catch_up()
+    return found

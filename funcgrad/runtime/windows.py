@@ -195,8 +195,8 @@ class Window:
 
     # ---------------------------------------------------------------- whole
 
-    def whole(self, recording: Recording, run: Any) -> None:
-        """Runs the compiled program."""
+    def whole(self, recording: Recording, run: Any, deliver: bool = True) -> None:
+        """Runs the compiled program; ``deliver`` says whether somebody waits for the results in ``pending``."""
         inputs = recording.inputs
         for i in self.donated:
             if _refs(inputs[i]) > _UNHELD:  # somebody holds it this time
@@ -205,7 +205,8 @@ class Window:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
         # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
         recording.box.extend(starmap(run, (inputs,)))
-        self.deliver(recording)
+        if deliver:
+            self.deliver(recording)
 
     def deliver(self, recording: Recording) -> None:
         """Gives the results of a compiled run to who waits for them."""
@@ -314,13 +315,18 @@ def run_queue(queue: Queue) -> None:
         if count == 1:
             _run_one(ops)
         elif count:
-            recording = Recording(ops[:count])
-            # From here to the end the recording is in the backlog, so that an exception loses nothing.
-            queue.backlog.append(recording)
-            del ops[:count]
-            transient, queue.transient = queue.transient, None
-            _run(recording, _windows if transient is None else transient.windows)
-            queue.backlog.pop()
+            run_recording(queue, Recording(ops[:count]), count)
+
+
+def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
+    """Runs a recording of a queue's first operations; returns its window."""
+    # From here to the end the recording is in the backlog, so that an exception loses nothing.
+    queue.backlog.append(recording)
+    del queue.ops[:count]
+    transient, queue.transient = queue.transient, None
+    window = _run(recording, _windows if transient is None else transient.windows)
+    queue.backlog.pop()
+    return window
 
 
 def _run_one(ops: list[Any]) -> None:
@@ -333,7 +339,7 @@ def _run_one(ops: list[Any]) -> None:
     report.stats.single += 1
 
 
-def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> None:
+def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
     started = perf_counter()
     window = recording.window = _window_for(recording, known)
     window.seen += 1
@@ -349,6 +355,7 @@ def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> None:
         window.one_by_one(recording)
         stats.one_by_one += 1
     stats.run_seconds += perf_counter() - started
+    return window
 
 
 def _compile_and_run(window: Window, recording: Recording) -> None:

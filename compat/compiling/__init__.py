@@ -1,0 +1,203 @@
+"""``torch.compile``: functions, modules and whole training steps without their Python.
+
+The first call runs as ever, deferred. Then a call is captured (``capture``): everything it does is noted down before
+any of it runs. If what it did can be told completely (``capture.NotReplayable`` says why not), later calls are replayed
+(``replay``): one compiled program, as long as everything that the function can reach is as it was (``watch``).
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.compiling.capture import Capturing, NotReplayable, ValueNeeded
+from compat.compiling.replay import Replay
+from compat.grad_mode import mode
+from compat.nn.modules.module import Module
+from compat.registry import function
+from compat.tensor import Tensor, sync
+from funcgrad import runtime, trees
+
+__all__ = ["Compiled", "OptimizedModule", "compile"]
+
+#: How many kinds of calls are captured, and how often a kind is tried.
+KINDS, TRIES = 8, 5
+
+
+class Compiled:
+    """A function whose calls are captured and replayed.
+
+    Args:
+        function: the function.
+        fullgraph: whether a call that cannot be replayed is an error.
+    """
+
+    def __init__(self, function: Callable[..., Any], fullgraph: bool):
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+        self.fullgraph = fullgraph
+        self._kinds: dict[tuple, list[Any]] = {}
+        self._tries: dict[tuple, int] = {}
+        self._lock = threading.Lock()
+        #: Why the last call that was captured cannot be replayed; None if it can.
+        self.reason: str | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if runtime.capturing() or runtime.settings.limit == 1:
+            return self.function(*args, **kwargs)
+        leaves, shape = _flat(args, kwargs)
+        key = (shape, *_kind(leaves))
+        tensors = [x for x in leaves if isinstance(x, Tensor)]
+        for found in self._kinds.get(key, ()):
+            if found.holds():
+                return found(tensors)
+        return self._capture(key, args, kwargs, tensors, [x for x in leaves if not isinstance(x, Tensor)])
+
+    def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
+        tries = self._tries[key] = self._tries.get(key, 0) + 1
+        # The first call makes what later ones find: an optimizer's state, parameters made when first needed.
+        if (tries == 1 and not self.fullgraph) or tries > TRIES:
+            return self.function(*args, **kwargs)
+        capturing = Capturing(self.function, args, kwargs, tensors, others)
+        try:
+            made = Replay(capturing.run())
+        except ValueNeeded as why:
+            self.reason = str(why)
+            if self.fullgraph:
+                name = getattr(self.function, "__qualname__", repr(self.function))
+                raise RuntimeError(
+                    f"compile(fullgraph=True): {name} cannot be one program: {why}. Choose between tensors with "
+                    "torch.where, or compile without fullgraph."
+                ) from None
+            return capturing.result
+        except NotReplayable as why:
+            self.reason = str(why)
+            return capturing.result
+        with self._lock:
+            kinds = self._kinds.setdefault(key, [])
+            kinds.insert(0, made)
+            if len(kinds) > KINDS:
+                del kinds[KINDS:]
+            else:
+                self._tries[key] = 1
+        self.reason = None
+        return capturing.result
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<compiled {self.function!r}>"
+
+
+def _flat(args: tuple, kwargs: dict) -> tuple[Sequence[Any], Any]:
+    """The arguments one by one, and how they hang together."""
+    if not kwargs and all(a.__class__ is Tensor for a in args):
+        return args, len(args)
+    return trees.flatten((args, kwargs))
+
+
+def _kind(leaves: Sequence[Any]) -> list[Any]:
+    """What tells calls apart that may do different things."""
+    key: list[Any] = [mode.grad, mode.inference]
+    for x in leaves:
+        if isinstance(x, Tensor):
+            if x._view is not None:
+                sync(x)
+            key += (x._layout, x._rg, x._node is None, x._offset)
+        else:
+            key += (type(x), x if isinstance(x, bool | int | float | str) else id(x))
+    return key
+
+
+class OptimizedModule(Module):
+    """A module whose calls are compiled; everything else is the module's.
+
+    Attributes:
+        _orig_mod: the module.
+    """
+
+    def __init__(self, module: Module, fullgraph: bool):
+        super().__init__()
+        self._orig_mod = module
+        self.__dict__["_compiled"] = Compiled(module, fullgraph)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The module's ``forward``."""
+        return self.__dict__["_compiled"](*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name == "_orig_mod":
+                raise
+            return getattr(super().__getattr__("_orig_mod"), name)
+
+    def train(self, mode: bool = True) -> OptimizedModule:
+        """Sets the module's mode; returns this one."""
+        super().train(mode)
+        return self
+
+
+@function("torch.compile")
+def compile(
+    model: Any = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "inductor",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """A function, a module or a whole training step, without its Python.
+
+    A call is captured, and further calls are replayed as one compiled program: the forward and the backward pass, the
+    optimizer's step, random numbers, what is written to parameters and buffers. It is captured anew when what it
+    depends on has changed: sizes and dtypes, ``training``, ``requires_grad``, attributes and globals that it can see, settings
+    of an optimizer (learning rates and other numbers are inputs). Where a call does what cannot be replayed (it asks a
+    tensor for its value, returns a tensor with a graph still to be used, keeps results elsewhere), it runs deferred, as
+    without ``compile``. So compile the step rather than the model::
+
+        @torch.compile
+        def step(x, y):
+            optimizer.zero_grad()
+            loss = loss_function(model(x), y)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+    What Python does besides, such as printing, happens when a call is captured only.
+
+    Args:
+        model: the function or module; left out, this is a decorator.
+        fullgraph: it is an error if a call asks for a tensor's value.
+        disable: give ``model`` back as it is.
+        dynamic, backend, mode, options: accepted; everything is compiled by XLA, for the sizes at hand.
+
+    Raises:
+        TypeError: if ``model`` cannot be called.
+        RuntimeError: from the call, with ``fullgraph``, naming the line that asks for a value.
+
+    Example:
+        >>> import compat as torch
+        >>> @torch.compile
+        ... def double(x):
+        ...     return x * 2
+        >>> [double(torch.tensor(n)).item() for n in range(4)]
+        [0, 2, 4, 6]
+    """
+    if model is None:
+        return functools.partial(
+            compile, fullgraph=fullgraph, dynamic=dynamic, backend=backend, mode=mode, options=options, disable=disable
+        )
+    if not callable(model):
+        raise TypeError(f"compile(): argument 'model' must be callable, not {type(model).__name__}")
+    if disable:
+        return model
+    if isinstance(model, OptimizedModule | Compiled):
+        return model
+    return OptimizedModule(model, fullgraph) if isinstance(model, Module) else Compiled(model, fullgraph)

@@ -1,0 +1,266 @@
+"""Running a function once while all of its operations are noted down, and finding out what it did.
+
+What a call did is described by the operations, where their inputs came from, and its effects: tensors written,
+gradients set, tensors returned. If that is everything (nothing else holds a result, nothing else was changed, no value
+was looked at), the call can be replayed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat.compiling.watch import TensorState, Watch
+from compat.layout import Layout
+from compat.ops.inspection import inspections
+from compat.optim.given import Given, given
+from compat.tensor import Tensor
+from funcgrad import runtime, trees
+
+
+class NotReplayable(Exception):
+    """Why a call cannot be replayed, in words."""
+
+
+class ValueNeeded(NotReplayable):
+    """It needs the value of a tensor."""
+
+
+@dataclass
+class Gradient:
+    """A leaf, or the number of the argument that it is, whose ``grad`` became another tensor, or none."""
+
+    leaf: Tensor | int
+    layout: Layout | None
+    result: int | None
+
+
+@dataclass
+class Returned:
+    """A tensor among what a function returned.
+
+    Attributes:
+        layout, offset: of the tensor in its buffer.
+        result: which of the operations' results the buffer is.
+        argument: which of the arguments it is instead.
+        requires_grad: whether it has a place in a graph.
+    """
+
+    layout: Layout
+    offset: int
+    result: int | None
+    argument: int | None
+    requires_grad: bool
+
+
+@dataclass
+class Constant:
+    """An input that is always the same."""
+
+    buffer: Any
+
+
+@dataclass
+class Call:
+    """What a call did.
+
+    Attributes:
+        window: the operations.
+        sources: per input of the window, where its buffer comes from: the number of an argument, storages that have it
+            in common, a function that draws it, a ``Constant``.
+        numbers: the window's numbers, some of them ``Given``.
+        written: storages, or numbers of arguments, with the result that is the new buffer, and how often each was
+            written.
+        gradients: leaves whose gradient was replaced.
+        results: what was returned, with a ``Returned`` for each tensor.
+        watch: what must be as it was.
+        checks: what looks at values of arguments before each run.
+    """
+
+    window: Any
+    sources: list[Any]
+    numbers: list[Any]
+    written: list[tuple[Any, int, int]]
+    gradients: list[Gradient]
+    results: Any
+    watch: Watch
+    checks: list[Any] = field(default_factory=list)
+
+
+class Capturing:
+    """One call of a function while it is captured.
+
+    Args:
+        function: what is called.
+        args, kwargs: its arguments.
+        tensors: the tensors among them.
+        others: what else is among them.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple, kwargs: dict, tensors: Sequence[Tensor], others: Sequence[Any]
+    ):
+        self.function, self.args, self.kwargs, self.tensors = function, args, kwargs, tensors
+        self.watch = Watch()
+        for root in (function, *others):
+            self.watch.visit(root)
+        self.arguments = [TensorState(t) for t in tensors]
+        self.capture = runtime.Capture()
+        self.result: Any = None
+
+    def run(self) -> Call:
+        """Calls the function; ``result`` is what it returned, also if this raises.
+
+        Raises:
+            NotReplayable: if the call cannot be replayed; it is finished nevertheless.
+        """
+        if self.watch.trouble is not None:
+            self.result = self.function(*self.args, **self.kwargs)
+            raise NotReplayable(self.watch.trouble)
+        runtime.flush()
+        states = [*self.arguments, *self.watch.tensors.values()]
+        before = [(s, s.storage.buffer) for s in states]
+        found: tuple[Call, runtime.Recording] | None = None
+        with given(self.watch.optimizers) as settings, inspections() as checks, self.capture.holding():
+            self.result = self.function(*self.args, **self.kwargs)
+            if self.capture.stopped is None:
+                found = self._study(before)
+        if found is None:
+            raise ValueNeeded(f"the value of a tensor was needed at {self.capture.stopped}")
+        call, recording = found
+        call.checks = [check for check in (self._check(*c) for c in checks) if check is not None]
+        checks.clear()  # what they look at must not be kept for them
+        self._finish(call, recording)
+        if not self.watch.holds():
+            raise NotReplayable("it changes what it depends on: an attribute, a counter, a list")
+        self._settings(settings, call)
+        return call
+
+    # ---------------------------------------------------------------- what happened
+
+    def _study(self, before: list[tuple[TensorState, Any]]) -> tuple[Call, runtime.Recording]:
+        """What the call did, by the numbers of inputs and results; the operations are still to be run."""
+        recording = self.capture.recording()
+        places = {id(d): i for i, d in enumerate(recording.pending)}
+        call = Call(None, [], list(recording.numbers), [], [], None, self.watch)
+        call.sources = [self._source(b, before) for b in recording.inputs]
+        numbers = {id(s): i for i, s in enumerate(self.arguments)}
+        for state, buffer in before:
+            self._effects(state, buffer, numbers.get(id(state)), places, call)
+        call.results = trees.map(lambda x: self._returned(x, places), self.result)
+        return call, recording
+
+    def _effects(
+        self, state: TensorState, before: Any, argument: int | None, places: dict[int, int], call: Call
+    ) -> None:
+        """What was done to a tensor."""
+        t, storage = state.tensor, state.storage
+        if t._storage is not storage or t._layout is not state.layout:
+            raise NotReplayable("a tensor was given other memory or another shape")
+        if storage.buffer is not before:
+            place = places.get(id(storage.buffer))
+            if place is None:
+                raise NotReplayable("a tensor was filled with what was there before")
+            target = storage if argument is None else argument
+            if all(target is not known for known, _, _ in call.written):
+                call.written.append((target, place, storage.version - state.version))
+        self._gradient(state, t if argument is None else argument, places, call)
+
+    def _source(self, buffer: Any, before: list[tuple[TensorState, Any]]) -> Any:
+        """Where an input comes from."""
+        found = {id(s.storage): s.storage for s, b in before if runtime.computed(b) is buffer}
+        if found:
+            arguments = {id(s.storage): i for i, s in enumerate(self.arguments)}
+            mine = [arguments[i] for i in found if i in arguments]
+            if mine and (len(found) > 1 or len(arguments) < len(self.arguments)):
+                raise NotReplayable("arguments share memory, with each other or with what the function refers to")
+            if runtime.is_constant(buffer) and len(found) > 1:
+                raise NotReplayable("some tensors have still the values that they were made with")
+            return mine[0] if mine else list(found.values())
+        for drawn, draw in self.capture.draws:
+            if drawn is buffer:
+                return draw
+        if any(made is buffer for made in self.capture.host):
+            raise NotReplayable("it makes a tensor of Python's values, which may be others the next time")
+        if not runtime.is_constant(buffer):
+            raise NotReplayable("it uses a tensor that it was not seen to refer to")
+        return Constant(buffer)
+
+    def _gradient(self, state: TensorState, leaf: Tensor | int, places: dict[int, int], call: Call) -> None:
+        t = state.tensor
+        now = t._meta.grad if t._meta is not None else None
+        if state.grad is not None:
+            state.strict = any(isinstance(s, list) and state.grad._storage in s for s in call.sources)
+        if now is state.grad:
+            return
+        if now is None:
+            call.gradients.append(Gradient(leaf, None, None))
+        elif id(now._storage.buffer) in places and now._node is None and not now._offset:
+            call.gradients.append(Gradient(leaf, now._layout, places[id(now._storage.buffer)]))
+        else:
+            raise NotReplayable("a gradient is a tensor from elsewhere")
+
+    def _returned(self, value: Any, places: dict[int, int]) -> Any:
+        if not isinstance(value, Tensor):
+            return value
+        argument = next((i for i, t in enumerate(self.tensors) if t is value), None)
+        result = places.get(id(value._storage.buffer))
+        if argument is None and (result is None or value._is_view() or type(value) is not Tensor):
+            raise NotReplayable("it returns a tensor that was there before, or a view")
+        node = value.grad_fn if argument is None else None
+        if node is not None and not _released(node):
+            raise NotReplayable("it returns a tensor whose graph is still to be used")
+        return Returned(value._layout, value._offset, result, argument, node is not None)
+
+    def _finish(self, call: Call, recording: runtime.Recording) -> None:
+        """Runs the operations."""
+        needed = {place for _, place, _ in call.written} | {g.result for g in call.gradients if g.result is not None}
+        needed |= {r.result for r in trees.leaves(call.results) if isinstance(r, Returned) and r.result is not None}
+        window = self.capture.run(recording)
+        if set(window.outputs) != needed:
+            raise NotReplayable("a result is kept somewhere that the function does not return")
+        call.window = window
+
+    def _settings(self, settings: list[Given], call: Call) -> None:
+        """Notes of each optimizer's settings what must stay as it is: only the sign, where a number is an input."""
+        inputs = {id(n) for n in call.numbers}
+        free = {n.path[1] for n in settings if not n.used and id(n) in inputs}
+        for number in settings:
+            if number.used or id(number) not in inputs:
+                free.discard(number.path[1])
+        for optimizer in self.watch.optimizers:
+            for group in optimizer.param_groups:
+                for key in optimizer.defaults:
+                    if key not in free:
+                        self.watch.note_setting(group, key, group[key])
+        for number in settings:
+            if number.path[1] in free:
+                self.watch.note_sign(number.path, number.value)
+
+    def _check(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """An inspection of values, with arguments by their numbers; None if it looks at what is computed on the way."""
+        numbers = {id(t): i for i, t in enumerate(self.tensors)}
+        placed = []
+        for a in args:
+            if isinstance(a, Tensor):
+                if id(a) not in numbers and id(a) not in self.watch.tensors:
+                    return None
+                placed.append((numbers.get(id(a)), a if id(a) not in numbers else None))
+            else:
+                placed.append((None, a))
+        return function, placed, kwargs
+
+
+def _released(node: Any) -> bool:
+    """Whether a backward pass has been through a node, so that nothing can go through it any more."""
+    seen, stack = set(), [node]
+    while stack:
+        node = stack.pop()
+        if getattr(node, "saved", ()) is None:
+            return True
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                stack.append(following)
+    return False

@@ -1,0 +1,221 @@
+"""What a compiled function depends on: everything it can reach, and whether that is still as it was.
+
+A ``Watch`` goes through what a function can see without being passed it (what it closes over, the globals it names, the
+object it is a method of), down into modules, optimizers, containers and the attributes of objects. It notes the
+tensors, whose contents may change, and everything else as it is now. What is noted is compared before each replay, so
+the notes are flat lists and the comparison one loop.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from compat.nn.modules.module import Module
+from compat.optim.given import Given, at, signs
+from compat.optim.optimizer import Optimizer
+from compat.tensor import Tensor, sync
+
+#: Containers with more elements are taken as they are: nobody keeps a network's parts in a list that long.
+_LONG = 1000
+_SIMPLE = (bool, int, float, complex, str, bytes, type(None))
+_OPAQUE = (type, types.ModuleType, types.BuiltinFunctionType, types.MethodDescriptorType, types.GeneratorType)
+_ABSENT = object()
+_LIBRARIES = ("compat", "funcgrad", "jax", "numpy", "torch", *sys.stdlib_module_names)
+
+
+class TensorState:
+    """A tensor, and what of it must stay as it is.
+
+    Attributes:
+        tensor, storage, layout, offset: the tensor, and where its elements are.
+        requires_grad: whether it requires grad.
+        grad: its gradient before the function ran.
+        strict: whether the gradient must be that very tensor, because its contents are an input.
+        version: its storage's version then.
+    """
+
+    __slots__ = ("tensor", "storage", "layout", "offset", "requires_grad", "grad", "strict", "version")
+
+    def __init__(self, t: Tensor):
+        if t._view is not None:
+            sync(t)
+        self.tensor = t
+        self.storage = t._storage
+        self.layout = t._layout
+        self.offset = t._offset
+        self.requires_grad = t._rg
+        self.grad = t._meta.grad if t._meta is not None else None
+        self.strict = False
+        self.version = t._storage.version
+
+    def holds(self) -> bool:
+        """Whether that is as it was."""
+        t = self.tensor
+        if t._storage is not self.storage or t._rg is not self.requires_grad:
+            return False
+        grad = t._meta.grad if t._meta is not None else None
+        if grad is not self.grad and (self.strict or grad is None or self.grad is None):
+            return False
+        return t._layout is self.layout and t._offset == self.offset
+
+
+class Watch:
+    """What can be reached from some roots.
+
+    Attributes:
+        tensors: each tensor once.
+        optimizers: the optimizers met.
+        trouble: why calls cannot be replayed, if something was met that forbids it.
+    """
+
+    def __init__(self) -> None:
+        self.tensors: dict[int, TensorState] = {}
+        self.optimizers: list[Optimizer] = []
+        self.trouble: str | None = None
+        self._simple: list[tuple[Callable[[Any], Any], Any, Any]] = []
+        self._same: list[tuple[Callable[[Any], Any], Any, Any]] = []
+        self._lengths: list[tuple[Any, int]] = []
+        self._seen: dict[int, Any] = {}
+
+    def holds(self) -> bool:
+        """Whether everything but the contents of tensors is as it was."""
+        for get, key, expected in self._same:
+            if get(key) is not expected:
+                return False
+        for get, key, expected in self._simple:
+            found = get(key)
+            if found is not expected and (found.__class__ is not expected.__class__ or found != expected):
+                return False
+        for container, length in self._lengths:
+            if len(container) != length:
+                return False
+        return all(map(TensorState.holds, self.tensors.values()))
+
+    # ---------------------------------------------------------------- going through
+
+    def visit(self, value: Any) -> None:
+        """Notes what can be reached from a value."""
+        if isinstance(value, _SIMPLE + _OPAQUE) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value  # kept, so that the identity stays its own
+        if isinstance(value, Tensor):
+            self._tensor(value)
+        elif isinstance(value, Module):
+            self._module(value)
+        elif isinstance(value, Optimizer):
+            self._optimizer(value)
+        elif isinstance(value, list | tuple):
+            self._sequence(value)
+        elif isinstance(value, Mapping):
+            self._mapping(value)
+        elif isinstance(value, functools.partial):
+            for part in (value.func, value.args, value.keywords):
+                self.visit(part)
+        elif isinstance(value, types.MethodType):
+            self.visit(value.__self__)
+            self.visit(value.__func__)
+        elif isinstance(value, types.FunctionType):
+            self._function(value)
+        else:
+            self._object(value)
+
+    def _note(self, get: Callable[[Any], Any], key: Any, value: Any) -> None:
+        """Something that is found under a key."""
+        if isinstance(value, Given):
+            value = value.value
+        if isinstance(value, _SIMPLE):
+            self._simple.append((get, key, value))
+        else:
+            self._same.append((get, key, value))
+            self.visit(value)
+
+    def _tensor(self, t: Tensor) -> None:
+        state = self.tensors[id(t)] = TensorState(t)
+        if t._meta is not None and (t._meta.hooks or t._meta.post_accumulate):
+            self.trouble = "a tensor has hooks"
+        if state.grad is not None:
+            self.visit(state.grad)
+
+    def _sequence(self, value: Any) -> None:
+        if isinstance(value, list):
+            self._lengths.append((value, len(value)))
+        if len(value) <= _LONG:
+            for i, element in enumerate(value):
+                self._note(value.__getitem__, i, element)
+
+    def _mapping(self, value: Mapping) -> None:
+        self._lengths.append((value, len(value)))
+        if len(value) <= _LONG:
+            for key, element in list(value.items()):
+                self._note(functools.partial(_get, value), key, element)
+
+    def _module(self, module: Module) -> None:
+        for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
+            if module.__dict__.get(name):
+                self.trouble = f"{type(module).__name__} has hooks"
+        self._mapping(module.__dict__)
+
+    def note_setting(self, group: dict[str, Any], key: str, value: Any) -> None:
+        """A setting of a parameter group, by value."""
+        self._note(functools.partial(_get, group), key, value)
+
+    def note_sign(self, path: Sequence[Any], value: Any) -> None:
+        """A number of a parameter group of which only the sign matters."""
+        self._simple.append((_sign_at, path, signs(value)))
+
+    def _optimizer(self, optimizer: Optimizer) -> None:
+        self.optimizers.append(optimizer)
+        for name, value in optimizer.__dict__.items():
+            if name.endswith("_hooks") and value:
+                self.trouble = f"{type(optimizer).__name__} has hooks"
+        self._lengths.append((optimizer.param_groups, len(optimizer.param_groups)))
+        for group in optimizer.param_groups:
+            for key, value in group.items():
+                if key not in optimizer.defaults:
+                    self._note(functools.partial(_get, group), key, value)
+        self._mapping(optimizer.state)
+
+    def _function(self, function: types.FunctionType) -> None:
+        if (function.__module__ or "").partition(".")[0] in _LIBRARIES:
+            return
+        for cell in function.__closure__ or ():
+            self._note(functools.partial(_contents, cell), None, _contents(cell, None))
+        self._note(functools.partial(getattr, function), "__defaults__", function.__defaults__)
+        self._note(functools.partial(getattr, function), "__kwdefaults__", function.__kwdefaults__)
+        for name in _names(function.__code__):
+            if name in function.__globals__:
+                self._note(function.__globals__.get, name, function.__globals__[name])
+
+    def _object(self, value: Any) -> None:
+        if (type(value).__module__ or "").partition(".")[0] in _LIBRARIES:
+            return
+        attributes = getattr(value, "__dict__", None)
+        if isinstance(attributes, dict):
+            self._mapping(attributes)
+
+
+def _get(mapping: Mapping, key: Any) -> Any:
+    return mapping.get(key, _ABSENT)
+
+
+def _sign_at(path: Sequence[Any]) -> Any:
+    return signs(at(path))
+
+
+def _contents(cell: types.CellType, _: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return _ABSENT
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The global names that a code object and those inside it may use."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)

@@ -1,0 +1,100 @@
+"""Settings of optimizers as inputs: learning rates change from step to step, and must not compile anything anew.
+
+While a step is captured, each number of a parameter group is a ``Given``: a float that knows where it came from. Where
+it arrives in the program as it is, a replay looks it up again. Where Python computed with it instead, or compared it
+with anything but zero, the step depends on its value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+
+class Given(float):
+    """A number of a parameter group.
+
+    Attributes:
+        value: the number as the group has it.
+        path: the group and the keys that lead to it.
+        used: whether something depends on more than its sign.
+    """
+
+    value: Any
+    path: tuple[Any, ...]
+    used: bool
+
+
+def at(path: Sequence[Any]) -> Any:
+    """What is there now, where a path of a group and keys leads."""
+    found = path[0]
+    for key in path[1:]:
+        found = found[key]
+    return found
+
+
+def _sees(name: str) -> Callable[..., Any]:
+    plain = getattr(float, name)
+
+    def method(self: Given, *others: Any) -> Any:
+        self.used = True
+        return plain(float(self), *others) if name != "__float__" else plain(self)
+
+    return method
+
+
+def _compares(name: str) -> Callable[..., Any]:
+    plain = getattr(float, name)
+
+    def method(self: Given, other: Any) -> Any:
+        self.used = self.used or other != 0
+        return plain(self, other)
+
+    return method
+
+
+_SEEING = (
+    "add radd sub rsub mul rmul truediv rtruediv floordiv rfloordiv mod rmod pow rpow neg pos abs int round trunc "
+    "floor ceil divmod rdivmod repr str format hash"
+)
+for _name in _SEEING.split():
+    if hasattr(float, f"__{_name}__"):
+        setattr(Given, f"__{_name}__", _sees(f"__{_name}__"))
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Given, f"__{_name}__", _compares(f"__{_name}__"))
+
+
+def _given(value: Any, path: tuple[Any, ...], made: list[Given]) -> Any:
+    if type(value) is tuple:
+        return tuple([_given(v, (*path, i), made) for i, v in enumerate(value)])
+    if type(value) is not float and type(value) is not int:
+        return value
+    number = Given(value)
+    number.value, number.path, number.used = value, path, False
+    made.append(number)
+    return number
+
+
+@contextmanager
+def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
+    """Within it, the groups' numbers know where they came from; gives them."""
+    made: list[Given] = []
+    before = [(group, key, group[key]) for o in optimizers for group in o.param_groups for key in o.defaults]
+    after = []
+    for group, key, value in before:
+        group[key] = _given(value, (group, key), made)
+        after.append(group[key])
+    try:
+        yield made
+    finally:
+        for (group, key, value), replaced in zip(before, after):
+            if group[key] is replaced:
+                group[key] = value
+
+
+def signs(number: Any) -> Any:
+    """What always matters of a number: its kind, and on which side of zero it is."""
+    if isinstance(number, float | int) and not isinstance(number, bool):
+        return (number > 0) - (number < 0)
+    return number

@@ -1,0 +1,102 @@
+"""Seeing all operations of a piece of Python before any of them runs, to run them again without the Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.errors import here
+from funcgrad.runtime.background import wait
+from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock
+from funcgrad.runtime.programs import from_numpy
+from funcgrad.runtime.windows import Recording, Window, run_recording
+
+Draw = Callable[[], Any]
+
+
+class Capture(Hold):
+    """What a thread notes down within ``with capture.holding():``.
+
+    Attributes:
+        stopped: where in the user's code a value was needed, which ended the capture; None if none was.
+        draws: buffers of random numbers, each with the function that drew it.
+        host: other buffers that were made of values that Python had.
+    """
+
+    def __init__(self) -> None:
+        self.stopped: str | None = None
+        self.draws: list[tuple[Any, Draw]] = []
+        self.host: list[Any] = []
+        self._drawing = False
+
+    def value_wanted(self) -> None:
+        self.stopped = here()
+
+    def from_host(self, buffer: Any) -> None:
+        if not self._drawing:
+            self.host.append(buffer)
+
+    def holding(self) -> Any:
+        """Runs what was noted down before, and holds back what comes."""
+        flush()
+        return holding(self)
+
+    def recording(self) -> Recording:
+        """What was noted down."""
+        with lock:
+            return Recording(list(local.queue.ops))
+
+    def run(self, recording: Recording) -> Window:
+        """Runs what was noted down; returns how it is done."""
+        with lock:
+            return run_recording(local.queue, recording, len(recording.codes))
+
+
+def drawn(draw: Draw) -> Any:
+    """A buffer of random numbers: what ``draw`` gives, and will give again when what is captured is run again."""
+    hold = local.hold
+    if not isinstance(hold, Capture):
+        return from_numpy(draw())
+    hold._drawing = True
+    try:
+        buffer = from_numpy(draw())
+    finally:
+        hold._drawing = False
+    hold.draws.append((buffer, draw))
+    return buffer
+
+
+def capturing() -> bool:
+    """Whether this thread's operations are being captured."""
+    return isinstance(local.hold, Capture)
+
+
+def computed(buffer: Any) -> Any:
+    """The array behind a buffer, None if it is not computed yet."""
+    return getattr(buffer, "value", None) if buffer.__class__ is Deferred else buffer
+
+
+class Replay:
+    """A captured window, to be run again on other buffers.
+
+    Args:
+        window: the window.
+        free: the inputs whose buffers nobody needs afterwards.
+    """
+
+    def __init__(self, window: Window, free: Sequence[int]):
+        self.window = window
+        wait()
+        if window.run is None or not set(free) <= set(window.donated):
+            window.run = window.compile(free).run
+
+    def __call__(self, inputs: list[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+        """The window's outputs, in the order of ``window.outputs``."""
+        recording = Recording(())
+        recording.inputs, recording.numbers = inputs, list(numbers)
+        window = self.window
+        flush_all()
+        with lock:
+            window.whole(recording, window.run, deliver=False)
+        (found,) = recording.box
+        return found if window.spread is None else window.spread(found)
