@@ -46,9 +46,13 @@ Source = tuple[CodeType, int]
 _library: dict[str, bool] = {}
 
 
-def user_location() -> Source | None:
-    """Where the user's code is now, cheap to take and to keep."""
-    frame = sys._getframe(1)
+def user_location(skip: int = 0) -> Source | None:
+    """Where the user's code is now, cheap to take and to keep.
+
+    Args:
+        skip: how many frames, from the caller's caller on, are known to be the library's.
+    """
+    frame = sys._getframe(1 + skip)
     while frame is not None:
         code = frame.f_code
         filename = code.co_filename

@@ -179,9 +179,14 @@ class _State(threading.local):
 state = _State()
 
 
+#: How many frames of the library there are at least between where an operation is processed and who bound it:
+#: ``current_source``, ``process`` and ``bind``.
+BOUND = 3
+
+
 def current_source() -> Source | None:
     """The user's line that an operation bound now comes from."""
-    return state.source or user_location()
+    return state.source or user_location(BOUND)
 
 
 _base: Interpreter
@@ -199,14 +204,21 @@ def bind(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) 
     for operand in operands:
         if isinstance(operand, Tracer):
             interpreter = operand.interpreter
-            if interpreter.level > top.level:
-                top = interpreter
-            if not interpreter.alive:
-                _leaked(operand)
+            if interpreter is not top:
+                if not interpreter.alive:
+                    _leaked(operand)
+                if interpreter.level > top.level:
+                    top = interpreter
     return top.process(primitive, operands, params)
 
 
 set_bind(bind)
+
+
+def surrounding() -> Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]:
+    """What applies primitives to the values that a new interpreter's tracers wrap: ``bind``, or, where no transform is
+    running, whose tracers those could be, the interpreter of plain arrays at once."""
+    return bind if state.depth or state.floor else _base.process
 
 
 def _leaked(tracer: Tracer) -> NoReturn:
@@ -292,9 +304,19 @@ def type_of(x: Any) -> ArrayType:
     raise TypeError(f"{x!r} of type {type(x).__name__} is not an array or a number")
 
 
+_ARRAYS = (Tracer, JaxArray, np.ndarray, np.generic, bool, int, float, complex, jax.core.Tracer)
+#: Classes of arrays, tracers and numbers that were met: asked of each operand, so there are no chains of questions.
+array_classes: set[type] = set()
+
+
 def is_array(x: Any) -> bool:
     """Whether ``x`` is a value that transforms may trace: an array, a tracer or a number."""
-    return isinstance(x, Tracer | JaxArray | np.ndarray | np.generic | bool | int | float | complex | jax.core.Tracer)
+    if x.__class__ in array_classes:
+        return True
+    found = isinstance(x, _ARRAYS)
+    if found:
+        array_classes.add(x.__class__)
+    return found
 
 
 def typed(x: Any) -> Any:

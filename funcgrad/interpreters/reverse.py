@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcgrad.interpreters.rules import accumulate, no_rule, pull
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
+from funcgrad.interpreters.walks import walk_again
+from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, current_source, running, state, type_of
+from funcgrad.runtime.deferred import ready
+from funcgrad.runtime.eager import held
+from funcgrad.tracing import Interpreter, Tracer, bind, current_source, running, state, surrounding, type_of
 
+_new = object.__new__
 Pullback = Callable[[Sequence[Any]], list[Any]]
 
 
@@ -21,12 +28,8 @@ class ReverseTracer(Tracer):
     """A value, and the place where its cotangent will be gathered."""
 
     __slots__ = ("value", "slot")
-
-    def __init__(self, interpreter: Reverse, value: Any, slot: int):
-        self.interpreter = interpreter
-        self.type = type_of(value)
-        self.value = value
-        self.slot = slot
+    value: Any
+    slot: int
 
     def underlying(self) -> Any:
         return self.value
@@ -39,40 +42,51 @@ class Reverse(Interpreter):
         tape: per operation, what its rule needs: (primitive or pullback, operands, operand slots, results, result
             slots, params), and the user's line.
         slots: how many places for cotangents there are.
+        outside: applies primitives to the values beneath the tracers.
     """
 
-    __slots__ = ("tape", "slots")
+    __slots__ = ("tape", "slots", "outside")
     description = "grad"
 
     def __init__(self) -> None:
         super().__init__()
         self.tape: list[tuple] = []
         self.slots = 0
+        self.outside = surrounding()
 
-    def wrap(self, value: Any) -> ReverseTracer:
-        tracer = ReverseTracer(self, value, self.slots)
+    def wrap(self, value: Any, type: ArrayType) -> ReverseTracer:
+        # As it is made once for each operation, without a constructor of Python's.
+        tracer = _new(ReverseTracer)
+        tracer.interpreter = self
+        tracer.type = type
+        tracer.value = value
+        tracer.slot = self.slots
         self.slots += 1
         return tracer
+
+    def argument(self, value: Any, type: ArrayType) -> ReverseTracer:
+        return self.wrap(self.constant(value) if value.__class__ is np.ndarray else value, type)
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         values: list[Any] = []
         slots: list[int | None] = []
         for x in operands:
-            if isinstance(x, ReverseTracer) and x.interpreter is self:
+            if x.__class__ is ReverseTracer and x.interpreter is self:
                 values.append(x.value)
                 slots.append(x.slot)
             else:
-                values.append(x)
+                values.append(x if x.__class__ is not np.ndarray else self.constant(x))
                 slots.append(None)
         source = current_source()
         if primitive.vjp is not None or primitive.jvp is not None:
             return self._general(primitive, values, slots, params, source)
-        out = bind(primitive, values, params)
-        if not primitive.differentiable or not type_of(out).inexact:
+        out = self.outside(primitive, values, params)
+        type = type_of(out)
+        if not primitive.differentiable or not type.inexact:
             return out
         if primitive.partials is None and primitive.transpose is None:
             raise no_rule(primitive)
-        tracer = self.wrap(out)
+        tracer = self.wrap(out, type)
         self.tape.append((primitive, values, slots, out, tracer.slot, params, source))
         return tracer
 
@@ -84,40 +98,63 @@ class Reverse(Interpreter):
             outs, pullback = primitive.vjp(values, needs, params)
         else:
             outs, pullback = vjp_from_jvp(primitive, values, needs, params)
-        results = [self.wrap(o) if type_of(o).inexact else o for o in outs]
+        results = [self.wrap(o, t) if t.inexact else o for o, t in zip(outs, map(type_of, outs))]
         out_slots = [r.slot if isinstance(r, ReverseTracer) and r.interpreter is self else None for r in results]
         self.tape.append((pullback, None, slots, None, out_slots, None, source))
         return results if primitive.multiple else results[0]
 
-    def backward(self, seeds: Sequence[tuple[int, Any]]) -> list[Any]:
+    def constant(self, array: np.ndarray) -> Any:
+        """An array that the caller may change before the walk back."""
+        return array if self.outside is bind else held(array)
+
+    def pull(self, seeds: Sequence[tuple[int, Any]], inputs: Sequence[ReverseTracer]) -> list[Any]:
+        """The inputs' cotangents, ``None`` for zero, from pairs of an output's slot and its cotangent."""
+        tape: Sequence[tuple] = self.tape
+        if self.outside is not bind:
+            if state.floor is None:
+                found = walk_again(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
+                if found is not None:
+                    return found
+            else:  # a program that is staged keeps arrays, not what stands for them
+                tape = [_computed(entry) for entry in tape]
+        cts = self.backward(tape, seeds)
+        return [cts[x.slot] for x in inputs]
+
+    def backward(self, tape: Sequence[tuple], seeds: Sequence[tuple[int, Any]]) -> list[Any]:
         """Cotangents by slot, from those of the outputs. What a rule does counts as done on its operation's line."""
         cts: list[Any] = [None] * self.slots
         for slot, ct in seeds:
             cts[slot] = accumulate(cts[slot], ct)
         outside = state.source
         try:
-            self._walk(cts)
+            _walk(tape, cts)
         finally:
             state.source = outside
         return cts
 
-    def _walk(self, cts: list[Any]) -> None:
-        for rule, values, slots, out, out_slot, params, source in reversed(self.tape):
-            state.source = source
-            if values is None:
-                received = [None if s is None else cts[s] for s in out_slot]
-                if any(ct is not None for ct in received):
-                    for slot, ct in zip(slots, rule(received), strict=True):
-                        if slot is not None:
-                            cts[slot] = accumulate(cts[slot], ct)
-                continue
-            ct = cts[out_slot]
-            if ct is None:
-                continue
-            cts[out_slot] = None  # nothing after this reads it: let it go
-            for index, slot in enumerate(slots):
-                if slot is not None:
-                    cts[slot] = accumulate(cts[slot], pull(rule, index, ct, out, values, params))
+
+def _computed(entry: tuple) -> tuple:
+    rule, values, slots, out, *rest = entry
+    return rule, values if values is None else [ready(x) for x in values], slots, ready(out), *rest
+
+
+def _walk(tape: Sequence[tuple], cts: list[Any]) -> None:
+    for rule, values, slots, out, out_slot, params, source in reversed(tape):
+        state.source = source
+        if values is None:
+            received = [None if s is None else cts[s] for s in out_slot]
+            if any(ct is not None for ct in received):
+                for slot, ct in zip(slots, rule(received), strict=True):
+                    if slot is not None:
+                        cts[slot] = accumulate(cts[slot], ct)
+            continue
+        ct = cts[out_slot]
+        if ct is None:
+            continue
+        cts[out_slot] = None  # nothing after this reads it: let it go
+        for index, slot in enumerate(slots):
+            if slot is not None:
+                cts[slot] = accumulate(cts[slot], pull(rule, index, ct, out, values, params))
 
 
 def vjp_from_jvp(
@@ -146,17 +183,19 @@ def vjp_flat(f: Callable[..., Sequence[Any]], primals: Sequence[Any]) -> tuple[l
         where the primal has no derivative: integers, bools).
     """
     interpreter = Reverse()
+    types = [type_of(p) for p in primals]
     with running(interpreter):
-        arguments = [interpreter.wrap(p) if type_of(p).inexact else p for p in primals]
+        arguments = [interpreter.argument(p, t) if t.inexact else p for p, t in zip(primals, types, strict=True)]
         results = list(f(*arguments))
-    mine = [isinstance(r, ReverseTracer) and r.interpreter is interpreter for r in results]
+    mine = [r.__class__ is ReverseTracer and r.interpreter is interpreter for r in results]
     outs = [r.value if m else r for r, m in zip(results, mine, strict=True)]
-    input_slots = [a.slot if isinstance(a, ReverseTracer) and a.interpreter is interpreter else None for a in arguments]
     output_slots = [r.slot if m else None for r, m in zip(results, mine, strict=True)]
+    traced = [t.inexact for t in types]
+    inputs = [a for a, t in zip(arguments, traced, strict=True) if t]
 
     def pullback(cotangents: Sequence[Any]) -> list[Any]:
         seeds = [(s, ct) for s, ct in zip(output_slots, cotangents, strict=True) if s is not None and ct is not None]
-        found = interpreter.backward(seeds)
-        return [None if s is None else found[s] for s in input_slots]
+        found = iter(interpreter.pull(seeds, inputs))
+        return [next(found) if t else None for t in traced]
 
     return outs, pullback

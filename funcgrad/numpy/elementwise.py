@@ -11,7 +11,7 @@ from funcgrad import dtypes
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
-from funcgrad.tracing import type_of
+from funcgrad.tracing import array_classes, type_of
 
 
 def _document(what: str, arity: int, example: str, shown: str) -> str:
@@ -34,7 +34,9 @@ def _unary(
     primitive: Primitive, name: str, what: str, example: str, shown: str, *, floating: bool = False
 ) -> Callable[[Any], Any]:
     def function(x: Any, /) -> Any:
-        (x,) = promoted(asoperand(x, name), floating=floating)
+        if x.__class__ not in array_classes:
+            x = asoperand(x, name)
+        (x,) = promoted(x, floating=floating)
         return primitive(x)
 
     return _named(function, name, _document(what, 1, example, shown))
@@ -44,7 +46,9 @@ def _binary(
     primitive: Primitive, name: str, what: str, example: str, shown: str, *, floating: bool = False
 ) -> Callable[[Any, Any], Any]:
     def function(x: Any, y: Any, /) -> Any:
-        x, y = promoted(asoperand(x, name), asoperand(y, name), floating=floating)
+        if x.__class__ not in array_classes or y.__class__ not in array_classes:
+            x, y = asoperand(x, name), asoperand(y, name)
+        x, y = promoted(x, y, floating=floating)
         return primitive(x, y)
 
     return _named(function, name, _document(what, 2, example, shown))

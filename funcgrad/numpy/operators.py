@@ -13,11 +13,12 @@ from funcgrad.tracing import Tracer, is_array
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
-        if not is_array(other):
-            return NotImplemented
-        return function(other, self) if reflected else function(self, other)
+        return function(self, other) if is_array(other) else NotImplemented
 
-    return method
+    def reflected_method(self: Any, other: Any) -> Any:
+        return function(other, self) if is_array(other) else NotImplemented
+
+    return reflected_method if reflected else method
 
 
 _BINARY = {

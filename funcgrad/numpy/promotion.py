@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import concatenate, reshape
-from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
+from funcgrad.tracing import Tracer, is_array, type_of
 
 
 def asoperand(x: Any, name: str = "argument") -> Any:
@@ -19,7 +20,7 @@ def asoperand(x: Any, name: str = "argument") -> Any:
     Raises:
         TypeError: for anything that is not an array, a number or a sequence of them.
     """
-    if isinstance(x, Tracer | JaxArray | np.ndarray | np.generic | bool | int | float | complex) or is_array(x):
+    if is_array(x):
         return x
     if isinstance(x, list | tuple):
         return from_sequence(x)
@@ -47,11 +48,11 @@ def from_sequence(x: Sequence[Any]) -> Any:
             return plain.astype(dtypes.DEFAULT[scalar])
         return plain
     rows = [from_sequence(e) if isinstance(e, list | tuple) else e for e in x]
-    rows = promoted(*rows)
-    shapes = {type_of(r).shape for r in rows}
+    alike = promoted(*rows)
+    shapes = {type_of(r).shape for r in alike}
     if len(shapes) > 1:
         raise ValueError(f"asarray: rows of different shapes: {', '.join(map(str, shapes))}")
-    return concatenate(*[reshape(r, shape=(1, *type_of(r).shape)) for r in rows], axis=0)
+    return concatenate(*[reshape(r, shape=(1, *type_of(r).shape)) for r in alike], axis=0)
 
 
 def _collect(x: Any, leaves: list[Any]) -> None:
@@ -76,21 +77,46 @@ def _scalar(x: Any, dtype: np.dtype) -> Any:
     return np.asarray(x).astype(dtype)[()]
 
 
-def promoted(*xs: Any, floating: bool = False) -> list[Any]:
+Convert = Callable[[Any], Any]
+_PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+#: By what the operands are, what is to be done with each; None where nothing is.
+_promotions: dict[tuple, list[Convert | None] | None] = {}
+
+
+def promoted(*xs: Any, floating: bool = False) -> Sequence[Any]:
     """The operands in their common dtype; with ``floating``, at least the default float."""
-    types = [type_of(x) for x in xs]
+    # A Python number is not what an array of its type is: it has to be given a dtype even where it has the right one.
+    kinds = tuple([x.__class__ if x.__class__ in _PYTHON_NUMBERS else type_of(x) for x in xs])
+    try:
+        converts = _promotions[floating, kinds]
+    except KeyError:
+        converts = _promotions[floating, kinds] = _promotion(kinds, floating)
+    if converts is None:
+        return xs
+    return [x if convert is None else convert(x) for x, convert in zip(xs, converts)]
+
+
+def _promotion(kinds: Sequence[Any], floating: bool) -> list[Convert | None] | None:
+    types = [k if isinstance(k, ArrayType) else type_of(k()) for k in kinds]
     dtype, weak = types[0].dtype, types[0].weak
     for t in types[1:]:
         dtype, weak = dtypes.promote_weak(dtype, weak, t.dtype, t.weak)
     if floating and not dtypes.is_inexact(dtype):
         dtype = dtypes.float32
         weak = False
+    converts = [_conversion(k, t, dtype, weak) for k, t in zip(kinds, types, strict=True)]
+    return converts if any(converts) else None
+
+
+def _conversion(kind: Any, type: ArrayType, dtype: np.dtype, weak: bool) -> Convert | None:
+    """What makes an operand one of ``dtype``."""
+    if type.dtype == dtype and (weak or isinstance(kind, ArrayType)):
+        return None
     if weak:
-        return [x if t.dtype == dtype else _weak(x, dtype) for x, t in zip(xs, types, strict=True)]
-    return [
-        x if t.dtype == dtype and not isinstance(x, bool | int | float | complex) else astype(x, dtype)
-        for x, t in zip(xs, types, strict=True)
-    ]
+        return lambda x: _weak(x, dtype)
+    if kind is float and dtypes.is_inexact(dtype):
+        return dtype.type
+    return lambda x: astype(x, dtype)
 
 
 def _weak(x: Any, dtype: np.dtype) -> Any:
