@@ -246,7 +246,7 @@ def _wide_by_channel(x: Any, w: Any, problem: Problem) -> Any:
     images, groups, each = problem.x[0], problem.groups, problem.w[0] // problem.groups
     shape = (images, groups, each, *problem.out)
     padded = problem.padded(x)
-    total = None
+    total: Any = None
     for tap in _taps(problem):
         seen = lax.broadcast_in_dim(problem.at(padded, tap), shape, (0, 1, *range(3, len(shape))))
         weight = lax.squeeze(lax.slice(w, (0, 0, *tap), (*w.shape[:1], 1, *[t + 1 for t in tap])), range(1, w.ndim))
