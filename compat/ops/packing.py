@@ -71,6 +71,18 @@ def _pack_backward(ct0: Any, input: Any, total: int, batch_first: bool, result1:
     return moved(padded, 1, 0) if batch_first else padded
 
 
+@op("PackPaddedSequenceBackward0", saved="input.sym_sizes batch_sizes", names="")
+def pack_rows(input: Array, batch_sizes: Index, total: int) -> Any:
+    """The rows of (steps, batch, ...) that belong to sequences, step by step."""
+    return gathered(input, packed_places(batch_sizes, total, type_of(input).shape[1]))
+
+
+@pack_rows.backward
+def _pack_rows_backward(ct: Any, input: Any, batch_sizes: Any, total: int) -> Any:
+    steps, batch = type_of(input).shape[:2]
+    return spread(ct, packed_places(batch_sizes, total, batch), steps, batch)
+
+
 @function("torch._pack_padded_sequence")
 def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> tuple[Tensor, Tensor]:
     """The rows of padded sequences, step by step, and how many sequences have each step.
@@ -103,7 +115,8 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
 
 
 @op("PadPackedSequenceBackward0", saved="data.sym_sizes batch_sizes total_length", names="")
-def _pad(data: Array, batch_sizes: Index, padding_value: float, batch: int, total_length: int) -> Any:
+def pad_rows(data: Array, batch_sizes: Index, padding_value: float, batch: int, total_length: int) -> Any:
+    """Packed rows as (steps, batch, ...), what is missing filled up."""
     places = packed_places(batch_sizes, type_of(data).shape[0], batch)
     padded = spread(data, places, total_length, batch)
     active = active_steps(batch_sizes, total_length, batch)
@@ -111,8 +124,8 @@ def _pad(data: Array, batch_sizes: Index, padding_value: float, batch: int, tota
     return np.where(active, padded, e.number(padding_value, padded))
 
 
-@_pad.backward
-def _pad_backward(ct: Any, data: Any, batch_sizes: Any, batch: int) -> Any:
+@pad_rows.backward
+def _pad_rows_backward(ct: Any, data: Any, batch_sizes: Any, batch: int) -> Any:
     return gathered(ct, packed_places(batch_sizes, type_of(data).shape[0], batch))
 
 
@@ -123,7 +136,7 @@ def _pad_packed_sequence(
     """Packed sequences padded to one length, and their lengths."""
     sizes = array_of(batch_sizes)
     batch = int(sizes[0])
-    padded = _pad.function(data, batch_sizes, padding_value, batch, max(int(total_length), sizes.size))
+    padded = pad_rows.function(data, batch_sizes, padding_value, batch, max(int(total_length), sizes.size))
     lengths = (sizes[None, :] > numpy.arange(batch)[:, None]).sum(1).astype(numpy.int64)
     return padded.transpose(0, 1) if batch_first else padded, from_array(lengths)
 

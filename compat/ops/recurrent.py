@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from compat.errors import wrong_argument, wrong_combination
 from compat.grad_mode import mode as grad_mode
 from compat.ops.joining import cat, stack
 from compat.ops.op import op
-from compat.ops.packing import active_steps, gathered, packed_places, spread
+from compat.ops.packing import active_steps, pack_rows, pad_rows
 from compat.ops.recurrent_layers import GRU, LSTM, RELU, TANH, Weights, layer, layer_backward
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
-from compat.tensor import Tensor
-from funcgrad import numpy as np
+from compat.tensor import Tensor, array_of, from_array
 from funcgrad.primitives.shape import reshape
 from funcgrad.tracing import type_of
 
@@ -61,13 +62,15 @@ def rnn_layer(
 ) -> Any:  # fmt: skip
     """The same for what PyTorch has no operation for: packed sequences, projections, and without a graph."""
     w = Weights(weight0, weight1, weight2, weight3, weight4)
+    return layer(mode, input, w, hx, cx, _active(input, batch_sizes), reverse, keep)
+
+
+def _active(x: Any, batch_sizes: Any) -> Any:
+    """Which steps belong to which sequence, to go with (steps, batch, ...); None for all."""
     if batch_sizes is None:
-        return layer(mode, input, w, hx, cx, None, reverse, keep)
-    steps, batch, total = type_of(batch_sizes).size, type_of(hx).shape[0], type_of(input).shape[0]
-    places = packed_places(batch_sizes, total, batch)
-    active = reshape(active_steps(batch_sizes, steps, batch), shape=(steps, batch, 1))
-    out, h, c, kept = layer(mode, spread(input, places, steps, batch), w, hx, cx, active, reverse, keep)
-    return gathered(out, places), h, c, kept
+        return None
+    steps, batch, _ = type_of(x).shape
+    return reshape(active_steps(batch_sizes, steps, batch), shape=(steps, batch, 1))
 
 
 @rnn_layer.backward
@@ -76,20 +79,34 @@ def rnn_layer_backward(
     weight4: Any, hx: Any, cx: Any, batch_sizes: Any, reverse: bool, mode: int, result0: Any, result3: Any,
 ) -> Any:  # fmt: skip
     w = Weights(weight0, weight1, weight2, weight3, weight4)
-    x, out, active, places = input, result0, None, None
-    if batch_sizes is not None:
-        steps, batch = type_of(batch_sizes).size, type_of(hx).shape[0]
-        places = packed_places(batch_sizes, type_of(input).shape[0], batch)
-        active = reshape(active_steps(batch_sizes, steps, batch), shape=(steps, batch, 1))
-        x, out, ct0 = (spread(v, places, steps, batch) for v in (input, result0, ct0))
-        # Going backwards a sequence begins where it ends: before that there is its first state.
-        out = np.where(active, out, hx) if reverse else out
-    x, w, h, c = layer_backward(mode, x, w, hx, cx, active, reverse, out, result3, (ct0, ct1, ct2, ct3))
-    x = x if places is None else gathered(x, places)
+    active, cts = _active(input, batch_sizes), (ct0, ct1, ct2, ct3)
+    x, w, h, c = layer_backward(mode, input, w, hx, cx, active, reverse, result0, result3, cts)
     return x, w.ih, w.hh, w.b_ih, w.b_hh, w.hr, h, c
 
 
 # ---------------------------------------------------------------- stacks of layers
+
+
+class _Packed:
+    """Packed sequences while they go through layers: padded, with a few more steps than there are.
+
+    What is compiled for a layer is then good for other sequences too: steps come in eight sizes from one power of two
+    to the next, and which of them are a sequence's own is data.
+    """
+
+    def __init__(self, batch_sizes: Tensor, total: int):
+        sizes = array_of(batch_sizes)
+        unit = max(1 << (sizes.size - 1).bit_length() >> 4, 1)
+        self.steps = -(-sizes.size // unit) * unit
+        self.batch = int(sizes[0])
+        self.total = total
+        self.sizes = from_array(numpy.pad(sizes, (0, self.steps - sizes.size)))
+
+    def padded(self, rows: Tensor) -> Tensor:
+        return pad_rows.function(rows, self.sizes, 0.0, self.batch, self.steps)
+
+    def rows(self, padded: Tensor) -> Tensor:
+        return pack_rows.function(padded, self.sizes, self.total)
 
 
 class _Call:
@@ -97,6 +114,7 @@ class _Call:
 
     Attributes:
         batch_sizes: of packed sequences, how many of them have each step; else None.
+        sizes: the same, for the steps that they are padded to.
     """
 
     def __init__(
@@ -105,6 +123,7 @@ class _Call:
     ):  # fmt: skip
         self.mode = mode
         self.batch_sizes = batch_sizes
+        self.sizes: Tensor | None = None
         self.has_biases = has_biases
         self.num_layers = num_layers
         self.dropout = dropout
@@ -118,8 +137,11 @@ class _Call:
         groups = self._groups(h, params, (4 if self.has_biases else 2) + projected)
         if self.batch_first:
             input = input.transpose(0, 1)
-        if not (input.shape[0] if self.batch_sizes is None else self.batch_sizes.numel()):
+        if not input.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        packed = None if self.batch_sizes is None else _Packed(self.batch_sizes, input.shape[0])
+        self.sizes = None if packed is None else packed.sizes
+        input = input if packed is None else packed.padded(input)
         both = 2 if self.bidirectional else 1
         last_h, last_c = [], []
         for i in range(self.num_layers):
@@ -133,8 +155,10 @@ class _Call:
                 last_c.append(result[2])
             input = found[0] if both == 1 else cat.function(found, found[0].dim() - 1)
             if self.dropout and self.train and i < self.num_layers - 1:
+                input = input if packed is None else packed.rows(input)
                 input = names_of("torch")["dropout"](input, self.dropout, True)
-        out = input.transpose(0, 1) if self.batch_first else input
+                input = input if packed is None else packed.padded(input)
+        out = input.transpose(0, 1) if self.batch_first else input if packed is None else packed.rows(input)
         return out, stack.function(last_h), last_c[0] if c is None else stack.function(last_c)
 
     def _groups(self, h: Tensor, params: Sequence[Any], each: int) -> list[Sequence[Any]]:
@@ -160,11 +184,11 @@ class _Call:
             )  # fmt: skip
         projection = given[-1] if projected else None
         return rnn_layer.function(
-            input, *given[:2], *biases, projection, h, c, self.batch_sizes, reverse, self.mode, grad_mode.grad
+            input, *given[:2], *biases, projection, h, c, self.sizes, reverse, self.mode, grad_mode.grad
         )
 
     def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
-        batch = input.shape[1] if self.batch_sizes is None else h.shape[0]
+        batch = input.shape[1]
         if input.shape[-1] != given[0].shape[1]:
             rows = input.numel() // max(input.shape[-1], 1)
             a, b = f"{rows}x{input.shape[-1]}", f"{given[0].shape[1]}x{given[0].shape[0]}"
