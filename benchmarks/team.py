@@ -56,7 +56,7 @@ class Worker:
         patience: how many seconds it may take to answer.
     """
 
-    def __init__(self, contestant: Contestant, orders: Orders, caches: Path, patience: float = 600) -> None:
+    def __init__(self, contestant: Contestant, orders: Orders, caches: Path, patience: float = 300) -> None:
         self.contestant, self.patience = contestant, patience
         self._errors = tempfile.TemporaryFile(mode="w+")  # noqa: SIM115 - closed with the process
         self._process = subprocess.Popen(
