@@ -117,7 +117,7 @@ def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
 
 
 @op(
-    "ScaledDotProductFlashAttentionForCpuBackward0", results="output logsumexp", constant=(1,),
+    "ScaledDotProductFlashAttentionForCpuBackward0", results="output logsumexp",
     saved="query key value attn_mask dropout_p is_causal scale output logsumexp",
     name="_scaled_dot_product_flash_attention_for_cpu", names="", strides=_like_query,
 )  # fmt: skip
@@ -153,7 +153,9 @@ def flash_attention_backward(
     grad_value = _product(weights, rows, 1, 1)
     towards = _product(rows, heads.of_key(value), 2, 2)
     inner = reshape(reduce(r.reduce_sum, np.multiply(ct, output), (3,), True), shape=(heads.batch, heads.rows, 1))
-    grad_scores = np.multiply(np.multiply(weights, np.subtract(towards, inner)), factor)
+    # The logarithms are results too, for nobody but the derivative of this.
+    through = reshape(np.astype(ct1, type_of(inner).dtype), shape=type_of(inner).shape)
+    grad_scores = np.multiply(np.multiply(weights, np.add(np.subtract(towards, inner), through)), factor)
     grad_query = _product(grad_scores, heads.of_key(key), 2, 1)
     grad_key = _product(grad_scores, heads.of_query(query), 1, 1)
     grads = zip((grad_query, grad_key, grad_value), (query, key, value))

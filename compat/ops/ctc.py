@@ -172,10 +172,11 @@ def ctc_rows(
 @ctc_rows.backward
 def ctc_backward(
     ct0: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool,
-    result0: Any, result1: Any,
 ) -> Any:  # fmt: skip
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
-    both = np.add(result1, lattice.backward())
+    alpha = lattice.forward()  # anew, not as saved: so this has a derivative
+    result0 = lattice.final(alpha)
+    both = np.add(alpha, lattice.backward())
     emitted = np.transpose(lattice.emitted, (1, 0, 2))
     seen = np.logical_and(np.greater(both, -inf), np.greater(emitted, -inf))
     clean = np.where(seen, np.subtract(both, np.where(seen, emitted, e.number(0, emitted))), e.number(-inf, both))

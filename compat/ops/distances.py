@@ -52,10 +52,11 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not common.is_floating_point:
         raise RuntimeError(f"expected common dtype to be floating point, yet common dtype is {common.scalar_name}")
     size = broadcast_size(tuple(x1.shape), tuple(x2.shape))
+    same = x1.shape == x2.shape
     vectors = []
     for x in (x1, x2):
         x = x.to(common) if x.dtype is not common else x
-        x = x.expand(size) if tuple(x.shape) != size else x
+        x = x if same else x.expand(size)
         length = vector_norm_of.function(x, 2, (dim,), True).clone()
         with no_grad():  # as if the bound were never reached
             length.clamp_min_(eps)
@@ -237,7 +238,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 def _batch(x: Tensor, lead: tuple[int, ...]) -> Tensor:
     """The matrices of a batch with one leading dimension, or none."""
     rows = x.shape[-2:]
-    return x.expand(*lead, *rows).reshape(prod(lead), *rows) if lead else x
+    return x.expand(*lead, *rows).contiguous().view(prod(lead), *rows) if lead else x
 
 
 def _check_pdist(input: Tensor, p: float = 2) -> None:

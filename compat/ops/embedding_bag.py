@@ -109,7 +109,7 @@ def _greatest(bags: _Bags, rows: Any) -> tuple[Any, Any]:
 
 @op(
     "EmbeddingBagBackward0", names="torch.embedding_bag torch._embedding_bag", out=False, check=_check_bag,
-    inspect=_inspect_bag, keeps="offsets result1 result2 result3",
+    inspect=_inspect_bag, keeps="indices offsets result1 result2 result3",
     saved="weight indices offsets scale_grad_by_freq mode sparse per_sample_weights padding_idx result1 result2 "
     "result3 weight.sym_argsize_0",
 )  # fmt: skip
@@ -125,7 +125,8 @@ def embedding_bag(
     if mode == SUM:
         if per_sample_weights is not None:
             rows = np.multiply(rows, np.expand_dims(per_sample_weights, 1))
-        return bags.sums(bags.kept(rows)), np.zeros((0,), fdtypes.int64), none, none
+        of = np.zeros((0,), fdtypes.int64) if per_sample_weights is None else bags.of
+        return bags.sums(bags.kept(rows)), of, none, none
     sizes = bags.sizes()
     if mode == MAX:
         greatest, owners = _greatest(bags, rows)

@@ -95,14 +95,15 @@ def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...])
     if p == 1:
         return np.multiply(_direction(x), ct)
     if p == 2:
-        return np.multiply(ct, np.divide(_where_zero(result, 0, x), _where_zero(result, 1, result)))
+        # Zero at zero, and without a derivative there.
+        return np.multiply(ct, np.where(np.equal(result, 0), e.number(0, x), np.divide(x, result)))
     if math.isinf(p):
         hit = np.equal(_magnitude(x), result)
         count = reduce(r.reduce_sum, np.astype(hit, type_of(ct).dtype), axes, True)
         return np.multiply(_direction(x), np.where(hit, np.divide(ct, count), e.number(0, ct)))
     size = _magnitude(x)
     if p < 1:
-        powers = _where_zero(size, 0, np.power(_where_zero(size, 1, size), p - 1))
+        powers = _where_zero(size, 0, np.power(size, p - 1))
         return np.multiply(np.multiply(_direction(x), powers), np.multiply(ct, np.power(result, 1 - p)))
     scale = np.divide(ct, np.power(_where_zero(result, 1, result), p - 1))
     if p < 2:
@@ -159,7 +160,7 @@ def _check_vector_norm(
 
 
 @op(
-    "LinalgVectorNormBackward0", saved="self ord dim keepdim result", keeps="result0", name="linalg_vector_norm",
+    "LinalgVectorNormBackward0", saved="self ord dim keepdim result", keeps="input result0", name="linalg_vector_norm",
     names="", out=True, check=_check_vector_norm,
 )  # fmt: skip
 def vector_norm_of(
@@ -364,7 +365,7 @@ def tensor_norm(
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 
-@op("NormBackward1", saved="self p dim keepdim result", keeps="result0", name="norm", names="", check=None)
+@op("NormBackward1", saved="self p dim keepdim result", keeps="input result0", name="norm", names="", check=None)
 def norm_along(input: Array, p: float, dim: Dims, keepdim: bool = False) -> Any:
     return norm_over(input, p, axes_of(input, dim), keepdim)
 

@@ -1,0 +1,227 @@
+"""Products of several matrices, powers, and matrices of powers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from compat.errors import cpp_name, size_text
+from compat.ops.composite import composite
+from compat.ops.creation import ones
+from compat.ops.joining import cat
+from compat.ops.parts import diagonal
+from compat.ops.products import matmul, mm
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+
+# ---------------------------------------------------------------- parts
+
+
+@function("linalg.diagonal")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as a view.
+
+    Args:
+        A: ``(*, n, m)``.
+        offset: how far above the main diagonal.
+        dim1, dim2: the dimensions of the matrices.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.diagonal(torch.tensor([[1, 2], [3, 4]]))
+        tensor([1, 4])
+    """
+    return diagonal(A, offset, dim1, dim2)
+
+
+# ---------------------------------------------------------------- products of several
+
+
+def _check_chain(tensors: Sequence[Tensor]) -> None:
+    n = len(tensors)
+    if n < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {n}")
+    for which, t in (("first", tensors[0]), ("last", tensors[-1])):
+        if t.dim() not in (1, 2):
+            raise RuntimeError(f"multi_dot(): the {which} tensor must be 1D or 2D but got {t.dim()}D")
+    for i, t in enumerate(tensors):
+        if 0 < i < n - 1 and t.dim() != 2:
+            raise RuntimeError(f"multi_dot(): tensor {i} must be 2D but got {t.dim()}D")
+        if t.dtype is not tensors[0].dtype:
+            raise RuntimeError(
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{cpp_name(tensors[0].dtype)} and tensor {i} {cpp_name(t.dtype)}"
+            )
+
+
+def _check_fits(matrices: Sequence[Tensor], shown: Sequence[Tensor]) -> None:
+    for i in range(len(matrices) - 1):
+        if matrices[i].shape[1] != matrices[i + 1].shape[0]:
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {size_text(shown[i].shape)} and "
+                f"{size_text(shown[i + 1].shape)} cannot be multiplied"
+            )
+
+
+def _splits(matrices: Sequence[Tensor]) -> list[list[int]]:
+    """For each part of the chain after which matrix to split it so that the products cost least.
+
+    Source: T. Cormen et al., "Introduction to algorithms", the section on matrix chains.
+    """
+    n = len(matrices)
+    sizes = [matrices[0].shape[0], *[m.shape[1] for m in matrices]]
+    cost = [[0] * n for _ in range(n)]
+    split = [[0] * n for _ in range(n)]
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            costs = [cost[i][k] + cost[k + 1][j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)]
+            cost[i][j] = min(costs)
+            split[i][j] = i + costs.index(cost[i][j])
+    return split
+
+
+def _multiplied(matrices: Sequence[Tensor], split: list[list[int]], i: int, j: int) -> Tensor:
+    if i == j:
+        return matrices[i]
+    k = split[i][j]
+    return mm(_multiplied(matrices, split, i, k), _multiplied(matrices, split, k + 1, j))
+
+
+def _three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
+    """The product of three matrices, in the cheaper order."""
+    left = a.shape[0] * b.shape[1] * (a.shape[1] + c.shape[1])
+    right = a.shape[1] * c.shape[1] * (a.shape[0] + b.shape[1])
+    return mm(mm(a, b), c) if left <= right else mm(a, mm(b, c))
+
+
+@composite("linalg.multi_dot", out=True)
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices, in the order that costs least.
+
+    Args:
+        tensors: matrices; the first may be a row and the last a column, as vectors.
+
+    Raises:
+        RuntimeError: for less than two, and where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.multi_dot([torch.ones(2, 3), torch.ones(3, 4), torch.ones(4)])
+        tensor([12., 12.])
+    """
+    _check_chain(tensors)
+    first, last = tensors[0], tensors[-1]
+    size = [*first.shape[:-1], *last.shape[1:]]
+    matrices = list(tensors)
+    matrices[0] = first.unsqueeze(0) if first.dim() == 1 else first
+    matrices[-1] = last.unsqueeze(-1) if last.dim() == 1 else last
+    _check_fits(matrices, tensors)
+    if len(matrices) == 2:
+        return mm(*matrices).view(size)
+    if len(matrices) == 3:
+        return _three(*matrices).view(size)
+    return _multiplied(matrices, _splits(matrices), 0, len(matrices) - 1).view(size)
+
+
+@function("torch.chain_matmul")
+def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
+    """The older name of ``torch.linalg.multi_dot``, of matrices one by one."""
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
+        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
+        stacklevel=2,
+    )
+    for t in matrices:
+        if t.dim() != 2:
+            raise RuntimeError(f"Tensor dimension is {t.dim()}, expected 2 instead.")
+    if len(matrices) == 1:
+        return matrices[0]
+    return multi_dot(matrices, out=out)
+
+
+# ---------------------------------------------------------------- powers
+
+
+@composite("linalg.matrix_power", "torch.matrix_power", "Tensor.matrix_power", out=True)
+def matrix_power(A: Tensor, n: int) -> Tensor:
+    """The product of ``n`` times a matrix, by squaring.
+
+    Args:
+        A: ``(*, m, m)``.
+        n: how often, not negative.
+
+    Raises:
+        RuntimeError: for matrices that are not square.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.matrix_power(torch.tensor([[1, 1], [0, 1]]), 5)
+        tensor([[1, 5],
+                [0, 1]])
+    """
+    if A.dim() < 2:
+        raise RuntimeError("linalg.matrix_power: The input tensor A must have at least 2 dimensions.")
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"linalg.matrix_power: A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} "
+            "matrices"
+        )
+    if n < 0:
+        A, n = _inverse(A), -n
+    if n == 0:
+        return A.clone().copy_(names_of("torch")["eye"](A.shape[-1], dtype=A.dtype))
+    if n == 1:
+        return A.clone()
+    if n == 3:
+        return matmul(matmul(A, A), A)
+    return _squared(A, n)
+
+
+def _squared(A: Tensor, n: int) -> Tensor:
+    result, power = None, A
+    while True:
+        n, odd = divmod(n, 2)
+        if odd:
+            result = power if result is None else matmul(result, power)
+        if not n:
+            assert result is not None
+            return result
+        power = matmul(power, power)
+
+
+def _inverse(A: Tensor) -> Tensor:
+    inverse = names_of("linalg").get("inv")
+    if inverse is None:
+        raise RuntimeError("linalg.matrix_power: a negative power needs the inverse, which there is none of yet.")
+    return inverse(A)
+
+
+@composite("linalg.vander")
+def vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers of the elements: ``x ** 0``, ``x ** 1``, ..., ``x ** (N - 1)`` as a row for each.
+
+    Args:
+        x: ``(*, n)``.
+        N: how many powers; ``n``, if None.
+
+    Returns:
+        ``(*, n, N)``.
+
+    Raises:
+        RuntimeError: unless ``N`` is greater than 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.vander(torch.tensor([2, 3]), N=3)
+        tensor([[1, 2, 4],
+                [1, 3, 9]])
+    """
+    x = x.unsqueeze(-1) if x.dim() == 0 else x
+    count = x.shape[-1] if N is None else N
+    if count <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    one = ones(*x.shape, 1, dtype=x.dtype)
+    powers = x.unsqueeze(-1).expand(*x.shape, count - 1).cumprod(-1)
+    return cat([one.to(powers.dtype) if powers.dtype is not x.dtype else one, powers], dim=-1)
