@@ -71,16 +71,43 @@ def _pack_backward(ct0: Any, input: Any, total: int, batch_first: bool, result1:
     return moved(padded, 1, 0) if batch_first else padded
 
 
-@op("PackPaddedSequenceBackward0", saved="input.sym_sizes batch_sizes", names="")
-def pack_rows(input: Array, batch_sizes: Index, total: int) -> Any:
+def row_tables(sizes: numpy.ndarray) -> tuple[numpy.ndarray, numpy.ndarray]:
+    """The rows that packed sequences take among (steps * batch); and for each of those the packed one, or -1."""
+    active = numpy.arange(sizes[0]) < sizes[:, None]
+    places = numpy.flatnonzero(active)
+    sources = numpy.full(active.size, -1)
+    sources[places] = numpy.arange(places.size)
+    return places, sources
+
+
+def _by_source(rows: Any, sources: Any, steps: int, batch: int) -> Any:
+    """Packed rows as (steps, batch, ...), zero where there are none; without a scatter, which compiles slowly."""
+    found = take_slices(rows, sources, axis=0, mode="clip")
+    there = reshape(np.greater_equal(sources, 0), shape=(steps * batch, *(1,) * (type_of(rows).ndim - 1)))
+    return reshape(np.where(there, found, e.number(0, found)), shape=(steps, batch, *type_of(rows).shape[1:]))
+
+
+@op("PackPaddedSequenceBackward0", saved="input.sym_sizes sources", names="")
+def pack_rows(input: Array, places: Index, sources: Index) -> Any:
     """The rows of (steps, batch, ...) that belong to sequences, step by step."""
-    return gathered(input, packed_places(batch_sizes, total, type_of(input).shape[1]))
+    return gathered(input, places)
 
 
 @pack_rows.backward
-def _pack_rows_backward(ct: Any, input: Any, batch_sizes: Any, total: int) -> Any:
+def _pack_rows_backward(ct: Any, input: Any, sources: Any) -> Any:
     steps, batch = type_of(input).shape[:2]
-    return spread(ct, packed_places(batch_sizes, total, batch), steps, batch)
+    return _by_source(ct, sources, steps, batch)
+
+
+@op("PadPackedSequenceBackward0", saved="rows.sym_sizes places", names="")
+def spread_rows(rows: Array, places: Index, sources: Index, steps: int, batch: int) -> Any:
+    """Packed rows as (steps, batch, ...), zero where there are none."""
+    return _by_source(rows, sources, steps, batch)
+
+
+@spread_rows.backward
+def _spread_rows_backward(ct: Any, rows: Any, places: Any) -> Any:
+    return gathered(ct, places)
 
 
 @function("torch._pack_padded_sequence")

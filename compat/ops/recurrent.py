@@ -15,7 +15,7 @@ from compat.errors import wrong_argument, wrong_combination
 from compat.grad_mode import mode as grad_mode
 from compat.ops.joining import cat, stack
 from compat.ops.op import op
-from compat.ops.packing import active_steps, pack_rows, pad_rows
+from compat.ops.packing import active_steps, pack_rows, row_tables, spread_rows
 from compat.ops.recurrent_layers import GRU, LSTM, RELU, TANH, Weights, layer, layer_backward
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
@@ -94,19 +94,20 @@ class _Packed:
     to the next, and which of them are a sequence's own is data.
     """
 
-    def __init__(self, batch_sizes: Tensor, total: int):
+    def __init__(self, batch_sizes: Tensor):
         sizes = array_of(batch_sizes)
         unit = max(1 << (sizes.size - 1).bit_length() >> 4, 1)
         self.steps = -(-sizes.size // unit) * unit
         self.batch = int(sizes[0])
-        self.total = total
-        self.sizes = from_array(numpy.pad(sizes, (0, self.steps - sizes.size)))
+        whole = numpy.pad(sizes, (0, self.steps - sizes.size))
+        self.sizes = from_array(whole)
+        self.tables = [from_array(table) for table in row_tables(whole)]
 
     def padded(self, rows: Tensor) -> Tensor:
-        return pad_rows.function(rows, self.sizes, 0.0, self.batch, self.steps)
+        return spread_rows.function(rows, *self.tables, self.steps, self.batch)
 
     def rows(self, padded: Tensor) -> Tensor:
-        return pack_rows.function(padded, self.sizes, self.total)
+        return pack_rows.function(padded, *self.tables)
 
 
 class _Call:
@@ -139,7 +140,7 @@ class _Call:
             input = input.transpose(0, 1)
         if not input.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        packed = None if self.batch_sizes is None else _Packed(self.batch_sizes, input.shape[0])
+        packed = None if self.batch_sizes is None else _Packed(self.batch_sizes)
         self.sizes = None if packed is None else packed.sizes
         input = input if packed is None else packed.padded(input)
         both = 2 if self.bidirectional else 1
