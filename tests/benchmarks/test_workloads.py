@@ -29,8 +29,6 @@ BY_HAND = [name for name, workload in all_workloads().items() if workload.jax is
 
 
 def begun(name: str) -> Training:
-    if name == "lstm" and not hasattr(compat.nn, "LSTM"):
-        pytest.skip("compat has no nn.LSTM")
     if name == "digits":
         pytest.importorskip("sklearn")
     workload = all_workloads()[name]
