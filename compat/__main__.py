@@ -55,7 +55,7 @@ def _runs_script(trace: TracebackType) -> bool:
 def _is_inside(trace: TracebackType) -> bool:
     """Whether a frame is of what is C++ in PyTorch."""
     name = trace.tb_frame.f_code.co_filename
-    return name.startswith("<compat ") or (name.startswith(_HERE + os.sep) and not name.startswith(_SHOWN))
+    return name.startswith(_HERE + os.sep) and not name.startswith(_SHOWN)
 
 
 def _report(error: BaseException) -> None:

@@ -25,6 +25,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from funcgrad import runtime as _runtime
+from funcgrad.errors import hide_frames_below
 from funcgrad.runtime import report as _report
 
 __all__ = ["eager", "explain", "flush", "reset_stats", "stats", "synchronize"]
@@ -72,6 +73,9 @@ def eager() -> Iterator[None]:
     finally:
         _runtime.settings.limit = before
 
+
+# Messages name the user's line, not ours.
+hide_frames_below(os.path.dirname(__file__))
 
 if os.environ.get("COMPAT_EAGER", "0") not in ("", "0"):
     _runtime.settings.limit = 1

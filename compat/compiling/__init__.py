@@ -51,7 +51,7 @@ class Compiled:
         key = (shape, *_kind(leaves))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for found in self._kinds.get(key, ()):
-            if found.holds():
+            if found.holds(tensors):
                 return found(tensors)
         return self._capture(key, args, kwargs, tensors, [x for x in leaves if not isinstance(x, Tensor)])
 
@@ -102,13 +102,17 @@ def _flat(args: tuple, kwargs: dict) -> tuple[Sequence[Any], Any]:
 def _kind(leaves: Sequence[Any]) -> list[Any]:
     """What tells calls apart that may do different things."""
     key: list[Any] = [mode.grad, mode.inference]
+    owners: list[int] = []
     for x in leaves:
         if isinstance(x, Tensor):
             if x._view is not None:
                 sync(x)
             key += (x._layout, x._rg, x._node is None, x._offset)
+            owners.append(id(x._storage))
         else:
             key += (type(x), x if isinstance(x, bool | int | float | str) else id(x))
+    if len(set(owners)) < len(owners):
+        key += [owners.index(one) for one in owners]
     return key
 
 
@@ -157,10 +161,10 @@ def compile(
 
     A call is captured, and further calls are replayed as one compiled program: the forward and the backward pass, the
     optimizer's step, random numbers, what is written to parameters and buffers. It is captured anew when what it
-    depends on has changed: sizes and dtypes, ``training``, ``requires_grad``, attributes and globals that it can see, settings
-    of an optimizer (learning rates and other numbers are inputs). Where a call does what cannot be replayed (it asks a
-    tensor for its value, returns a tensor with a graph still to be used, keeps results elsewhere), it runs deferred, as
-    without ``compile``. So compile the step rather than the model::
+    depends on has changed: sizes and dtypes, ``training``, ``requires_grad``, attributes and globals that it can see,
+    settings of an optimizer (learning rates and other numbers are inputs). Where a call does what cannot be replayed
+    (it asks a tensor for its value, returns a tensor with a graph still to be used, keeps results elsewhere), it runs
+    deferred, as without ``compile``. So compile the step rather than the model::
 
         @torch.compile
         def step(x, y):

@@ -120,6 +120,9 @@ class Capturing:
             raise NotReplayable(self.watch.trouble)
         runtime.flush()
         states = [*self.arguments, *self.watch.tensors.values()]
+        for state in states:
+            # What many tensors begin with does not tell them apart.
+            state.storage.buffer = runtime.own(state.storage.buffer)
         before = [(s, s.storage.buffer) for s in states]
         found: tuple[Call, runtime.Recording] | None = None
         with given(self.watch.optimizers) as settings, inspections() as checks, self.capture.holding():
@@ -175,8 +178,6 @@ class Capturing:
             mine = [arguments[i] for i in found if i in arguments]
             if mine and (len(found) > 1 or len(arguments) < len(self.arguments)):
                 raise NotReplayable("arguments share memory, with each other or with what the function refers to")
-            if runtime.is_constant(buffer) and len(found) > 1:
-                raise NotReplayable("some tensors have still the values that they were made with")
             return mine[0] if mine else list(found.values())
         for drawn, draw in self.capture.draws:
             if drawn is buffer:

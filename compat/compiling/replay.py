@@ -39,6 +39,7 @@ class Replay:
         self._written = [(target, results[place], count) for target, place, count in call.written]
         self._gradients = [(g, None if g.result is None else results[g.result]) for g in call.gradients]
         self._results = results
+        self._storages = {id(s.storage) for s in call.watch.tensors.values()}
         self._common = [s for s in call.sources if isinstance(s, list) and len(s) > 1]
         self._givens = [(i, n.path) for i, n in enumerate(call.numbers) if type(n) is Given]
         self._numbers = [float(n) if type(n) is Given else n for n in call.numbers]
@@ -47,9 +48,9 @@ class Replay:
         self._lent = [(storage, i) for i in free for storage in call.sources[i]]
         self._run = runtime.Replay(call.window, free)
 
-    def holds(self) -> bool:
-        """Whether what the call depends on is as it was."""
-        if not self.call.watch.holds():
+    def holds(self, tensors: Sequence[Tensor]) -> bool:
+        """Whether what the call depends on is as it was, and the arguments are tensors of their own."""
+        if any(id(t._storage) in self._storages for t in tensors) or not self.call.watch.holds():
             return False
         for storages in self._common:
             buffer = storages[0].buffer

@@ -151,7 +151,7 @@ class Watch:
         self._lengths.append((value, len(value)))
         if len(value) <= _LONG:
             for key, element in list(value.items()):
-                self._note(functools.partial(_get, value), key, element)
+                self._note(value.get, key, element)  # the length tells None from nothing
 
     def _module(self, module: Module) -> None:
         for name in ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"):
@@ -161,7 +161,7 @@ class Watch:
 
     def note_setting(self, group: dict[str, Any], key: str, value: Any) -> None:
         """A setting of a parameter group, by value."""
-        self._note(functools.partial(_get, group), key, value)
+        self._note(group.get, key, value)
 
     def note_sign(self, path: Sequence[Any], value: Any) -> None:
         """A number of a parameter group of which only the sign matters."""
@@ -169,14 +169,17 @@ class Watch:
 
     def _optimizer(self, optimizer: Optimizer) -> None:
         self.optimizers.append(optimizer)
+        self._lengths.append((optimizer.__dict__, len(optimizer.__dict__)))
         for name, value in optimizer.__dict__.items():
             if name.endswith("_hooks") and value:
                 self.trouble = f"{type(optimizer).__name__} has hooks"
+            elif isinstance(value, _SIMPLE):
+                self._note(optimizer.__dict__.get, name, value)
         self._lengths.append((optimizer.param_groups, len(optimizer.param_groups)))
         for group in optimizer.param_groups:
             for key, value in group.items():
                 if key not in optimizer.defaults:
-                    self._note(functools.partial(_get, group), key, value)
+                    self._note(group.get, key, value)
         self._mapping(optimizer.state)
 
     def _function(self, function: types.FunctionType) -> None:
@@ -196,10 +199,6 @@ class Watch:
         attributes = getattr(value, "__dict__", None)
         if isinstance(attributes, dict):
             self._mapping(attributes)
-
-
-def _get(mapping: Mapping, key: Any) -> Any:
-    return mapping.get(key, _ABSENT)
 
 
 def _sign_at(path: Sequence[Any]) -> Any:

@@ -84,17 +84,15 @@ class Kernel:
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
         kinds: list[Kind] = []
-        mask: list[bool] = []
         for v in values:
             if isinstance(v, Tensor):
                 if v._view is not None:
                     sync(v)
                 kinds.append(v._layout)
-                mask.append(v._rg)
             else:
                 kinds.append(type(v))
-                mask.append(False)
-        return self.plan(tuple(kinds), tuple(mask) if mode.grad else None).run(values)
+        mask = tuple([isinstance(v, Tensor) and v._rg for v in values]) if mode.grad else None
+        return self.plan(tuple(kinds), mask).run(values)
 
     def plan(self, kinds: tuple[Kind, ...], mask: tuple[bool, ...] | None, target: int | None = None) -> Plan:
         """The plan for inputs of these kinds, gradients being wanted for those of ``mask``.

@@ -24,6 +24,7 @@ anything else
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -285,7 +286,8 @@ def entry(
         values="".join(v + ", " for v in values),
     )
     scope: dict[str, Any] = dict(Tensor=Tensor, sync=sync, mode=mode, plans=plans, miss=miss, **defaults)
-    exec(compile(source, f"<compat {name}>", "exec"), scope)
+    # A name below this folder, so that messages take it for the library's.
+    exec(compile(source, os.path.join(os.path.dirname(__file__), f"<{name}>"), "exec"), scope)
     return scope[name if name.isidentifier() else "function"]
 
 

@@ -105,35 +105,38 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Te
     numbers: list[Any] = []
     written: list[Tensor] = []
     seen: dict[Any, int] = {}
-    owners: dict[int, int] = {}
+
+    # Every parameter and its state pass here at every step, so it is short.
+    def gather(t: Any, column: int) -> None:
+        if t._view is not None:
+            sync(t)
+        layout, storage = t._layout, t._storage
+        one = id(storage) if layout.base.shape else (id(storage.buffer), column)
+        place = seen.get(one)
+        key.append(layout)
+        if place is None:
+            seen[one] = len(buffers)
+            buffers.append(storage.buffer)
+        else:
+            key.append(place)
+        if not layout.whole:
+            numbers.append(t._offset)
+
     for rule, settings, given, rows, count in jobs:
         key += (rule, settings, count, len(rows))
-        for row in (given, *rows):
+        for i, n in enumerate(given):
+            if isinstance(n, Tensor):
+                gather(n, i)
+            else:
+                key.append(_kind(n))
+                numbers.append(n)
+        for row in rows:
             for i, t in enumerate(row):
-                if not isinstance(t, Tensor):
-                    key.append(_kind(t))
-                    numbers.append(t)
-                    continue
-                if t._view is not None:
-                    sync(t)
-                layout, storage = t._layout, t._storage
-                key.append(layout)
-                one = _identity(layout, storage, i)
-                if one in seen:
-                    key.append(seen[one])
-                else:
-                    seen[one] = len(buffers)
-                    buffers.append(storage.buffer)
-                if not layout.whole:
-                    numbers.append(t._offset)
-            if row is not given:
-                for t in row[:count]:
-                    written.append(t)
-                    one = id(t._storage)
-                    if one in owners:
-                        key.append(~owners[one])
-                    else:
-                        owners[one] = len(owners)
+                gather(t, i)
+            written += row[:count]
+    owners = [id(t._storage) for t in written]
+    if len(set(owners)) < len(owners):  # several tensors of one storage are written one after the other
+        key += [owners.index(one) for one in owners]
     return tuple(key), buffers, numbers, written
 
 

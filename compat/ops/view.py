@@ -71,7 +71,7 @@ class ViewNode(Node):
         if all(g is None for g in grads):
             return (None,)
         if plan.rearrangement is not None and grads[0] is not None:
-            undone = _undo(grads[0], *plan.rearrangement)
+            undone = _undo(grads[0], *plan.rearrangement, plan.undone)
             if undone is not None:
                 return (undone,)
         derivative, offsets = plan.derivative
@@ -83,24 +83,36 @@ class ViewNode(Node):
         return backward.kernel.call(values)
 
 
-def _undo(grad: Tensor, order: Ints, size: Ints) -> Tensor | None:
+def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | None]) -> Tensor | None:
     """The gradient of a mere rearrangement, itself one: dimensions in ``order``, then seen in ``size``; None if that
-    takes a copy."""
+    takes a copy.
+
+    Args:
+        known: the layouts of those found before.
+    """
     if mode.grad:
         return grad.permute(order).reshape(size) if order != tuple(range(len(order))) else grad.reshape(size)
-    layout = grad._layout
-    sizes, strides = tuple(layout.size[d] for d in order), tuple(layout.stride[d] for d in order)
-    stride = view_strides(sizes, strides, size)
-    if stride is None:
+    storage, layout, offset = grad._storage, grad._layout, grad._offset
+    key = (storage.base, layout, offset)
+    try:
+        found = known[key]
+    except KeyError:
+        found = known[key] = _undone_layout(storage.base, layout, offset, order, size)
+    if found is None:
         return None
-    base = grad._storage.base
-    made = wrap(
-        grad._storage, layout_of(base, size, stride, grad._offset, layout.dtype, layout.conj, layout.neg), grad._offset
-    )
+    made = wrap(storage, found, offset)
     made._counter = grad._counter
     made._view = SHARED
     grad._view = grad._view or SHARED
     return made
+
+
+def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: Ints) -> Layout | None:
+    sizes, strides = tuple(layout.size[d] for d in order), tuple(layout.stride[d] for d in order)
+    stride = view_strides(sizes, strides, size)
+    if stride is None:
+        return None
+    return layout_of(base, size, stride, offset, layout.dtype, layout.conj, layout.neg)
 
 
 class ViewPlan:
@@ -111,6 +123,7 @@ class ViewPlan:
         node: the class of nodes to make; None where no gradient is wanted.
         shows: the static arguments by name, for ``_saved_...``.
         rearrangement: where every element is taken once: how to undo it.
+        undone: the layouts of gradients for which it was undone.
     """
 
     __slots__ = (
@@ -121,6 +134,7 @@ class ViewPlan:
         "node",
         "shows",
         "rearrangement",
+        "undone",
         "origin",
         "_function",
         "_geometry",
@@ -142,6 +156,7 @@ class ViewPlan:
         self._function = function
         self._geometry = geometry_of(t)
         self._derivative: tuple[Derivative, list[int]] | None = None
+        self.undone: dict[tuple, Layout | None] = {}
         self.rearrangement = None if several or op.through_storage else self._rearrangement()
 
     def run(self, values: Sequence[Any]) -> Any:

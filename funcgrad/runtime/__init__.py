@@ -21,11 +21,11 @@ from funcgrad.runtime.deferred import (
 from funcgrad.runtime.eager import Eager, execute
 from funcgrad.runtime.programs import Executable, executable, from_numpy, to_numpy
 from funcgrad.runtime.report import explain, stats
-from funcgrad.runtime.constants import filled, is_constant, scalar
+from funcgrad.runtime.constants import filled, is_constant, own, scalar
 from funcgrad.runtime.windows import Recording, clear
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "capturing", "clear", "computed", "drawn",
     "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later", "looking",
-    "ready", "record", "record_all", "scalar", "settings", "stats", "to_numpy", "type_when_deferred", "wait",
+    "own", "ready", "record", "record_all", "scalar", "settings", "stats", "to_numpy", "type_when_deferred", "wait",
 ]  # fmt: skip

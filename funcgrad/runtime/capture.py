@@ -7,9 +7,9 @@ from typing import Any
 
 from funcgrad.errors import here
 from funcgrad.runtime.background import wait
-from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock
+from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock, queues
 from funcgrad.runtime.programs import from_numpy
-from funcgrad.runtime.windows import Recording, Window, run_recording
+from funcgrad.runtime.windows import Recording, Window, run_entangled, run_recording, runnable
 
 Draw = Callable[[], Any]
 
@@ -44,7 +44,10 @@ class Capture(Hold):
     def recording(self) -> Recording:
         """What was noted down."""
         with lock:
-            return Recording(list(local.queue.ops))
+            ops = list(local.queue.ops)
+            if runnable(ops) < len(ops):
+                run_entangled([queue for queue in queues if queue is not local.queue])
+            return Recording(ops)
 
     def run(self, recording: Recording) -> Window:
         """Runs what was noted down; returns how it is done."""

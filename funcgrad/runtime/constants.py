@@ -43,6 +43,11 @@ def scalar(value: Any, dtype: np.dtype) -> Any:
     return filled((), value, dtype)
 
 
+def own(buffer: Any) -> Any:
+    """The buffer, or a copy of it if it is one of those that are kept."""
+    return buffer.copy() if id(buffer) in shared else buffer
+
+
 def is_constant(buffer: Any) -> bool:
     """Whether it is one of the buffers of one value that are kept."""
     return id(buffer) in shared

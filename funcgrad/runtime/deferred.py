@@ -222,7 +222,7 @@ def flush() -> None:
 
 def flush_all() -> None:
     """Runs what all threads have noted down."""
-    for queue in queues:
+    for queue in list(queues):  # a thread that begins meanwhile changes them
         if queue.ops or queue.backlog:
             run_queue(queue)
 

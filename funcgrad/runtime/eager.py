@@ -82,7 +82,7 @@ class Eager(Interpreter):
         # What is an operand: the type of an array, the class of a number.
         kinds: list[Any] = [primitive]
         arrays: list[Any] = []
-        numbers: list[Any] = []
+        numbers: Sequence[Any] = ()
         for x in operands:
             cls = x.__class__
             if cls is Deferred:
@@ -90,18 +90,26 @@ class Eager(Interpreter):
                 arrays.append(x)
             elif cls in _NUMBERS:
                 kinds.append(cls)
-                numbers.append(x)
+                numbers = (*numbers, x)
             else:
                 x = held(x)
                 if x is None:  # JAX's own tracers can only be used now
                     return self.now(primitive, [ready(x) for x in operands], params)
                 kinds.append(type_of(x))
                 arrays.append(x)
-        if params:
-            kinds += params.items()
-        if primitive.vjp is not None:
-            return _defer(primitive, params, tuple(kinds), arrays, numbers, _cache_of_programs(params))
-        return _defer(primitive, params, tuple(kinds), arrays, numbers, _codes)
+        key = (*kinds, *params.items()) if params else tuple(kinds)
+        cache = _codes if primitive.vjp is None else _cache_of_programs(params)
+        found = cache.get(key)
+        if found is None:
+            found = cache[key] = _code(primitive, params, kinds[1:])
+        code, types = found
+        if cache is not _codes:
+            local.queue.transient = code
+        if primitive.multiple:
+            return note_all(code, types, arrays, numbers)
+        result = record(code, arrays, numbers)
+        result.type = types[0]
+        return result
 
     def now(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The result on arrays."""
@@ -133,27 +141,6 @@ def held(x: Any) -> Any:
         held.value = np.array(x)
         return held
     return None
-
-
-def _defer(
-    primitive: Primitive,
-    params: dict[str, Any],
-    key: tuple,
-    arrays: list[Any],
-    numbers: list[Any],
-    cache: dict[tuple, Any],
-) -> Any:
-    found = cache.get(key)
-    if found is None:
-        found = cache[key] = _code(primitive, params, key[1 : 1 + len(arrays) + len(numbers)])
-    code, types = found
-    if cache is not _codes:
-        local.queue.transient = code
-    if primitive.multiple:
-        return note_all(code, types, arrays, numbers)
-    result = record(code, arrays, numbers)
-    result.type = types[0]
-    return result
 
 
 def kind_of(x: Any) -> Any:

@@ -114,17 +114,16 @@ def failed(window: Window, error: Exception) -> None:
 
 
 def _nearest(window: Window) -> Window | None:
-    """The earlier structure that is like it for longest."""
-    best, length = None, -1
+    """The earlier structure that is like it for longest; among those, one of the same length, and wired alike."""
+    best, most = None, (-1, False, False)
     for ref in reversed(_recent):
         other = ref()
         if other is None:
             continue
-        common = _common(window.codes, other.codes)
-        if common > length:
-            best, length = other, common
-        if common == len(window.codes):
-            break
+        same_length, same_wires = len(window.codes) == len(other.codes), window.wires == other.wires
+        likeness = (_common(window.codes, other.codes), same_length, same_wires)
+        if likeness > most:
+            best, most = other, likeness
     return best
 
 

@@ -26,11 +26,12 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcgrad.ir import ArrayType
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
-from funcgrad.runtime.deferred import Deferred, Queue, flush_all, lock, ready, set_runner, settings
+from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings
 from funcgrad.runtime.programs import Executable
 from funcgrad.tracing import state
 
@@ -54,6 +55,10 @@ def _held_by_a_list() -> int:
 
 
 _UNHELD = _held_by_a_list()
+
+
+class Entangled(Exception):
+    """An operand is what another thread has noted down and not yet run."""
 
 
 class Recording:
@@ -108,8 +113,7 @@ class Recording:
         try:
             value = buffer.value
         except AttributeError:
-            flush_all()  # another thread's, not run yet
-            value = buffer.value
+            raise Entangled from None
         inner = places.get(id(value))
         places[id(buffer)] = found = self._enter(value, places) if inner is None else inner
         return found
@@ -132,6 +136,7 @@ class Window:
         outputs: the results that it gives, by their numbers.
         spread: from what the program gives to those, where equal ones are computed once.
         donated: the inputs whose buffers the compiled program takes over.
+        bytes_out, bytes_reused: the sizes of what the compiled program gives, and of the buffers that it takes over.
     """
 
     __slots__ = (
@@ -144,6 +149,8 @@ class Window:
         "donated",
         "spread",
         "numbers",
+        "bytes_out",
+        "bytes_reused",
         "_last",
         "__weakref__",
     )
@@ -157,6 +164,7 @@ class Window:
         self.outputs = [i for i, held in enumerate(live) if held]
         self.spread: Callable[[Any], Any] | None = None
         self.donated: tuple[int, ...] = ()
+        self.bytes_out = self.bytes_reused = 0
         self.numbers = Numbers([d for code in self.codes for d in code.numbers])
         self._last: list[list[int]] | None = None
 
@@ -205,6 +213,9 @@ class Window:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
         # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
         recording.box.extend(starmap(run, (inputs,)))
+        stats = report.stats
+        stats.bytes_out += self.bytes_out
+        stats.bytes_reused += self.bytes_reused
         if deliver:
             self.deliver(recording)
 
@@ -221,6 +232,8 @@ class Window:
         """
         program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
         self.donated = _donatable(program, free)
+        self.bytes_out = sum(_bytes(atom.type) for atom in program.outputs)
+        self.bytes_reused = sum(_bytes(program.inputs[i].type) for i in self.donated)
         if places != list(range(len(places))):
             self.spread = operator.itemgetter(*places)
         return Executable(program, 0, self.donated)
@@ -229,6 +242,10 @@ class Window:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
         cold = len({code for code in self.codes if not code.warm})
         return cold * (PROGRAM_COST + OPERATION_COST) > PROGRAM_COST + OPERATION_COST * len(self.codes)
+
+
+def _bytes(t: ArrayType) -> int:
+    return t.size * t.dtype.itemsize
 
 
 def _donatable(program: Any, free: Sequence[int]) -> tuple[int, ...]:
@@ -312,10 +329,13 @@ def run_queue(queue: Queue) -> None:
             _take_up(queue)
         ops = queue.ops
         count = len(ops)
-        if count == 1:
-            _run_one(ops)
-        elif count:
-            run_recording(queue, Recording(ops[:count]), count)
+        try:
+            if count == 1:
+                _run_one(ops)
+            elif count:
+                run_recording(queue, Recording(ops[:count]), count)
+        except Entangled:
+            run_entangled(queues)
 
 
 def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
@@ -325,13 +345,41 @@ def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
     del queue.ops[:count]
     transient, queue.transient = queue.transient, None
     window = _run(recording, _windows if transient is None else transient.windows)
-    queue.backlog.pop()
+    # It is not there any more if a value was asked for meanwhile, by a finalizer or a signal's handler.
+    queue.backlog[:] = [other for other in queue.backlog if other is not recording]
     return window
+
+
+def run_entangled(queues: Sequence[Queue]) -> None:
+    """Runs what threads have noted down that wait for each other: of each in turn as much as can be run."""
+    going = True
+    while going:
+        going = False
+        for queue in list(queues):
+            if queue.backlog:
+                _take_up(queue)
+            count = runnable(queue.ops[:])
+            if count:
+                run_recording(queue, Recording(queue.ops[:count]), count)
+                going = True
+
+
+def runnable(ops: Sequence[Any]) -> int:
+    """How many operations, from the first one on, need nothing but what is there and each other."""
+    made: set[int] = set()
+    for count, (_, buffers, _, results) in enumerate(ops):
+        for b in buffers:
+            if b.__class__ is Deferred and id(b) not in made and not hasattr(b, "value"):
+                return count
+        made.update(map(id, results))
+    return len(ops)
 
 
 def _run_one(ops: list[Any]) -> None:
     """A single operation needs no window."""
     code, buffers, numbers, results = ops[0]
+    if not runnable(ops[:1]):
+        raise Entangled
     found = code.now([ready(b) for b in buffers], numbers)
     for deferred, value in zip(results, found):
         deferred.value = value
@@ -384,7 +432,9 @@ def _take_up(queue: Queue) -> None:
             Window(recording, (True,) * len(recording.pending)).one_by_one(recording)
         del queue.backlog[0]
     # It may have been interrupted before the operations were taken out of the queue.
-    queue.ops[:] = [op for op in queue.ops if not all(hasattr(r, "value") for r in op[3])]
+    ops = queue.ops
+    count = len(ops)  # the queue's own thread may go on meanwhile
+    ops[:count] = [op for op in ops[:count] if not all(hasattr(r, "value") for r in op[3])]
 
 
 set_runner(run_queue)
