@@ -158,3 +158,19 @@ def test_bags_of_nothing_are_zero() -> None:
     for mode in ("sum", "mean", "max"):
         bags = F.embedding_bag(torch.tensor([0, 1]), table, torch.tensor([0, 0, 2]), mode=mode)
         assert bags[0].tolist() == bags[2].tolist() == [0.0, 0.0]
+
+
+def test_in_inference_an_encoder_is_zero_at_the_padding() -> None:
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model = torch.nn.TransformerEncoder(layer, 1).eval()
+    x = torch.randn(2, 4, 8)
+    padding = torch.tensor([[False, False, True, True], [False] * 4])
+    with torch.no_grad():
+        output = model(x, src_key_padding_mask=padding)
+        alone = model(x[:1, :2])
+    assert (output[0, 2:] == 0).all()
+    assert (output[1] != 0).all()
+    np.testing.assert_allclose(output[0, :2].numpy(), alone[0].numpy(), rtol=1e-5, atol=1e-6)
+    recorded = model(x, src_key_padding_mask=padding)
+    assert (recorded[0, 2:] != 0).all()
