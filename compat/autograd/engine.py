@@ -12,6 +12,7 @@ from typing import Any
 
 from compat.autograd.anomaly_mode import check
 from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, fit
+from compat.autograd.sweep import Marks, sweep
 from compat.grad_mode import mode
 from compat.tensor import Tensor, autograd_of
 
@@ -27,10 +28,12 @@ class _Task:
         wanted: the nodes to run or to pass through; None for all that can be reached.
         captures: per node, pairs of an output number and where its gradient goes in ``captured``.
         runs: whether a captured node itself is to run (it is if others lie behind it).
+        marks: where it is noted which node runs, if somebody wants to know.
     """
 
-    def __init__(self, keep_graph: bool):
+    def __init__(self, keep_graph: bool, marks: Marks | None = None):
         self.keep_graph = keep_graph
+        self.marks = marks
         self.waiting: dict[Node, int] = {}
         self.arrived: dict[Node, Grads] = {}
         self.ready: list[tuple[int, int, Node]] = []
@@ -127,6 +130,8 @@ class _Task:
         if not runs:
             return ()
         if hooks is None:
+            if self.marks is not None:
+                self.marks.add(node, grads)
             results = node.apply(grads)
         else:
             _call_tensor_hooks(node, hooks, grads)
@@ -161,7 +166,23 @@ def run_backward(
     Returns:
         The gradients at ``inputs``, None where none arrived.
     """
+    if inputs is None and not create_graph:
+        swept = lambda marks: _run(_Task(keep_graph, marks), roots, grads, create_graph, None, accumulate)
+        sweep(roots, grads, keep_graph, swept)
+        return []
     task = _Task(keep_graph)
+    _run(task, roots, grads, create_graph, inputs, accumulate)
+    return task.captured
+
+
+def _run(
+    task: _Task,
+    roots: Sequence[Edge],
+    grads: Sequence[Tensor | None],
+    create_graph: bool,
+    inputs: Sequence[Edge] | None,
+    accumulate: bool,
+) -> None:
     nodes = [node for node, _ in roots if node is not None]
     found = task.explore(nodes)
     if inputs is not None:
@@ -178,7 +199,6 @@ def run_backward(
         task.run()
     finally:
         mode.grad = before
-    return task.captured
 
 
 # ---------------------------------------------------------------- hooks

@@ -61,6 +61,9 @@ class Node:
     _sequence: int
     _hooks: Hooks | None
     requires_grad = True
+    #: Whether what its ``apply`` does follows from its ``plan`` and what it saved; and whether it saves anything.
+    swept = False
+    saves = False
 
     def name(self) -> str:
         """The name that PyTorch gives it."""

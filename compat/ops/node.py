@@ -24,6 +24,8 @@ class OpNode(Node):
     """
 
     __slots__ = ("plan", "saved", "numbers")
+    swept = True
+    saves = True
     plan: Any
     saved: tuple | None
     numbers: tuple
@@ -67,6 +69,7 @@ class Underivable(OpNode):
     """The node of an operation that PyTorch has no derivative for: going backward through it is an error."""
 
     __slots__ = ()
+    swept = False
 
     def name(self) -> str:
         return "torch::autograd::NotImplemented"

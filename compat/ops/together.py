@@ -232,7 +232,8 @@ def _compile(jobs: Sequence[Job]) -> _Program:
                     current[target] = lens.write(current[target], layout, place, _as(value, layout))
         return current
 
-    staged = dead_code(common_subexpressions(stage(run, [*operands.buffers, *operands.numbers], name="together")))
+    name = "_".join(dict.fromkeys(getattr(job.rule, "__name__", "rule").strip("_") for job in jobs))
+    staged = dead_code(common_subexpressions(stage(run, [*operands.buffers, *operands.numbers], name=name)))
     distinct = list(dict.fromkeys(staged.outputs))
     results = tuple(distinct.index(staged.outputs[target]) for target in operands.target_of)
     program = Program(staged.inputs, staged.constants, staged.equations, distinct, staged.name)

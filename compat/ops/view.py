@@ -60,6 +60,7 @@ class ViewNode(Node):
     """
 
     __slots__ = ("plan",)
+    swept = True
     plan: ViewPlan
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:

@@ -22,10 +22,11 @@ from funcgrad.runtime.eager import Eager, execute
 from funcgrad.runtime.programs import Executable, executable, from_numpy, to_numpy
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar
+from funcgrad.runtime.segment import Segment, noted, segment
 from funcgrad.runtime.windows import Recording, clear
 
 __all__ = [
-    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "capturing", "clear", "computed", "drawn",
-    "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later", "looking",
-    "own", "ready", "record", "record_all", "scalar", "settings", "stats", "to_numpy", "type_when_deferred", "wait",
+    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "capturing", "clear", "computed", "drawn",
+    "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later", "looking", "noted",
+    "own", "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "to_numpy", "type_when_deferred", "wait",
 ]  # fmt: skip

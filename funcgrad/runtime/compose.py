@@ -93,3 +93,30 @@ def compose(
     places = {atom: i for i, atom in enumerate(distinct)}
     program = Program(small.inputs, small.constants, small.equations, distinct, small.name)
     return program, [places[a] for a in small.outputs]
+
+
+def join(codes: Sequence[Any], wires: Sequence[int], wanted: Sequence[int]) -> Program:
+    """The program of executables wired together, on the buffers and then the numbers, each an input of its own.
+
+    Args:
+        codes, wires, wanted: as in ``compose``; all inputs are used, in order.
+    """
+    composer = _Composer()
+    inputs: dict[int, Var] = {}
+    numbers: list[Var] = []
+    results: list[Atom] = []
+    at = 0
+    for code in codes:
+        variables = code.program.inputs
+        operands: list[Atom] = []
+        for w, variable in zip(wires[at : at + code.buffers], variables):
+            operands.append(results[w] if w >= 0 else inputs.setdefault(~w, Var(variable.type)))
+        at += code.buffers
+        own = [Var(v.type) for v in variables[code.buffers :]]
+        numbers += own
+        results += composer.inline(code.program, [*operands, *own])
+    whole = Program(
+        [*[inputs[i] for i in range(len(inputs))], *numbers], list(composer.constants.values()), composer.equations,
+        [results[i] for i in wanted], "backward",
+    )  # fmt: skip
+    return dead_code(common_subexpressions(dead_code(whole)))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
 #: How many structures of the same operations may be compiled, and for how many seconds, before the user is told.
-MANY, LONG = 16, 10.0
+MANY, LONG = 32, 20.0
 
 
 @dataclass
@@ -61,7 +61,7 @@ stats = Stats()
 _lock = threading.Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 _last = ""
-_last_error: Exception | None = None
+_last_error: BaseException | None = None
 _counts: dict[tuple[str, ...], tuple[int, float]] = {}
 _warned = False
 
@@ -106,7 +106,7 @@ def compiled(window: Window, seconds: float) -> None:
         )
 
 
-def failed(window: Window, error: Exception) -> None:
+def failed(window: Window, error: BaseException) -> None:
     """Notes that a window could not be compiled."""
     global _last_error
     stats.failures += 1
@@ -163,7 +163,9 @@ def _difference(window: Window, other: Window) -> str:
         return f"it has {more} operations than the most similar window before, which had {len(other.codes)}"
     if window.wires != other.wires:
         return _wiring(window, other)
-    i = next(i for i, (a, b) in enumerate(zip(window.live, other.live)) if a != b)
+    i = next((i for i, (a, b) in enumerate(zip(window.live, other.live)) if a != b), None)
+    if i is None:
+        return "the same one was forgotten meanwhile"
     code = _maker(window, i)
     if window.live[i]:
         return f"the result of {_text(code)} is still held by somebody, which it was not before"

@@ -95,9 +95,10 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
                 {"torch": torch, "F": torch.nn.functional, "x": inputs, "nan": float("nan"), "inf": float("inf")},
             )
         )
+        described = [_described(t) for t in outputs]  # with deferral, errors that depend on values come here
     except Exception as error:  # the error is what is observed
         return dict(error=type(error).__name__, message=str(error).split("\n")[0])
-    found: dict[str, Any] = dict(outputs=[_described(t) for t in outputs])
+    found: dict[str, Any] = dict(outputs=described)
     recorded = [t for t in outputs if t.requires_grad]
     if recorded and inputs.leaves:
         rng = np.random.default_rng(1)

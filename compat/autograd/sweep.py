@@ -1,0 +1,296 @@
+"""Backward passes that were seen before, noted down as one operation.
+
+What a backward pass does follows from the graph's structure: the nodes' plans, how they hang together, the layouts of
+what they saved. So the operations that the engine noted down for a graph are joined to one program, kept under the
+structure, and noted down as one operation for the next graph of that structure. Its operands are the incoming
+gradients, the saved tensors, and the gradients that leaves have already; its results those that they get. What remains
+of the pass is one walk over the nodes, to look at versions and collect operands.
+
+Only what is derived from declared operations takes part: a graph with hooks, custom functions or writes into views goes
+through the engine.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from compat.autograd.node import AccumulateGrad, Edge, Node
+from compat.autograd.saved import SavedResult, modified
+from compat.grad_mode import mode
+from compat.layout import Layout
+from compat.tensor import Tensor, autograd_of, from_buffer
+from funcgrad import runtime
+
+#: Graphs of fewer nodes go through the engine, which has them done as quickly.
+FEWEST = 4
+#: How many structures are kept.
+KEPT = 512
+
+_sequence = attrgetter("_sequence")
+
+
+class Leaf(NamedTuple):
+    """What becomes of a leaf's gradient.
+
+    Attributes:
+        layout: of its new gradient; None where it is written into the one that it has.
+        result: which result of the program its buffer is, or ``~i`` for operand ``i`` as it came.
+    """
+
+    layout: Layout | None
+    result: int
+
+
+class Sweep(NamedTuple):
+    """A backward pass as one operation.
+
+    Attributes:
+        code: what runs it; None where nothing has to be computed.
+        operands: which of the buffers collected, and of the constants behind them, are its operands.
+        constants: buffers that are always the same.
+        numbers: its numbers, each the place of a node and which of its numbers, or a number that is always the same.
+        leaves: what becomes of the leaves, in the order of the walk.
+    """
+
+    code: runtime.Executable | None
+    operands: Sequence[int]
+    constants: Sequence[Any]
+    numbers: Sequence[tuple[int, int] | int | float]
+    leaves: Sequence[Leaf]
+
+
+_sweeps: OrderedDict[tuple, Sweep] = OrderedDict()
+
+
+class Walk:
+    """The nodes of a graph, what tells its structure from others, and the buffers that its backward pass may read.
+
+    Attributes:
+        nodes: users before what they use.
+        key: the structure; empty if the graph has to go through the engine.
+        buffers: each once.
+    """
+
+    __slots__ = ("nodes", "key", "buffers", "leaves", "_places")
+
+    def __init__(self, roots: Sequence[Edge], grads: Sequence[Tensor | None]):
+        self.nodes = _reachable(roots)
+        self.key: tuple = ()
+        self.buffers: list[Any] = []
+        self.leaves: list[AccumulateGrad] = []
+        self._places: dict[int, int] = {}
+        if len(self.nodes) >= FEWEST and all(g is not None for g in grads):
+            self.key = self._structure(roots, grads) or ()
+
+    def _structure(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
+        # Every node passes here at every backward pass, so this is as bare as it can be.
+        key: list[Any] = []
+        index = {node: i for i, node in enumerate(self.nodes)}
+        index[None] = -1  # type: ignore[index]
+        for (node, nr), grad in zip(roots, grads):
+            key += (index[node], nr)  # type: ignore[index]
+            self._tensor(grad, key)
+        for node in self.nodes:
+            if node._hooks is not None:
+                return None
+            kind = node.__class__
+            if kind is AccumulateGrad:
+                if not self._leaf(node, key):
+                    return None
+                continue
+            if not kind.swept:
+                return None
+            key.append(node.plan)  # type: ignore[attr-defined]
+            for following, nr in node.next_functions:
+                key += (index[following], nr)  # type: ignore[index]
+            if kind.saves and not self._saved(node, key):
+                return None
+        return tuple(key)
+
+    def _buffer(self, buffer: Any) -> int:
+        place = self._places.get(id(buffer))
+        if place is None:
+            place = self._places[id(buffer)] = len(self.buffers)
+            self.buffers.append(buffer)
+        return place
+
+    def _tensor(self, t: Tensor, key: list[Any]) -> None:
+        layout = t._layout
+        key += (layout, self._buffer(t._storage.buffer))
+        if not layout.whole:
+            key.append(t._offset)
+
+    def _saved(self, node: Any, key: list[Any]) -> bool:
+        """Notes what a node saved; False if the engine has to complain, or to unpack it."""
+        saved = node.saved
+        if saved is None:
+            return False
+        for entry in saved:
+            kind = entry.__class__
+            if kind is tuple:
+                t, version = entry
+                if t._counter.version != version:
+                    raise modified(t, version)
+                if t._view is not None and t._layout.base is not t._storage.base:
+                    return False
+                self._tensor(t, key)
+            elif kind is SavedResult:
+                if entry.counter.version != entry.version:
+                    return False
+                key += (entry.layout, self._buffer(entry.storage.buffer), entry.offset)
+            elif entry is not None:
+                return False
+            else:
+                key.append(None)
+        return True
+
+    def _leaf(self, node: Any, key: list[Any]) -> bool:
+        """Notes a leaf and the gradient that it has."""
+        variable = node.variable
+        meta = variable._meta
+        key.append(variable._layout)
+        self.leaves.append(node)
+        if meta is None or meta.grad is None:
+            key.append(None)
+        elif meta.grad._view is not None or meta.grad._node is not None:
+            return False
+        else:
+            self._tensor(meta.grad, key)
+        return meta is None or not (meta.hooks or meta.post_accumulate)
+
+
+def _reachable(roots: Sequence[Edge]) -> list[Node]:
+    """The nodes behind some edges, the latest made first: users come before what they use."""
+    stack = [node for node, _ in roots if node is not None]
+    seen = set(stack)
+    for node in stack:  # grows
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                stack.append(following)
+    stack.sort(key=_sequence, reverse=True)
+    # Leaves count as the latest of all; they use nothing, so they may come first as well as last.
+    return stack
+
+
+class Marks:
+    """Where in the operations noted down each node's begin.
+
+    Attributes:
+        entries: node, how many operations there were before it, which of its outputs had gradients.
+    """
+
+    __slots__ = ("entries",)
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Node, int, tuple[bool, ...]]] = []
+
+    def add(self, node: Node, grads: Sequence[Any]) -> None:
+        """Notes that a node is about to run."""
+        self.entries.append((node, runtime.noted(), tuple([g is not None for g in grads])))
+
+
+def sweep(
+    roots: Sequence[Edge], grads: Sequence[Tensor | None], keep_graph: bool, engine: Callable[[Marks | None], None]
+) -> None:
+    """Runs backward, accumulating into leaves, by what is known of such graphs or else by the engine.
+
+    Args:
+        engine: runs it node by node, and marks what it does.
+    """
+    if runtime.settings.limit == 1 or mode.check_nan:
+        engine(None)
+        return
+    walk = Walk(roots, grads)
+    if not walk.key:
+        engine(None)
+        return
+    key = (*walk.key, keep_graph)
+    found = _sweeps.get(key)
+    if found is None:
+        made = _first(walk, engine)
+        if made is not None:
+            _sweeps[key] = made
+            if len(_sweeps) > KEPT:
+                _sweeps.popitem(last=False)
+        return
+    _sweeps.move_to_end(key)
+    _again(found, walk)
+    if not keep_graph:
+        for node in walk.nodes:
+            node.release()
+
+
+def _again(found: Sweep, walk: Walk) -> None:
+    """Notes the pass down as one operation, and gives the leaves their gradients."""
+    buffers, nodes = [*walk.buffers, *found.constants], walk.nodes
+    operands = [buffers[i] for i in found.operands]
+    results: Sequence[Any] = ()
+    if found.code is not None:
+        numbers = [nodes[n[0]].numbers[n[1]] if n.__class__ is tuple else n for n in found.numbers]  # type: ignore
+        results = runtime.record_all(found.code, operands, numbers)
+    for node, (layout, place) in zip(walk.leaves, found.leaves):
+        buffer = results[place] if place >= 0 else buffers[~place]
+        meta = autograd_of(node.variable)
+        if layout is not None:
+            meta.grad = from_buffer(buffer, layout)
+        elif meta.grad is not None:
+            storage = meta.grad._storage
+            storage.write(buffer)
+            meta.grad._counter.version += 1
+
+
+# ---------------------------------------------------------------- the first time
+
+
+def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
+    """Runs the engine, and joins what it noted down to one operation; None if that cannot be."""
+    before = [None if n.variable._meta is None else n.variable._meta.grad for n in walk.leaves]
+    marks = Marks()
+    with runtime.segment() as segment:
+        engine(marks)
+    if not segment.complete:
+        return None
+    constants = [b for b in segment.inputs if runtime.is_constant(b)]
+    places = {id(b): i for i, b in enumerate([*walk.buffers, *constants])}
+    leaves: list[tuple[Layout | None, Any]] = []
+    for node, grad in zip(walk.leaves, before):
+        now = node.variable._meta.grad  # type: ignore[union-attr]
+        if now is None:
+            return None
+        leaves.append((now._layout if now is not grad else None, now._storage.buffer))
+    if any(id(b) not in places for b in segment.inputs):
+        return None
+    wanted = list(dict.fromkeys(i for _, b in leaves if (i := segment.place_of(b)) is not None))
+    final = []
+    for layout, b in leaves:
+        place = segment.place_of(b)
+        if place is None and id(b) not in places:
+            return None
+        final.append(Leaf(layout, ~places[id(b)] if place is None else wanted.index(place)))
+    numbers = _numbers(segment, marks, {node: i for i, node in enumerate(walk.nodes)})
+    operands = [places[id(b)] for b in segment.inputs]
+    del leaves
+    return Sweep(segment.join(wanted), operands, constants, numbers, final)
+
+
+def _numbers(segment: runtime.Segment, marks: Marks, index: dict[Node, int]) -> list[Any]:
+    """Where the numbers of the operations came from: the first operation of a node has the node's own at its end."""
+    own: dict[int, Sequence[tuple[int, int]]] = {}
+    ends = [at for _, at, _ in marks.entries[1:]] + [segment.end]
+    for (node, at, present), end in zip(marks.entries, ends):
+        numbers = getattr(node, "numbers", ())
+        if at == end or not numbers:
+            continue
+        plan: Any = node.plan  # type: ignore[attr-defined]
+        padded = present + (False,) * (plan.derivative.results - len(present))
+        backward = plan.derivative.backward(padded, plan.grad_strides)
+        own[at] = [(index[node], i) for i in backward.numbers]
+    found: list[Any] = []
+    for at, given in segment.numbers():
+        mine = own.get(at, ())
+        found += [*given[: len(given) - len(mine)], *mine]
+    return found

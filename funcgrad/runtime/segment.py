@@ -1,0 +1,84 @@
+"""Some of the operations that were noted down, joined to one: what repeats is noted down faster the next time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from funcgrad.runtime.compose import join
+from funcgrad.runtime.deferred import Hold, holding, local
+from funcgrad.runtime.programs import Executable, executable
+
+
+class Segment:
+    """The operations that this thread noted down within ``segment()``.
+
+    Attributes:
+        begin, end: how many operations there were before and after.
+        complete: whether they are all still there.
+        inputs: the buffers that they take from outside, each once.
+    """
+
+    def __init__(self) -> None:
+        self.begin = self.end = len(local.ops)
+        self.complete = False
+        self.inputs: list[Any] = []
+        self._codes: list[Executable] = []
+        self._wires: list[int] = []
+        self._results: dict[int, int] = {}
+
+    def close(self) -> None:
+        """Looks at what was noted down."""
+        self.end = len(local.ops)
+        inputs: dict[int, int] = {}
+        for code, buffers, _, results in local.ops[self.begin :]:
+            self._codes.append(code)
+            for b in buffers:
+                place = self._results.get(id(b))
+                if place is None:
+                    place = inputs.get(id(b))
+                    if place is None:
+                        place = inputs[id(b)] = ~len(self.inputs)
+                        self.inputs.append(b)
+                self._wires.append(place)
+            for r in results:
+                self._results[id(r)] = len(self._results)
+
+    def place_of(self, buffer: Any) -> int | None:
+        """Which of the operations' results a buffer is."""
+        return self._results.get(id(buffer))
+
+    def numbers(self) -> Iterator[tuple[int, Sequence[Any]]]:
+        """Each operation's place and its numbers."""
+        for at in range(self.begin, self.end):
+            yield at, local.ops[at][2]
+
+    def join(self, wanted: Sequence[int]) -> Executable | None:
+        """Makes them one operation that has the wanted results, also among those noted down; None if there are none.
+
+        Nobody may hold any other result.
+        """
+        if not self._codes:
+            return None
+        numbers = [n for _, given in self.numbers() for n in given]
+        code = executable(join(self._codes, self._wires, wanted), len(numbers))
+        results = [r for op in local.ops[self.begin :] for r in op[3]]
+        local.ops[self.begin :] = [(code, self.inputs, numbers, tuple([results[i] for i in wanted]))]
+        return code
+
+
+@contextmanager
+def segment() -> Iterator[Segment]:
+    """What is noted down within it, as a ``Segment``; nothing of it is run before the end."""
+    found, hold = Segment(), Hold()
+    with holding(hold):
+        yield found
+        found.complete = local.hold is hold
+        if found.complete:
+            found.close()
+
+
+def noted() -> int:
+    """How many operations this thread has noted down and not run."""
+    return len(local.ops)
