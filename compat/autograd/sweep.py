@@ -51,14 +51,15 @@ class Sweep(NamedTuple):
         code: what runs it; None where nothing has to be computed.
         operands: which of the buffers collected, and of the constants behind them, are its operands.
         constants: buffers that are always the same.
-        numbers: its numbers, each the place of a node and which of its numbers, or a number that is always the same.
+        numbers: its numbers: each the place of a node and which of its numbers, or None and a number that is always
+            the same.
         leaves: what becomes of the leaves, in the order of the walk.
     """
 
     code: runtime.Executable | None
     operands: Sequence[int]
     constants: Sequence[Any]
-    numbers: Sequence[tuple[int, int] | int | float]
+    numbers: Sequence[tuple[int | None, Any]]
     leaves: Sequence[Leaf]
 
 
@@ -226,11 +227,12 @@ def sweep(
 
 def _again(found: Sweep, walk: Walk) -> None:
     """Notes the pass down as one operation, and gives the leaves their gradients."""
-    buffers, nodes = [*walk.buffers, *found.constants], walk.nodes
+    buffers = [*walk.buffers, *found.constants]
+    nodes: Sequence[Any] = walk.nodes
     operands = [buffers[i] for i in found.operands]
     results: Sequence[Any] = ()
     if found.code is not None:
-        numbers = [nodes[n[0]].numbers[n[1]] if n.__class__ is tuple else n for n in found.numbers]  # type: ignore
+        numbers = [n if place is None else nodes[place].numbers[n] for place, n in found.numbers]
         results = runtime.record_all(found.code, operands, numbers)
     for node, (layout, place) in zip(walk.leaves, found.leaves):
         buffer = results[place] if place >= 0 else buffers[~place]
@@ -292,5 +294,5 @@ def _numbers(segment: runtime.Segment, marks: Marks, index: dict[Node, int]) -> 
     found: list[Any] = []
     for at, given in segment.numbers():
         mine = own.get(at, ())
-        found += [*given[: len(given) - len(mine)], *mine]
+        found += [*[(None, n) for n in given[: len(given) - len(mine)]], *mine]
     return found

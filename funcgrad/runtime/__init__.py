@@ -26,7 +26,8 @@ from funcgrad.runtime.segment import Segment, noted, segment
 from funcgrad.runtime.windows import Recording, clear
 
 __all__ = [
-    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "capturing", "clear", "computed", "drawn",
-    "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later", "looking", "noted",
-    "own", "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "to_numpy", "type_when_deferred", "wait",
+    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "capturing", "clear", "computed",
+    "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later",
+    "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "to_numpy",
+    "type_when_deferred", "wait",
 ]  # fmt: skip
