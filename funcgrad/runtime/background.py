@@ -54,7 +54,7 @@ def _compile_all() -> None:
             code.prepare()
             report.compiled(window, perf_counter() - started)
             window.run = code.run
-        except Exception as error:
+        except BaseException as error:
             # The window goes on one by one; whoever reads the statistics is told.
             report.failed(window, error)
         finally:

@@ -191,14 +191,14 @@ class Window:
         if self._last is None:
             seen = {i for i, held in enumerate(self.live) if held}
             at, result = len(self.wires), len(self.live)
-            self._last = []
+            found: list[list[int]] = []
             for code in reversed(self.codes):
                 used = {w for w in self.wires[at - code.buffers : at] if w >= 0}
                 used |= set(range(result - code.results, result))
-                self._last.append([w for w in used if w not in seen])
+                found.append([w for w in used if w not in seen])
                 seen |= used
                 at, result = at - code.buffers, result - code.results
-            self._last.reverse()
+            self._last = found[::-1]  # at once: an interrupt leaves none, or all
         return self._last
 
     # ---------------------------------------------------------------- whole
@@ -345,9 +345,13 @@ def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
     del queue.ops[:count]
     transient, queue.transient = queue.transient, None
     window = _run(recording, _windows if transient is None else transient.windows)
-    # It is not there any more if a value was asked for meanwhile, by a finalizer or a signal's handler.
-    queue.backlog[:] = [other for other in queue.backlog if other is not recording]
+    _done(queue, recording)
     return window
+
+
+def _done(queue: Queue, recording: Recording) -> None:
+    """Takes a recording out of the backlog. It has been if a finalizer or a signal's handler has asked for a value."""
+    queue.backlog[:] = [other for other in queue.backlog if other is not recording]
 
 
 def run_entangled(queues: Sequence[Queue]) -> None:
@@ -430,7 +434,7 @@ def _take_up(queue: Queue) -> None:
             recording.window.deliver(recording)
         else:
             Window(recording, (True,) * len(recording.pending)).one_by_one(recording)
-        del queue.backlog[0]
+        _done(queue, recording)
     # It may have been interrupted before the operations were taken out of the queue.
     ops = queue.ops
     count = len(ops)  # the queue's own thread may go on meanwhile
