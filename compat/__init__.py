@@ -3,6 +3,8 @@
 Tensors, views and in-place operations, the backward graph with PyTorch's own nodes, ``nn``, ``optim``; computed by XLA.
 """
 
+from math import e, inf, nan, pi
+
 from compat import (
     autograd,
     compiling as _compiling,
@@ -15,7 +17,10 @@ from compat import (
     random,
     runtime,
     sampling as _sampling,
+    serialization,
     special,
+    switches as _switches,
+    threads as _threads,
     utils,
     values as _values,
 )
@@ -49,11 +54,14 @@ from compat.grad_mode import (
     set_grad_enabled,
 )
 from compat.install import install, uninstall
+from compat.ops import sizes as _sizes
 from compat.printing import get_printoptions as _get_printoptions, set_printoptions
 from compat.registry import names_of as _names_of
 from compat.size import Size
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor
+
+newaxis = None
 
 # What the operations declare for this address, and the dtypes under all their names.
 globals().update(_dtypes.NAMES)

@@ -1,0 +1,167 @@
+"""Plain helpers about sizes and kinds of tensors, and combinations of elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.dtypes import dtype as Dtype
+from compat.errors import size_text, wrong_argument, wrong_combination
+from compat.ops.copying import available
+from compat.ops.creation import into, with_grad
+from compat.registry import function, names_of, publish
+from compat.size import Size
+from compat.tensor import Tensor, from_array
+
+
+def _tensor(function: str, name: str, position: int, value: Any) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise wrong_argument(function, name, position, "Tensor", value)
+    return value
+
+
+@function("torch.get_device")
+def get_device(input: Tensor) -> int:
+    """The number of the device that a tensor is on: -1, the CPU."""
+    return _tensor("get_device", "input", 1, input).get_device()
+
+
+@function("torch.is_signed")
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype of a tensor has negative numbers."""
+    return _tensor("is_signed", "input", 1, input).is_signed()
+
+
+@function("torch.is_same_size")
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same size."""
+    return _tensor("is_same_size", "input", 1, input).shape == _tensor("is_same_size", "other", 2, other).shape
+
+
+@function("torch.broadcast_shapes")
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The size of a result of tensors of these sizes.
+
+    Args:
+        shapes: each a sequence of integers, or an integer for one dimension.
+
+    Raises:
+        RuntimeError: if they do not go together.
+        ValueError: for a negative size.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.broadcast_shapes((2, 1), (3,))
+        torch.Size([2, 3])
+    """
+    result: list[int] = []
+    for place, shape in enumerate(shapes):
+        size = (shape,) if isinstance(shape, int) else shape
+        if not isinstance(size, tuple | list):
+            raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
+        result = [1] * (len(size) - len(result)) + result
+        for dim in range(-1, -1 - len(size), -1):
+            n = size[dim]
+            if n < 0:
+                raise ValueError("Attempting to broadcast a dimension with negative length!")
+            if n == 1 or n == result[dim]:
+                continue
+            if result[dim] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {n} at {dim}! Mismatching argument at index "
+                    f"{place} had {tuple(size)}; but expected shape should be broadcastable to {size_text(result)}"
+                )
+            result[dim] = n
+    return Size(result)
+
+
+@function("torch.combinations")
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All choices of ``r`` elements of a vector, one a row, in the order of the vector.
+
+    Args:
+        with_replacement: whether an element can be chosen again.
+
+    Raises:
+        RuntimeError: if ``input`` is no vector, or ``r`` is negative.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.combinations(torch.tensor([1, 2, 3]))
+        tensor([[1, 2],
+                [1, 3],
+                [2, 3]])
+    """
+    if _tensor("combinations", "input", 1, input).dim() != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {size_text(input.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty((0,))
+    # A cell of the grid of all choices is taken if its places do not go back, or do not stay either.
+    n, keep = input.numel(), np.less_equal if with_replacement else np.less
+    places = np.indices((n,) * r)
+    taken = from_array(np.all(keep(places[:-1], places[1:]), axis=0))
+    torch = names_of("torch")
+    grids = torch["meshgrid"](*[input] * r, indexing="ij")
+    return torch["stack"]([torch["masked_select"](grid, taken) for grid in grids], 1)
+
+
+@function("torch.logspace")
+def logspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    base: float = 10.0,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Tensor:
+    """``steps`` numbers from ``base ** start`` to ``base ** end`` whose logarithms are evenly spaced.
+
+    Raises:
+        RuntimeError: for a negative number of steps, or an end that has dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.logspace(0, 2, 3)
+        tensor([  1.,  10., 100.])
+    """
+    if not hasattr(steps, "__index__"):
+        raise wrong_combination("logspace", (start, end, steps))
+    if device is not None:
+        available(device)
+    for name, value in (("start", start), ("end", end)):
+        if isinstance(value, Tensor) and value.dim():
+            raise RuntimeError(
+                f"logspace only supports 0-dimensional start and end tensors, but got {name} with {value.dim()} "
+                "dimension(s)."
+            )
+    first, last = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    if dtype is None:
+        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
+        if isinstance(first, complex) or isinstance(last, complex):
+            dtype = dtype.to_complex()
+    return into(out, with_grad(from_array(_powers(base, first, last, steps, dtype), dtype), requires_grad))
+
+
+def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
+    """Exponents counted from both ends towards the middle, so that both are met exactly."""
+    work: Any = np.complex128 if dtype.is_complex else np.float64
+    a, b = np.asarray(first, work)[()], np.asarray(last, work)[()]
+    by = (b - a) / max(steps - 1, 1)
+    index = np.arange(steps)
+    exponents = np.where((index < steps // 2) | (steps == 1), a + by * index, b - by * (steps - 1 - index))
+    with np.errstate(all="ignore"):
+        return np.power(np.asarray(base, work), exponents).astype(dtype.numpy)
+
+
+publish(vars(Tensor)["nan_to_num_"], "torch.nan_to_num_")

@@ -1,0 +1,372 @@
+"""How objects are pickled so that PyTorch can read them, and read from what PyTorch pickled.
+
+In a file everything has PyTorch's names: a tensor is a call of ``torch._utils._rebuild_tensor_v2`` with a storage, and
+storages are persistent objects whose contents lie elsewhere. ``compat.serialization`` is about where.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, ClassVar, NamedTuple
+
+from compat import dtypes, formats
+from compat.device import device as Device
+from compat.dtypes import dtype as Dtype
+from compat.layout import Base, contiguous_strides, layout_of
+from compat.nn.parameter import Parameter
+from compat.size import Size
+from compat.storage import TypedStorage, UntypedStorage, new_storage
+from compat.tensor import SHARED, Tensor, sync, wrap
+from funcgrad import runtime
+
+# ---------------------------------------------------------------- names
+
+
+class Global(NamedTuple):
+    """Something by its name in PyTorch."""
+
+    module: str
+    name: str
+
+    def __call__(self, *args: Any) -> Any:
+        """Only what can be called may stand where a pickle calls something; this is written, never called."""
+        raise TypeError(f"{self.module}.{self.name} stands for a name in a file")
+
+
+def _global(text: str) -> Global:
+    module, _, name = text.rpartition(".")
+    return Global(module, name)
+
+
+_TENSOR, _TENSOR_OF = _global("torch._utils._rebuild_tensor_v2"), _global("torch._utils._rebuild_tensor_v3")
+_SUBCLASS = _global("torch._tensor._rebuild_from_type_v2")
+_PARAMETER = _global("torch._utils._rebuild_parameter")
+_PARAMETER_WITH = _global("torch._utils._rebuild_parameter_with_state")
+_LAYOUT = _global("torch.serialization._get_layout")
+_UNTYPED = _global("torch.storage.UntypedStorage")
+
+#: Dtypes with a storage class of their own; tensors of others say their dtype beside an untyped storage.
+_TYPED = {
+    d: Global("torch", f"{d.scalar_name}Storage")
+    for d in dtypes.ALL
+    if d.scalar_name in ("Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double")
+    or d in (dtypes.complex64, dtypes.complex128)
+}
+_DTYPES = {d: Global("torch", repr(d).removeprefix("torch.")) for d in dtypes.ALL}
+_CLASSES: dict[Any, Global] = {
+    Device: Global("torch", "device"),
+    Size: Global("torch", "Size"),
+    Tensor: Global("torch", "Tensor"),
+    Parameter: _global("torch.nn.parameter.Parameter"),
+    UntypedStorage: _UNTYPED,
+}
+
+
+def _ours(name: str) -> str | None:
+    """A module of PyTorch's by its name here; None for another package's."""
+    head, dot, rest = name.partition(".")
+    return "compat" + dot + rest if head == "torch" else None
+
+
+# ---------------------------------------------------------------- writing
+
+
+# Python's own pickler: the one in C writes names only of what can be imported by them.
+_Pickler: Any = vars(pickle)["_Pickler"]
+
+
+def _save_type(writer: Any, obj: Any) -> None:
+    if obj in (type(None), type(NotImplemented), type(...)):
+        _Pickler.save_type(writer, obj)
+    else:
+        writer.save_global(obj)
+
+
+class Writer(_Pickler):
+    """A pickler that gives everything PyTorch's name, and puts storages aside.
+
+    Attributes:
+        storages: what was put aside, by key.
+    """
+
+    dispatch: ClassVar[dict[type, Any]] = dict(_Pickler.dispatch)
+
+    def __init__(self, file: Any, protocol: int):
+        super().__init__(file, protocol)
+        self.storages: dict[str, UntypedStorage] = {}
+        self._keys: dict[int, str] = {}
+        self._kinds: dict[int, Dtype] = {}
+
+    def persistent_id(self, obj: Any) -> Any:
+        """How a storage is referred to; None for anything else."""
+        if isinstance(obj, TypedStorage):
+            return self._reference(obj.untyped(), obj.dtype, _TYPED.get(obj.dtype, _UNTYPED))
+        return self._reference(obj, dtypes.uint8, _UNTYPED) if isinstance(obj, UntypedStorage) else None
+
+    def _reference(self, storage: UntypedStorage, dtype: Dtype, kind: Global) -> tuple:
+        if storage.data_ptr() and self._kinds.setdefault(storage.data_ptr(), dtype) is not dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data as different types")
+        key = self._keys.setdefault(id(storage), str(len(self._keys)))
+        self.storages[key] = storage
+        itemsize = 1 if kind is _UNTYPED else dtype.itemsize
+        return "storage", kind, key, "cpu", storage.nbytes() // itemsize
+
+    def reducer_override(self, obj: Any) -> Any:
+        """How objects of ours are written."""
+        if isinstance(obj, Tensor):
+            return _reduced(obj)
+        if isinstance(obj, Size):
+            return Global("torch", "Size"), (tuple(obj),)
+        if isinstance(obj, Device):
+            return Global("torch", "device"), (obj.type,) if obj.index is None else (obj.type, obj.index)
+        if isinstance(obj, formats.layout):
+            return _LAYOUT, (repr(obj),)
+        return NotImplemented
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        """Writes a class or function by its name."""
+        found = _DTYPES.get(obj) if isinstance(obj, Dtype) else _CLASSES.get(obj) if isinstance(obj, type) else None
+        module = getattr(obj, "__module__", None) or ""
+        if found is None and module.partition(".")[0] in ("compat", "torch"):
+            found = Global("torch" + module[module.find(".") :] if "." in module else "torch", name or obj.__qualname__)
+        if found is None:
+            super().save_global(obj, name)
+        else:
+            self._name(found)
+            self.memoize(obj)
+
+    def _name(self, found: Global) -> None:
+        self.write(pickle.GLOBAL + f"{found.module}\n{found.name}\n".encode())
+
+    def _save_name(self, obj: Global) -> None:
+        # Two equal names need not be one object: what is remembered is the name.
+        known = _interned.setdefault(obj, obj)
+        if id(known) in self.memo:
+            self.write(self.get(self.memo[id(known)][0]))
+        else:
+            self._name(known)
+            self.memoize(known)
+
+    dispatch[Global] = _save_name
+    dispatch[Dtype] = save_global
+    dispatch[type] = _save_type
+    dispatch[FunctionType] = save_global
+
+
+_interned: dict[Global, Global] = {}
+
+
+def _reduced(t: Tensor) -> tuple:
+    """A tensor as the call that makes it again."""
+    if t._view is not None:
+        sync(t)
+    state = dict(t.__dict__)
+    if type(t) is Parameter:
+        given: tuple[Any, ...] = (_plain(t.data), t.requires_grad, OrderedDict())
+        return (_PARAMETER_WITH, (*given, state)) if state else (_PARAMETER, given)
+    made = _plain(t)
+    if type(t) is Tensor and not state:
+        return made.function, made.args
+    return _SUBCLASS, (made.function, type(t), made.args, state)
+
+
+class _Made(NamedTuple):
+    """A plain tensor as the call that makes it."""
+
+    function: Global
+    args: tuple
+
+    def __reduce__(self) -> Any:
+        return self.function, self.args
+
+
+def _plain(t: Tensor) -> _Made:
+    marks = {name: True for name, on in (("conj", t.is_conj()), ("neg", t.is_neg())) if on}
+    place: tuple[Any, ...] = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
+    storage: Any = t.untyped_storage()
+    if t.dtype in _TYPED:
+        return _Made(_TENSOR, (TypedStorage(storage, t.dtype), *place, *([marks] if marks else [])))
+    return _Made(_TENSOR_OF, (storage, *place, t.dtype, *([marks] if marks else [])))
+
+
+def _save_made(writer: Writer, obj: _Made) -> None:
+    writer.save_reduce(obj.function, obj.args, obj=obj)
+
+
+Writer.dispatch[_Made] = _save_made
+
+# ---------------------------------------------------------------- reading
+
+
+class Loaded:
+    """The storages of a file, each made once.
+
+    Args:
+        contents: the bytes of a key.
+        place: what makes a storage be where it is to be, given the storage and its device.
+        swapped: whether the bytes of an element come the other way round.
+    """
+
+    def __init__(
+        self, contents: Callable[[str], Any], place: Callable[[UntypedStorage, str], Any], swapped: bool = False
+    ):
+        self.contents = contents
+        self.place = place
+        self.swapped = swapped
+        self._made: dict[str, TypedStorage | UntypedStorage] = {}
+
+    def storage(self, reference: Any) -> TypedStorage | UntypedStorage:
+        """The storage that a persistent reference names.
+
+        Raises:
+            RuntimeError: if it is no storage.
+        """
+        if not isinstance(reference, tuple) or reference[0] != "storage":
+            raise RuntimeError(f"Unknown typename for persistent_load, expected 'storage' but got '{reference[0]}'")
+        _, kind, key, location, _ = reference
+        found = self._made.get(key)
+        if found is None:
+            dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
+            array = self.contents(key).view(dtype.numpy)
+            made = self.place(new_storage(array.byteswap() if self.swapped else array, dtype), location)
+            found = self._made[key] = TypedStorage(made, dtype) if isinstance(kind, StorageKind) else made
+        return found
+
+
+class StorageKind(NamedTuple):
+    """What ``torch.FloatStorage`` and its kin stand for in a file."""
+
+    dtype: Dtype
+
+
+def _rebuild(
+    storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, marks: Any = None, dtype: Any = None
+) -> Tensor:
+    owner: UntypedStorage = storage.untyped() if isinstance(storage, TypedStorage) else storage
+    dtype = dtype or storage.dtype
+    size, stride = tuple(size), tuple(stride)
+    marks = marks or {}
+    fresh = len(owner.base.shape) == 1 and owner.version == 0
+    if fresh and stride == contiguous_strides(size) and _fills(owner, size, dtype):
+        # The buffer takes the tensor's own shape, which reads fastest.
+        owner.buffer = runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size))
+        owner.base = Base(size, dtype)
+    layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
+    made = wrap(owner, layout, offset)
+    made._view = SHARED
+    return made.requires_grad_(True) if grad else made
+
+
+def _fills(storage: UntypedStorage, size: tuple[int, ...], dtype: Dtype) -> bool:
+    """Whether a contiguous tensor fills a storage."""
+    count = 1
+    for n in size:
+        count *= n
+    return count * dtype.itemsize == storage.nbytes()
+
+
+def _rebuild_v3(
+    storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, dtype: Dtype, marks: Any = None
+) -> Tensor:
+    return _rebuild(storage, offset, size, stride, grad, hooks, marks, dtype)
+
+
+def _rebuild_v1(storage: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    return _rebuild(storage, offset, size, stride, False, None)
+
+
+def _parameter(data: Tensor, requires_grad: bool, hooks: Any, state: Any = None) -> Parameter:
+    made = Parameter(data, requires_grad)
+    made.__dict__.update(state or {})
+    return made
+
+
+def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
+    made = function(*args)
+    made = made if type(made) is kind else made.as_subclass(kind)
+    plain, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in [*(plain or {}).items(), *(slots or {}).items()]:
+        setattr(made, name, value)
+    return made
+
+
+def _layout(text: str) -> Any:
+    return {"torch.strided": formats.strided}[text]
+
+
+def _encode(text: str, encoding: str = "utf-8") -> bytes:
+    return text.encode(encoding)
+
+
+def _known() -> dict[Global, Any]:
+    """What may stand in any file."""
+    table: dict[Global, Any] = {
+        _TENSOR: _rebuild,
+        _TENSOR_OF: _rebuild_v3,
+        _global("torch._utils._rebuild_tensor"): _rebuild_v1,
+        _SUBCLASS: _subclass,
+        _PARAMETER: _parameter,
+        _PARAMETER_WITH: _parameter,
+        _LAYOUT: _layout,
+        _global("torch.storage.TypedStorage"): TypedStorage,
+        _global("torch.Tensor"): Tensor,
+        _global("collections.OrderedDict"): OrderedDict,
+        _global("collections.Counter"): Counter,
+        _global("_codecs.encode"): _encode,
+    }
+    table.update({name: cls for cls, name in _CLASSES.items()})
+    table.update({name: d for d, name in _DTYPES.items()})
+    table.update({name: StorageKind(d) for d, name in _TYPED.items()})
+    for builtin in (bytearray, complex, set):
+        table[Global("builtins", builtin.__name__)] = table[Global("__builtin__", builtin.__name__)] = builtin
+    return table
+
+
+KNOWN = _known()
+
+
+class Forbidden(pickle.UnpicklingError):
+    """A name in a file that may not be used."""
+
+
+class Reader(pickle.Unpickler):
+    """An unpickler that finds PyTorch's names here.
+
+    Args:
+        loaded: the storages.
+        allowed: what else may be used, by name; None for anything.
+    """
+
+    def __init__(self, file: Any, loaded: Loaded, allowed: dict[Global, Any] | None, **options: Any):
+        super().__init__(file, **options)
+        self._loaded = loaded
+        self._allowed = allowed
+
+    def persistent_load(self, reference: Any) -> Any:
+        """The storage that is referred to."""
+        return self._loaded.storage(reference)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name stands for.
+
+        Raises:
+            Forbidden: if it may not be used.
+        """
+        wanted = Global(module, name)
+        if wanted in KNOWN:
+            return KNOWN[wanted]
+        if self._allowed is not None:
+            if wanted not in self._allowed:
+                raise Forbidden(f"{module}.{name}")
+            return self._allowed[wanted]
+        ours = _ours(module)
+        if ours is None:
+            return super().find_class(module, name)
+        found: Any = importlib.import_module(ours)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found

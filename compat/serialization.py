@@ -1,0 +1,297 @@
+"""``torch.save`` and ``torch.load``: PyTorch's files, in both directions.
+
+A file is a zip archive: ``data.pkl`` is the object, pickled (``compat.pickling``); ``data/0``, ``data/1``, … are the
+storages that it refers to, so tensors that share memory share it again when loaded.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import pickle
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from compat.device import device as Device
+from compat.pickling import Forbidden, Global, Loaded, Reader, Writer
+from compat.registry import function
+from compat.storage import UntypedStorage
+
+__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+
+#: Storages begin at multiples of this, so that they can be mapped into memory.
+_ALIGNMENT = 64
+
+# ---------------------------------------------------------------- saving
+
+
+@function("torch.save")
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+) -> None:
+    """Writes an object to a file that PyTorch can read, too.
+
+    Args:
+        obj: tensors, containers of them, a ``state_dict``, or anything that can be pickled.
+        f: a path, or a file open for writing bytes.
+        pickle_module: accepted; the standard library's is used.
+        pickle_protocol: pickle's.
+
+    Raises:
+        AttributeError: if ``f`` is neither.
+        RuntimeError: if the directory is not there, or tensors of different dtypes share memory.
+
+    Example:
+        >>> import io
+        >>> import compat as torch
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.ones(2)}, file)
+        >>> _ = file.seek(0)
+        >>> torch.load(file)
+        {'weight': tensor([1., 1.])}
+    """
+    named = isinstance(f, str | os.PathLike)
+    if not named and not hasattr(f, "write"):
+        raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    # What cannot be pickled is found before anything is written.
+    pickled = io.BytesIO()
+    writer = Writer(pickled, pickle_protocol)
+    writer.dump(obj)
+    name = "archive"
+    if named:
+        path = os.fspath(f)
+        parent = os.path.dirname(path)
+        if parent and not os.path.isdir(parent):
+            raise RuntimeError(f"Parent directory {parent} does not exist.")
+        name = os.path.splitext(os.path.basename(path))[0] or name
+    entries: list[tuple[str, Any]] = [("data.pkl", pickled.getvalue()), (".format_version", b"1")]
+    entries.append((".storage_alignment", str(_ALIGNMENT).encode()))
+    if not _disable_byteorder_record:
+        entries.append(("byteorder", b"little"))
+    _write(f, name, entries, writer.storages)
+
+
+def _write(f: Any, name: str, entries: list[tuple[str, Any]], storages: dict[str, UntypedStorage]) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(f, "w") as archive:
+        for entry, contents in entries:
+            archive.writestr(_entry(archive, f"{name}/{entry}"), contents)
+        for key, storage in storages.items():
+            contents = storage.bytes()
+            archive.writestr(_entry(archive, f"{name}/data/{key}"), contents.data if contents.size else b"")
+        archive.writestr(_entry(archive, f"{name}/version"), b"3\n")
+
+
+def _entry(archive: Any, name: str) -> Any:
+    """An entry whose contents will begin at an aligned place."""
+    import zipfile
+
+    info = zipfile.ZipInfo(name)
+    header = archive.fp.tell() + 30 + len(name.encode()) + 4
+    padding = -header % _ALIGNMENT
+    info.extra = b"FB" + padding.to_bytes(2, "little") + b"Z" * padding
+    return info
+
+
+# ---------------------------------------------------------------- what may be loaded
+
+_safe: dict[Global, Any] = {}
+
+
+def _named(item: Any) -> tuple[Global, Any]:
+    value, name = item if isinstance(item, tuple) else (item, f"{item.__module__}.{item.__qualname__}")
+    module, _, last = name.rpartition(".")
+    if module.partition(".")[0] == "compat":
+        module = "torch" + module[len("compat") :]
+    return Global(module, last), value
+
+
+def add_safe_globals(safe_globals: Sequence[Any]) -> None:
+    """Lets ``load`` with ``weights_only`` use these classes and functions.
+
+    Args:
+        safe_globals: each the thing itself, or a pair of it and its name in the file.
+    """
+    _safe.update(map(_named, safe_globals))
+
+
+def get_safe_globals() -> list[Any]:
+    """What was added."""
+    return list(_safe.values())
+
+
+def clear_safe_globals() -> None:
+    """Takes back what was added."""
+    _safe.clear()
+
+
+@contextmanager
+def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
+    """``add_safe_globals`` for the time of a ``with`` block.
+
+    Example:
+        >>> import io, fractions
+        >>> import compat as torch
+        >>> file = io.BytesIO()
+        >>> torch.save(fractions.Fraction(1, 2), file)
+        >>> _ = file.seek(0)
+        >>> with torch.serialization.safe_globals([fractions.Fraction]):
+        ...     torch.load(file)
+        Fraction(1, 2)
+    """
+    before = dict(_safe)
+    add_safe_globals(safe_globals)
+    try:
+        yield
+    finally:
+        _safe.clear()
+        _safe.update(before)
+
+
+# ---------------------------------------------------------------- loading
+
+
+@function("torch.load")
+def load(
+    f: Any,
+    map_location: Any = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Reads an object that ``save`` wrote, here or in PyTorch.
+
+    Args:
+        f: a path, or a file open for reading bytes that can be sought.
+        map_location: where the storages are to be: a device, a dictionary from devices in the file to others, or a
+            function of a storage and its device that returns a storage or None.
+        pickle_module: accepted; the standard library's is used.
+        weights_only: whether only tensors, containers and plain values may be in it; True by default. A file that
+            holds anything else can run any code when loaded.
+        mmap: accepted; storages are always read.
+        pickle_load_args: of ``pickle.Unpickler``.
+
+    Raises:
+        UnpicklingError: if it holds what may not be loaded, or is no such file.
+        RuntimeError: for a device that is not there.
+    """
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    weights_only = pickle_module is None if weights_only is None else weights_only
+    if mmap and not isinstance(f, str | os.PathLike):
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if weights_only and pickle_load_args and set(pickle_load_args) != {"encoding"}:
+        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+    options = {} if weights_only else pickle_load_args
+    if isinstance(f, str | os.PathLike):
+        with open(f, "rb") as file:
+            return _load(file, _placing(map_location), weights_only, options)
+    if not hasattr(f, "seek") or not hasattr(f, "tell"):
+        raise AttributeError(
+            f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is "
+            "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
+        )
+    return _load(f, _placing(map_location), weights_only, options)
+
+
+def _load(file: Any, place: Callable[[UntypedStorage, str], Any], weights_only: bool, options: dict) -> Any:
+    import zipfile
+
+    start = file.tell()
+    head = file.read(4)
+    file.seek(start)
+    if not head:
+        raise EOFError("" if weights_only else "Ran out of input")
+    if head != b"PK\x03\x04":
+        raise pickle.UnpicklingError("torch.load: the file is no zip archive, which is what torch.save writes")
+    with zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        root = next((n.removesuffix("data.pkl") for n in names if n.endswith("/data.pkl")), None)
+        if root is None:
+            raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
+        swapped = f"{root}byteorder" in names and archive.read(f"{root}byteorder").strip() == b"big"
+
+        def contents(key: str) -> Any:
+            return np.frombuffer(archive.read(f"{root}data/{key}"), np.uint8)
+
+        loaded = Loaded(contents, place, swapped)
+        pickled = io.BytesIO(archive.read(f"{root}data.pkl"))
+        reader = Reader(pickled, loaded, _safe if weights_only else None, **options)
+        return _guarded(reader.load) if weights_only else reader.load()
+
+
+_DOCS = (
+    "\n\nCheck the documentation of torch.load to learn more about types accepted by default with weights_only "
+    "https://pytorch.org/docs/stable/generated/torch.load.html."
+)
+_CHANGED = (
+    "In PyTorch 2.6, we changed the default value of the `weights_only` argument in `torch.load` from `False` to "
+    "`True`. Re-running `torch.load` with `weights_only` set to `False` will likely succeed, but it can result in "
+    "arbitrary code execution. Do it only if you got the file from a trusted source."
+)
+
+
+def _guarded(read: Callable[[], Any]) -> Any:
+    try:
+        return read()
+    except Forbidden as error:
+        name = str(error)
+        raise pickle.UnpicklingError(
+            "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
+            f"steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {_CHANGED}\n\t(2) Alternatively, to "
+            "load with `weights_only=True` please check the recommended steps in the following error message.\n\t"
+            f"WeightsUnpickler error: Unsupported global: GLOBAL {name} was not an allowed global by default. Please "
+            f"use `torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals([{name}])` "
+            f"context manager to allowlist this global if you trust this class/function.{_DOCS}"
+        ) from None
+    except pickle.UnpicklingError as error:
+        raise pickle.UnpicklingError(
+            f"Weights only load failed. {_CHANGED}\nPlease file an issue with the following so that we can make "
+            "`weights_only=True` compatible with your use case: WeightsUnpickler error: "
+            f"\n\n{error}{_DOCS}"
+        ) from None
+
+
+def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
+    """What puts a storage where ``map_location`` wants it."""
+    if map_location is None:
+        return _restored
+    if isinstance(map_location, dict):
+        return lambda storage, location: _restored(storage, map_location.get(location, location))
+    if isinstance(map_location, str | bytes):
+        text = map_location if isinstance(map_location, str) else map_location.decode()
+        return lambda storage, location: _restored(storage, text)
+    if isinstance(map_location, Device):
+        return lambda storage, location: _restored(storage, str(map_location))
+
+    def called(storage: UntypedStorage, location: str) -> Any:
+        found = map_location(storage, location)
+        return _restored(storage, location) if found is None else found
+
+    return called
+
+
+def _restored(storage: UntypedStorage, location: str) -> UntypedStorage:
+    if location == "cpu":
+        return storage
+    if location.startswith("cuda"):
+        raise RuntimeError(
+            "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "
+            "running on a CPU-only machine, please use torch.load with map_location=torch.device('cpu') to map your "
+            "storages to the CPU."
+        )
+    raise RuntimeError(
+        f"don't know how to restore data location of torch.storage.UntypedStorage (tagged with {location})"
+    )

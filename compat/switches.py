@@ -1,0 +1,185 @@
+"""Switches of the whole process: determinism, precision of products, the default device, how often warnings come."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.device import device as Device
+from compat.errors import wrong_argument
+from compat.ops.copying import available
+from compat.registry import function
+from funcgrad import runtime
+
+
+class _Switches:
+    deterministic = False
+    warn_only = False
+    #: Whether windows were compiled in the background before determinism was asked for; None while it is not.
+    background: bool | None = None
+    precision = "highest"
+    warn_always = False
+
+
+_switches = _Switches()
+
+# ---------------------------------------------------------------- determinism
+
+
+@function("torch.use_deterministic_algorithms")
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Makes results depend on the program alone, not on when something happened to be ready.
+
+    Every operation here gives the same numbers for the same input. What varies is when a window's compiled program is
+    ready, and the fused program may round otherwise than its operations one by one. With ``mode`` true windows are
+    compiled at once instead of in the background.
+
+    Args:
+        mode: whether.
+        warn_only: kept; no operation here needs to be refused.
+
+    Raises:
+        TypeError: if one of them is no bool.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.use_deterministic_algorithms(True)
+        >>> torch.are_deterministic_algorithms_enabled()
+        True
+        >>> torch.use_deterministic_algorithms(False)
+    """
+    if not isinstance(mode, bool):
+        raise wrong_argument("_set_deterministic_algorithms", "mode", 1, "bool", mode)
+    if not isinstance(warn_only, bool):
+        raise wrong_argument("_set_deterministic_algorithms", "warn_only", None, "bool", warn_only)
+    settings = runtime.settings
+    if mode and _switches.background is None:
+        _switches.background, settings.background = settings.background, False
+    if not mode and _switches.background is not None:
+        settings.background, _switches.background = _switches.background, None
+    _switches.deterministic, _switches.warn_only = mode, warn_only
+
+
+@function("torch.are_deterministic_algorithms_enabled")
+def are_deterministic_algorithms_enabled() -> bool:
+    """Whether ``use_deterministic_algorithms`` is on."""
+    return _switches.deterministic
+
+
+@function("torch.is_deterministic_algorithms_warn_only_enabled")
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether it is on with ``warn_only``."""
+    return _switches.warn_only
+
+
+_MODES = {"default": 0, "warn": 1, "error": 2}
+
+
+@function("torch.set_deterministic_debug_mode")
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """``use_deterministic_algorithms`` by a number or a word: 0 ``"default"``, 1 ``"warn"``, 2 ``"error"``.
+
+    Raises:
+        TypeError: if it is neither.
+        RuntimeError: if it is none of these.
+    """
+    if not isinstance(debug_mode, str | int):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _MODES:
+            raise RuntimeError(
+                f"invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got {debug_mode}"
+            )
+        debug_mode = _MODES[debug_mode]
+    if debug_mode not in _MODES.values():
+        raise RuntimeError(f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}")
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+@function("torch.get_deterministic_debug_mode")
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: see ``set_deterministic_debug_mode``."""
+    if not _switches.deterministic:
+        return 0
+    return 1 if _switches.warn_only else 2
+
+
+# ---------------------------------------------------------------- precision
+
+
+@function("torch.set_float32_matmul_precision")
+def set_float32_matmul_precision(precision: str, /) -> None:
+    """Says how exact products of float32 matrices have to be; on the CPU they always are as exact as float32 is.
+
+    Args:
+        precision: ``"highest"``, ``"high"`` or ``"medium"``; another word is warned about and ignored.
+
+    Raises:
+        RuntimeError: if it is no string.
+    """
+    if not isinstance(precision, str):
+        raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
+    if precision not in ("highest", "high", "medium"):
+        warnings.warn(
+            f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
+            "setFloat32MatmulPrecision call has no effect.",
+            stacklevel=2,
+        )
+        return
+    _switches.precision = precision
+
+
+@function("torch.get_float32_matmul_precision")
+def get_float32_matmul_precision() -> str:
+    """What ``set_float32_matmul_precision`` was told."""
+    return _switches.precision
+
+
+@function("torch.set_flush_denormal")
+def set_flush_denormal(mode: bool, /) -> bool:
+    """Asks for numbers too small for full precision to become zero; False says that it was not done.
+
+    XLA's programs decide about these numbers themselves.
+
+    Raises:
+        RuntimeError: if ``mode`` is no bool.
+    """
+    if not isinstance(mode, bool):
+        raise RuntimeError(f"flush_denormal expects a bool, but got {type(mode).__name__}")
+    return False
+
+
+# ---------------------------------------------------------------- the default device, warnings
+
+
+@function("torch.set_default_device")
+def set_default_device(device: Any) -> None:
+    """Says where new tensors are made: on the CPU, which is where they are made anyway.
+
+    Args:
+        device: ``"cpu"``, a device, or None for where it was at first.
+
+    Raises:
+        RuntimeError: for a device that is not there.
+        AssertionError: for a GPU, where there is none.
+    """
+    if device is not None:
+        available(Device(device))
+
+
+@function("torch.set_warn_always")
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that come once come each time; here Python's filters alone decide, and this is only kept.
+
+    Raises:
+        RuntimeError: if ``b`` is no bool.
+    """
+    if not isinstance(b, bool):
+        raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
+    _switches.warn_always = b
+
+
+@function("torch.is_warn_always_enabled")
+def is_warn_always_enabled() -> bool:
+    """What ``set_warn_always`` was told."""
+    return _switches.warn_always

@@ -1,0 +1,178 @@
+"""Files: what PyTorch wrote is read, what is written is read again, what is not safe is refused."""
+
+from __future__ import annotations
+
+import fractions
+import io
+import json
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.saved import contents, described
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def again(obj: Any, **options: Any) -> Any:
+    file = io.BytesIO()
+    torch.save(obj, file)
+    file.seek(0)
+    return torch.load(file, **options)
+
+
+def assert_described(found: Any) -> None:
+    want = json.loads((GOLDEN / "saved.json").read_text())
+    got = json.loads(json.dumps(described(torch, found)))
+    assert got[1].keys() == want[1].keys()
+    for name, value in want[1].items():
+        assert got[1][name] == value, name
+
+
+def test_reads_what_pytorch_wrote() -> None:
+    assert_described(torch.load(GOLDEN / "saved.pt"))
+
+
+def test_reads_what_it_wrote() -> None:
+    assert_described(again(contents(torch)))
+
+
+def test_writes_the_pickle_that_pytorch_writes() -> None:
+    with zipfile.ZipFile(GOLDEN / "saved.pt") as archive:
+        want = archive.read("saved/data.pkl")
+        names = [name for name in archive.namelist() if "serialization_id" not in name]
+    file = io.BytesIO()
+    torch.save(contents(torch), file)
+    with zipfile.ZipFile(file) as archive:
+        assert [name.replace("archive/", "saved/") for name in archive.namelist()] == names
+        offsets = [i.header_offset + 30 + len(i.filename) + len(i.extra) for i in archive.infolist()]
+        got = archive.read("archive/data.pkl")
+    assert all(offset % 64 == 0 for offset in offsets)
+    assert described(torch, torch.load(GOLDEN / "saved.pt")) == described(torch, again(contents(torch)))
+    assert sorted(set(_names(got))) == sorted(set(_names(want)))
+
+
+def _names(pickled: bytes) -> list[str]:
+    import pickletools
+
+    return [argument for op, argument, _ in pickletools.genops(pickled) if op.name == "GLOBAL"]
+
+
+@pytest.mark.parametrize("source", ["file", "own"])
+def test_tensors_that_shared_memory_share_it_again(source: str) -> None:
+    found = torch.load(GOLDEN / "saved.pt") if source == "file" else again(contents(torch))
+    found["every second"].fill_(-1.0)
+    assert found["base"].tolist() == [0.0, 1.0, -1.0, 3.0, -1.0, 5.0, 6.0, 7.0]
+    assert found["transposed"][0, 1].item() == -1.0
+
+
+def test_a_path_names_the_archive(tmp_path: Path) -> None:
+    torch.save([1], tmp_path / "model.best.pt")
+    with zipfile.ZipFile(tmp_path / "model.best.pt") as archive:
+        assert archive.namelist()[0] == "model.best/data.pkl"
+    assert torch.load(str(tmp_path / "model.best.pt"), mmap=True) == [1]
+
+
+def test_training_goes_on_after_loading() -> None:
+    def made() -> tuple[Any, Any]:
+        torch.manual_seed(0)
+        net = torch.nn.Linear(3, 1)
+        return net, torch.optim.Adam(net.parameters(), lr=0.1)
+
+    def step(net: Any, optimizer: Any) -> None:
+        optimizer.zero_grad()
+        net(torch.ones(2, 3)).square().sum().backward()
+        optimizer.step()
+
+    net, optimizer = made()
+    for _ in range(2):
+        step(net, optimizer)
+    file = again({"net": net.state_dict(), "optimizer": optimizer.state_dict()})
+    step(net, optimizer)
+    other, others = made()
+    other.load_state_dict(file["net"])
+    others.load_state_dict(file["optimizer"])
+    step(other, others)
+    # Compiled whole and operation by operation, a step rounds differently.
+    assert torch.allclose(other.weight, net.weight, rtol=1e-6)
+
+
+def test_whole_modules_need_weights_only_false() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Tanh())
+    with pytest.raises(
+        pickle.UnpicklingError, match=r"GLOBAL torch\.nn\.modules\.container\.Sequential was not an allowed"
+    ):
+        again(net)
+    found = again(net, weights_only=False)
+    assert torch.equal(found(torch.ones(1, 2)), net(torch.ones(1, 2)))
+
+
+def test_safe_globals() -> None:
+    half = fractions.Fraction(1, 2)
+    with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL fractions\.Fraction"):
+        again(half)
+    with torch.serialization.safe_globals([fractions.Fraction]):
+        assert again(half) == half
+        assert torch.serialization.get_safe_globals() == [fractions.Fraction]
+    assert torch.serialization.get_safe_globals() == []
+
+
+def test_code_is_not_run() -> None:
+    class Harm:
+        def __reduce__(self) -> Any:
+            return eval, ("1 + 1",)
+
+    with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL (__builtin__|builtins)\.eval"):
+        again(Harm())
+    assert again(Harm(), weights_only=False) == 2
+
+
+def test_map_location() -> None:
+    seen = []
+    x = torch.ones(2)
+    assert again(x, map_location="cpu").tolist() == again(x, map_location=torch.device("cpu")).tolist() == [1, 1]
+    again(x, map_location=lambda storage, location: seen.append((storage.nbytes(), location)))
+    assert seen == [(8, "cpu")]
+    with pytest.raises(RuntimeError, match="Attempting to deserialize object on a CUDA device"):
+        again(x, map_location={"cpu": "cuda:0"})
+    with pytest.raises(RuntimeError, match=r"don't know how to restore data location .* \(tagged with foo\)"):
+        again(x, map_location="foo")
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: torch.save(1, 3), AttributeError, "expected 'f' to be string, path, or a file-like object"),
+        (lambda: torch.save(1, "no such directory/x.pt"), RuntimeError, "Parent directory no such directory does not"),
+        (lambda: torch.load(3), AttributeError, "'int' object has no attribute 'seek'. You can only torch.load from"),
+        (lambda: torch.load("no such file.pt"), FileNotFoundError, "No such file"),
+        (lambda: torch.load(io.BytesIO()), EOFError, "^$"),
+        (lambda: torch.load(io.BytesIO(), weights_only=False), EOFError, "Ran out of input"),
+        (lambda: torch.load(io.BytesIO(b"hello world")), pickle.UnpicklingError, "the file is no zip archive"),
+        (lambda: torch.load(io.BytesIO(), mmap=True), ValueError, "f must be a file path in order to use the mmap"),
+        (
+            lambda: torch.load("x", weights_only=True, pickle_module=pickle),
+            RuntimeError,
+            "Can not safely load weights when explicit pickle_module is specified",
+        ),
+    ],
+)
+def test_errors(call: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        call()
+
+
+def test_what_cannot_be_pickled_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises((AttributeError, pickle.PicklingError)):
+        torch.save(lambda: 1, tmp_path / "x.pt")
+    assert not list(tmp_path.iterdir())
+
+
+def test_memory_seen_as_two_dtypes_cannot_be_saved() -> None:
+    x = torch.ones(2, dtype=torch.complex64)
+    with pytest.raises(RuntimeError, match="view the same data as different types"):
+        again([x, x.real])
