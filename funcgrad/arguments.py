@@ -68,13 +68,13 @@ class Flat:
 
         def finish() -> Any:
             arrays = iter(tail)
-            aux = [_leaving(next(arrays)) if is_array(leaf) else leaf for leaf in self._aux_leaves]
+            aux = [leaving(next(arrays)) if is_array(leaf) else leaf for leaf in self._aux_leaves]
             return trees.unflatten(self._aux_tree, aux)
 
         return list(outs[: self._count]), finish
 
 
-def _leaving(x: Any) -> Any:
+def leaving(x: Any) -> Any:
     """A value as it leaves a transform: computed, if it leaves the outermost one."""
     return x if state.depth else ready(x)
 
@@ -84,6 +84,8 @@ def kind(x: Any) -> str:
 
 
 def check_leaves(transform: str, names: Sequence[str], arguments: Sequence[Any]) -> None:
+    if all(map(is_array, trees.leaves(arguments))):
+        return
     for name, argument in zip(names, arguments, strict=True):
         for path, leaf in trees.tree_flatten_with_path(argument)[0]:
             if not is_array(leaf):
@@ -92,6 +94,9 @@ def check_leaves(transform: str, names: Sequence[str], arguments: Sequence[Any])
 
 def check_inexact(transform: str, names: Sequence[str], arguments: Sequence[Any], holomorphic: bool = False) -> None:
     check_leaves(transform, names, arguments)
+    every = {type_of(leaf).dtype for leaf in trees.leaves(arguments)}
+    if not holomorphic and all(map(dtypes.is_floating, every)):
+        return
     for name, argument in zip(names, arguments, strict=True):
         for path, leaf in trees.tree_flatten_with_path(argument)[0]:
             dtype = type_of(leaf).dtype
@@ -168,7 +173,7 @@ def settled(outs: Sequence[Any]) -> list[Any]:
 
 
 def _settled(x: Any) -> Any:
-    x = _leaving(x)
+    x = leaving(x)
     if isinstance(x, JaxArray | Tracer):
         type = type_of(x)
         return cast(x, dtype=type.dtype) if type.weak else x

@@ -16,6 +16,7 @@ from funcgrad.arguments import (
     check_inexact,
     check_leaves,
     kind,
+    leaving,
     match,
     partial_of,
     positions_of,
@@ -236,6 +237,10 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     outs, program = linearize_flat(flat, leaves, needs)
     program = dead_code(program)
     out_tree = flat.out_tree
+    result = trees.unflatten(out_tree, settled(outs))
+    # Computed with the results: so that ``push`` may be staged, and keeps arrays only.
+    constants = [(v, leaving(x)) for v, x in program.constants]
+    program = Program(program.inputs, constants, program.equations, program.outputs, program.name)
 
     def push(*tangents: Any) -> Any:
         given = match("linearize: the tangent", tangents, tree, [type_of(x) for x in leaves])
@@ -246,7 +251,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         ]
         return trees.unflatten(out_tree, settled(shaped))
 
-    return trees.unflatten(out_tree, settled(outs)), push
+    return result, push
 
 
 # ---------------------------------------------------------------- vmap

@@ -13,10 +13,10 @@ import numpy as np
 
 from funcgrad.interpreters.rules import accumulate, no_rule, pull
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
-from funcgrad.interpreters.walks import walk_again
+from funcgrad.interpreters.walks import walk_at_once
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
-from funcgrad.runtime.deferred import ready
+from funcgrad.runtime.deferred import local, ready
 from funcgrad.runtime.eager import held
 from funcgrad.tracing import Interpreter, Tracer, bind, current_source, running, state, surrounding, type_of
 
@@ -81,13 +81,13 @@ class Reverse(Interpreter):
         if primitive.vjp is not None or primitive.jvp is not None:
             return self._general(primitive, values, slots, params, source)
         out = self.outside(primitive, values, params)
-        type = type_of(out)
+        type = out.type if isinstance(out, Tracer) else type_of(out)
         if not primitive.differentiable or not type.inexact:
             return out
         if primitive.partials is None and primitive.transpose is None:
             raise no_rule(primitive)
         tracer = self.wrap(out, type)
-        self.tape.append((primitive, values, slots, out, tracer.slot, params, source))
+        self.tape.append((primitive, values, tuple(slots), out, tracer.slot, params, source))
         return tracer
 
     def _general(
@@ -100,7 +100,7 @@ class Reverse(Interpreter):
             outs, pullback = vjp_from_jvp(primitive, values, needs, params)
         results = [self.wrap(o, t) if t.inexact else o for o, t in zip(outs, map(type_of, outs))]
         out_slots = [r.slot if isinstance(r, ReverseTracer) and r.interpreter is self else None for r in results]
-        self.tape.append((pullback, None, slots, None, out_slots, None, source))
+        self.tape.append((pullback, None, tuple(slots), None, out_slots, None, source))
         return results if primitive.multiple else results[0]
 
     def constant(self, array: np.ndarray) -> Any:
@@ -111,11 +111,12 @@ class Reverse(Interpreter):
         """The inputs' cotangents, ``None`` for zero, from pairs of an output's slot and its cotangent."""
         tape: Sequence[tuple] = self.tape
         if self.outside is not bind:
-            if state.floor is None:
-                found = walk_again(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
+            # What is noted down alone is not compiled with anything: then step by step it is the better window.
+            if state.floor is None and local.ops:
+                found = walk_at_once(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
                 if found is not None:
                     return found
-            else:  # a program that is staged keeps arrays, not what stands for them
+            if state.floor is not None:  # a program that is staged keeps arrays, not what stands for them
                 tape = [_computed(entry) for entry in tape]
         cts = self.backward(tape, seeds)
         return [cts[x.slot] for x in inputs]

@@ -2,8 +2,7 @@
 
 Where nothing but arrays surrounds a tape, the walk depends on the tape's structure alone: on its operations, on the
 types of what they were given, and on what was whose result. Python's control flow has had its say by then: the tape is
-made anew each time. So when a structure is met again its walk is staged, and from then on it is noted down as one
-operation, however long it is.
+made anew each time. So a walk is staged when its structure is new, and noted down as one operation, however long it is.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ Entry = tuple[Any, ...]
 Backward = Callable[[Sequence[Entry], Sequence[tuple[int, Any]]], list[Any]]
 
 #: How many walks are kept.
-KEPT = 512
-#: Walks by structure, the latest used last; None for one that was met once.
-_walks: OrderedDict[tuple, Walk | None] = OrderedDict()
+KEPT = 256
+#: Walks by structure, the oldest first.
+_walks: OrderedDict[tuple, Walk] = OrderedDict()
 
 
 class Walk:
@@ -42,7 +41,7 @@ class Walk:
     __slots__ = ("code", "arrays", "numbers", "types", "nonzero")
 
     def __init__(
-        self, backward: Backward, tape: Sequence[Entry], slots: Sequence[int], wanted: Sequence[int], kinds: Sequence
+        self, backward: Backward, tape: Sequence[Entry], seeded: Sequence[int], wanted: Sequence[int], kinds: Sequence
     ):
         arrays = [i for i, k in enumerate(kinds) if isinstance(k, ArrayType)]
         numbers = [i for i, k in enumerate(kinds) if not isinstance(k, ArrayType)]
@@ -50,13 +49,13 @@ class Walk:
 
         def run(*operands: Any) -> list[Any]:
             values = iter([x for _, x in sorted(zip((*arrays, *numbers), operands, strict=True), key=_first)])
-            seeds = [(slot, next(values)) for slot in slots]
+            seeds = [(slot, next(values)) for slot in seeded]
             of_slot = {slot: next(values) for slot in wanted}
-            found = backward(_retold(tape, of_slot, values), seeds)
+            found = backward(_retold(tape, of_slot, list(values)), seeds)
             self.nonzero = [found[slot] is not None for slot in wanted]
             return [found[slot] for slot in wanted if found[slot] is not None]
 
-        types = [type_of(kinds[i]()) if i in set(numbers) else kinds[i] for i in (*arrays, *numbers)]
+        types = [*[kinds[i] for i in arrays], *[type_of(kinds[i]()) for i in numbers]]
         program = dead_code(common_subexpressions(stage(run, types, name="backward")))
         used = used_inputs(program)
         inputs = [v for v, u in zip(program.inputs, used, strict=True) if u]
@@ -78,20 +77,21 @@ def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
-def _retold(tape: Sequence[Entry], of_slot: dict[int, Any], values: Any) -> list[Entry]:
-    """The tape with other values, in the order in which ``walk_again`` lists them."""
+def _retold(tape: Sequence[Entry], of_slot: dict[int, Any], values: Sequence[Any]) -> list[Entry]:
+    """The tape with other values: of operands that have no slot, and then of results."""
+    others, results = iter(values[: len(values) - len(tape)]), iter(values[len(values) - len(tape) :])
     told = []
     for primitive, _, slots, _, out_slot, params, source in tape:
-        operands = [next(values) if slot is None else of_slot[slot] for slot in slots]
-        out = of_slot[out_slot] = next(values)
+        operands = [next(others) if slot is None else of_slot[slot] for slot in slots]
+        out = of_slot[out_slot] = next(results)
         told.append((primitive, operands, slots, out, out_slot, params, source))
     return told
 
 
-def walk_again(
+def walk_at_once(
     backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
 ) -> list[Any] | None:
-    """The inputs' cotangents, by a walk known from an earlier tape; None if it is to be done step by step.
+    """The inputs' cotangents, by a staged walk; None if it has to be done step by step.
 
     Args:
         backward: does the walk.
@@ -99,26 +99,20 @@ def walk_again(
         seeds: pairs of a slot and its cotangent.
         inputs: pairs of a slot and its value.
     """
-    values = [x for _, x in (*seeds, *inputs)]
-    structure: list[tuple] = [tuple([slot for slot, _ in seeds])]
-    for primitive, operands, slots, out, _, params, _ in tape:
-        if operands is None:
-            return None
-        if None in slots:
-            values += [x for x, slot in zip(operands, slots) if slot is None]
-        values.append(out)
-        structure.append((primitive, *slots, *params.items()) if params else (primitive, *slots))
-    kinds = tuple([kind_of(x) for x in values])
+    primitives, operands, slots, outs, _, params, _ = zip(*tape, strict=True) if tape else ((),) * 7
+    if None in operands:
+        return None
+    seeded, wanted = tuple([slot for slot, _ in seeds]), tuple([slot for slot, _ in inputs])
+    given = [x for _, x in (*seeds, *inputs)]
+    given += [x for xs, places in zip(operands, slots) if None in places for x, slot in zip(xs, places) if slot is None]
+    kinds = tuple([kind_of(x) for x in given])
     if None in kinds:
         return None
-    key = (tuple(structure), kinds)
-    if key not in _walks:
-        _walks[key] = None
+    # The types of results follow from the others.
+    key = (primitives, slots, tuple([tuple(p.items()) if p else None for p in params]), seeded, wanted, kinds)
+    walk = _walks.get(key)  # looked up once: the hash of a long key takes time
+    if walk is None:
+        walk = _walks[key] = Walk(backward, tape, seeded, wanted, (*kinds, *map(type_of, outs)))
         if len(_walks) > KEPT:
             _walks.popitem(last=False)
-        return None
-    _walks.move_to_end(key)
-    walk = _walks[key]
-    if walk is None:
-        walk = _walks[key] = Walk(backward, tape, structure[0], [slot for slot, _ in inputs], kinds)
-    return walk.note(values)
+    return walk.note([*given, *outs])

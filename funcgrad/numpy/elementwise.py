@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
-from funcgrad.numpy.promotion import asoperand, astype, promoted
+from funcgrad.numpy.promotion import PYTHON_NUMBERS, asoperand, astype, promoted, promoted_pair
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.tracing import array_classes, type_of
@@ -36,7 +36,8 @@ def _unary(
     def function(x: Any, /) -> Any:
         if x.__class__ not in array_classes:
             x = asoperand(x, name)
-        (x,) = promoted(x, floating=floating)
+        if x.__class__ in PYTHON_NUMBERS or (floating and not type_of(x).inexact):
+            (x,) = promoted(x, floating=floating)
         return primitive(x)
 
     return _named(function, name, _document(what, 1, example, shown))
@@ -48,7 +49,7 @@ def _binary(
     def function(x: Any, y: Any, /) -> Any:
         if x.__class__ not in array_classes or y.__class__ not in array_classes:
             x, y = asoperand(x, name), asoperand(y, name)
-        x, y = promoted(x, y, floating=floating)
+        x, y = promoted_pair(x, y, floating)
         return primitive(x, y)
 
     return _named(function, name, _document(what, 2, example, shown))
@@ -109,7 +110,7 @@ def subtract(x: Any, y: Any, /) -> Any:
         >>> print(subtract(3.0, 1.0))
         2.0
     """
-    x, y = promoted(asoperand(x, "subtract"), asoperand(y, "subtract"))
+    x, y = promoted_pair(asoperand(x, "subtract"), asoperand(y, "subtract"))
     return p.sub(x, y)
 
 
@@ -205,7 +206,7 @@ def remainder(x: Any, y: Any, /) -> Any:
         >>> print(remainder(-1, 3))
         2
     """
-    x, y = promoted(asoperand(x, "remainder"), asoperand(y, "remainder"))
+    x, y = promoted_pair(asoperand(x, "remainder"), asoperand(y, "remainder"))
     r = p.rem(x, y)
     zero = p.number(0, r)
     wrong = p.bitwise_and(p.ne(r, zero), p.ne(p.lt(r, zero), p.lt(y, zero)))
@@ -223,7 +224,7 @@ def floor_divide(x: Any, y: Any, /) -> Any:
         >>> print(floor_divide(-1, 3))
         -1
     """
-    x, y = promoted(asoperand(x, "floor_divide"), asoperand(y, "floor_divide"))
+    x, y = promoted_pair(asoperand(x, "floor_divide"), asoperand(y, "floor_divide"))
     if dtypes.is_inexact(type_of(x).dtype):
         # From the remainder, so that x == y * (x // y) + x % y holds in floating arithmetic.
         quotient = p.div(p.sub(x, remainder(x, y)), y)
@@ -473,7 +474,7 @@ def fmax(x: Any, y: Any, /) -> Any:
         >>> print(fmax(1.0, np.nan))
         1.0
     """
-    x, y = promoted(asoperand(x, "fmax"), asoperand(y, "fmax"))
+    x, y = promoted_pair(asoperand(x, "fmax"), asoperand(y, "fmax"))
     return p.select(p.ne(x, x), y, p.select(p.ne(y, y), x, p.maximum(x, y)))
 
 
@@ -484,7 +485,7 @@ def fmin(x: Any, y: Any, /) -> Any:
         >>> print(fmin(1.0, np.nan))
         1.0
     """
-    x, y = promoted(asoperand(x, "fmin"), asoperand(y, "fmin"))
+    x, y = promoted_pair(asoperand(x, "fmin"), asoperand(y, "fmin"))
     return p.select(p.ne(x, x), y, p.select(p.ne(y, y), x, p.minimum(x, y)))
 
 
@@ -524,7 +525,7 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
         >>> print(where(True, 1.0, 2.0))
         1.0
     """
-    x, y = promoted(asoperand(x, "where"), asoperand(y, "where"))
+    x, y = promoted_pair(asoperand(x, "where"), asoperand(y, "where"))
     return p.select(_truth(condition, "where"), x, y)
 
 

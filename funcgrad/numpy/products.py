@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted, promoted_pair
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.primitives import contraction
 from funcgrad.primitives.elementwise import conj, mul
@@ -23,13 +23,13 @@ def matmul(x: Any, y: Any, /) -> Any:
         >>> matmul(np.ones((2, 3)), np.ones((3, 4))).shape
         (2, 4)
     """
-    x, y = promoted(asoperand(x, "matmul"), asoperand(y, "matmul"))
+    x, y = promoted_pair(asoperand(x, "matmul"), asoperand(y, "matmul"))
     return contraction.matmul(x, y)
 
 
 def dot(x: Any, y: Any, /) -> Any:
     """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply."""
-    x, y = promoted(asoperand(x, "dot"), asoperand(y, "dot"))
+    x, y = promoted_pair(asoperand(x, "dot"), asoperand(y, "dot"))
     a, b = type_of(x), type_of(y)
     if a.ndim == 0 or b.ndim == 0:
         return mul(x, y)
@@ -45,7 +45,7 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
     Args:
         axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
     """
-    x, y = promoted(asoperand(x, "tensordot"), asoperand(y, "tensordot"))
+    x, y = promoted_pair(asoperand(x, "tensordot"), asoperand(y, "tensordot"))
     n, m = type_of(x).ndim, type_of(y).ndim
     if isinstance(axes, int):
         left, right = tuple(range(n - axes, n)), tuple(range(axes))
@@ -65,7 +65,7 @@ def inner(x: Any, y: Any, /) -> Any:
 
 def outer(x: Any, y: Any, /) -> Any:
     """All products of an element of ``x`` and one of ``y``."""
-    x, y = promoted(asoperand(x, "outer"), asoperand(y, "outer"))
+    x, y = promoted_pair(asoperand(x, "outer"), asoperand(y, "outer"))
     return mul(reshape(ravel(x), (-1, 1)), reshape(ravel(y), (1, -1)))
 
 
@@ -77,7 +77,7 @@ def vdot(x: Any, y: Any, /) -> Any:
 
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
     """The sum of products along an axis, ``x`` conjugated; the other axes broadcast."""
-    x, y = promoted(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
+    x, y = promoted_pair(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
     return r.sum(mul(conj(x) if type_of(x).dtype.kind == "c" else x, y), axis, dtype=type_of(x).dtype)
 
 

@@ -48,11 +48,11 @@ def from_sequence(x: Sequence[Any]) -> Any:
             return plain.astype(dtypes.DEFAULT[scalar])
         return plain
     rows = [from_sequence(e) if isinstance(e, list | tuple) else e for e in x]
-    alike = promoted(*rows)
-    shapes = {type_of(r).shape for r in alike}
+    rows = promoted(*rows)
+    shapes = {type_of(r).shape for r in rows}
     if len(shapes) > 1:
         raise ValueError(f"asarray: rows of different shapes: {', '.join(map(str, shapes))}")
-    return concatenate(*[reshape(r, shape=(1, *type_of(r).shape)) for r in alike], axis=0)
+    return concatenate(*[reshape(r, shape=(1, *type_of(r).shape)) for r in rows], axis=0)
 
 
 def _collect(x: Any, leaves: list[Any]) -> None:
@@ -78,25 +78,34 @@ def _scalar(x: Any, dtype: np.dtype) -> Any:
 
 
 Convert = Callable[[Any], Any]
-_PYTHON_NUMBERS = frozenset((bool, int, float, complex))
-#: By what the operands are, what is to be done with each; None where nothing is.
-_promotions: dict[tuple, list[Convert | None] | None] = {}
+PYTHON_NUMBERS = frozenset((bool, int, float, complex))
+#: By what the operands are: what is to be done with each, None for nothing.
+_promotions: dict[tuple, list[Convert | None]] = {}
 
 
-def promoted(*xs: Any, floating: bool = False) -> Sequence[Any]:
+def promoted(*xs: Any, floating: bool = False) -> list[Any]:
     """The operands in their common dtype; with ``floating``, at least the default float."""
-    # A Python number is not what an array of its type is: it has to be given a dtype even where it has the right one.
-    kinds = tuple([x.__class__ if x.__class__ in _PYTHON_NUMBERS else type_of(x) for x in xs])
-    try:
-        converts = _promotions[floating, kinds]
-    except KeyError:
-        converts = _promotions[floating, kinds] = _promotion(kinds, floating)
-    if converts is None:
-        return xs
+    kinds = tuple([_kind(x) for x in xs])
+    converts = _promotions.get((floating, kinds)) or _promotion(kinds, floating)
     return [x if convert is None else convert(x) for x, convert in zip(xs, converts)]
 
 
-def _promotion(kinds: Sequence[Any], floating: bool) -> list[Convert | None] | None:
+def promoted_pair(x: Any, y: Any, floating: bool = False) -> tuple[Any, Any]:
+    """``promoted`` for two operands, as nearly all functions of arrays have."""
+    kinds = _kind(x), _kind(y)
+    convert_x, convert_y = _promotions.get((floating, kinds)) or _promotion(kinds, floating)
+    return x if convert_x is None else convert_x(x), y if convert_y is None else convert_y(y)
+
+
+def _kind(x: Any) -> Any:
+    """What decides how ``x`` is promoted: the type of an array, the class of a Python number, which has to be given a
+    dtype even where it has the right one."""
+    if isinstance(x, Tracer):
+        return x.type
+    return x.__class__ if x.__class__ in PYTHON_NUMBERS else type_of(x)
+
+
+def _promotion(kinds: tuple, floating: bool) -> list[Convert | None]:
     types = [k if isinstance(k, ArrayType) else type_of(k()) for k in kinds]
     dtype, weak = types[0].dtype, types[0].weak
     for t in types[1:]:
@@ -105,7 +114,8 @@ def _promotion(kinds: Sequence[Any], floating: bool) -> list[Convert | None] | N
         dtype = dtypes.float32
         weak = False
     converts = [_conversion(k, t, dtype, weak) for k, t in zip(kinds, types, strict=True)]
-    return converts if any(converts) else None
+    _promotions[floating, kinds] = converts
+    return converts
 
 
 def _conversion(kind: Any, type: ArrayType, dtype: np.dtype, weak: bool) -> Convert | None:

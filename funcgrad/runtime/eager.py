@@ -97,14 +97,7 @@ class Eager(Interpreter):
                     return self.now(primitive, [ready(x) for x in operands], params)
                 kinds.append(type_of(x))
                 arrays.append(x)
-        key = (*kinds, *params.items()) if params else tuple(kinds)
-        cache = _codes if primitive.vjp is None else _cache_of_programs(params)
-        found = cache.get(key)
-        if found is None:
-            found = cache[key] = _code(primitive, params, kinds[1:])
-        code, types = found
-        if cache is not _codes:
-            local.queue.transient = code
+        code, types = _code_for(primitive, params, kinds)
         if primitive.multiple:
             return note_all(code, types, arrays, numbers)
         result = record(code, arrays, numbers)
@@ -156,23 +149,27 @@ class Stepwise(Executable):
 
     __slots__ = ()
 
-    def __init__(self, program: Program, numbers: int):
-        super().__init__(program, numbers)
-        self.warm = True
-
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
-        values: dict[Any, Any] = dict(self.program.constants)
-        values.update(zip(self.program.inputs, [*buffers, *map(scalar, numbers, self.numbers)], strict=True))
-
-        def read(atom: Any) -> Any:
-            return atom.value if isinstance(atom, Literal) else values[atom]
-
-        for equation, last in zip(self.program.equations, _last_uses(self.program), strict=True):
-            results = execute(equation.primitive, [read(a) for a in equation.inputs], equation.params)
-            values.update(zip(equation.outputs, _as_list(results), strict=True))
+        program = self.program
+        values: dict[Any, Any] = dict(program.constants)
+        values.update(zip(program.inputs, (*buffers, *numbers), strict=True))
+        for equation, last in zip(program.equations, _last_uses(program), strict=True):
+            # By the executables that the operations have when they come from Python.
+            kinds: list[Any] = [equation.primitive]
+            arrays: list[Any] = []
+            given: list[Any] = []
+            for atom in equation.inputs:
+                x = atom.value if isinstance(atom, Literal) else values[atom]
+                number = x.__class__ in _NUMBERS
+                kinds.append(x.__class__ if number else atom.type)
+                (given if number else arrays).append(x)
+            code, _ = _code_for(equation.primitive, equation.params, kinds)
+            values.update(zip(equation.outputs, code.now(arrays, given), strict=True))
             for variable in last:
                 del values[variable]
-        return [read(a) for a in self.program.outputs]
+        self.warm = True
+        results = [a.value if isinstance(a, Literal) else values[a] for a in program.outputs]
+        return [scalar(x, a.type.dtype) if x.__class__ in _NUMBERS else x for x, a in zip(results, program.outputs)]
 
 
 def _last_uses(program: Program) -> list[set[Var]]:
@@ -192,6 +189,18 @@ def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any]
     for r, t in zip(results, types):
         r.type = t
     return list(results)
+
+
+def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
+    """What is noted down for an operation on operands of ``kinds``, which begin with the primitive itself."""
+    key = (*kinds, *params.items()) if params else tuple(kinds)
+    cache = _codes if primitive.vjp is None else _cache_of_programs(params)
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = _code(primitive, params, kinds[1:])
+    if cache is not _codes:
+        local.queue.transient = found[0]
+    return found
 
 
 def _code(primitive: Primitive, params: dict[str, Any], kinds: Sequence[Any]) -> tuple[Executable, list[ArrayType]]:
