@@ -27,6 +27,7 @@ import inspect
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -224,8 +225,10 @@ def renamed(function: str, params: tuple[Param, ...], args: list[Any], named: Ma
 
 # ---------------------------------------------------------------- the entry function
 
+#: Messages take what is below this folder for the library's.
+_HERE = os.path.dirname(__file__)
 _ENTRY = """\
-def {name}({signature}):
+def function({signature}):
     {guards}
     {scan}
     try:
@@ -277,7 +280,6 @@ def entry(
         guards.append("if named:")
         guards.append(f"    return miss([{', '.join(arguments)}], {'out' if out else 'None'}, named)")
     source = _ENTRY.format(
-        name=name if name.isidentifier() else "function",
         signature=", ".join(signature),
         guards="\n    ".join(guards) or "pass",
         scan="\n    ".join(scan) or "pass",
@@ -286,9 +288,17 @@ def entry(
         values="".join(v + ", " for v in values),
     )
     scope: dict[str, Any] = dict(Tensor=Tensor, sync=sync, mode=mode, plans=plans, miss=miss, **defaults)
-    # A name below this folder, so that messages take it for the library's.
-    exec(compile(source, os.path.join(os.path.dirname(__file__), f"<{name}>"), "exec"), scope)
-    return scope[name if name.isidentifier() else "function"]
+    exec(_compiled(source), scope)
+    made = scope["function"]
+    made.__code__ = made.__code__.replace(co_name=name, co_qualname=name, co_filename=os.path.join(_HERE, f"<{name}>"))
+    made.__name__ = made.__qualname__ = name
+    return made
+
+
+@cache
+def _compiled(source: str) -> Any:
+    """The code of an entry function; operations with like parameters share it, since compiling is what takes time."""
+    return compile(source, _HERE, "exec")
 
 
 def _scan(p: Param) -> list[str]:

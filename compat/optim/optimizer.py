@@ -99,6 +99,7 @@ class Optimizer:
             groups = [{"params": groups}]
         for group in groups:
             self.add_param_group(group)
+        runtime.flush()  # what made the parameters is not a part of the first step
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, with settings where they are not the defaults.
