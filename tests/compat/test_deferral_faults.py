@@ -1,0 +1,328 @@
+"""What is noted down survives exceptions and interrupts, and threads: nothing is lost, nothing is computed wrongly."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from linecache import getline
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from compat import runtime
+from funcgrad.runtime import deferred, report, windows
+from funcgrad.runtime.programs import Executable
+
+#: Seconds after which a thread is taken to hang.
+LONG = 15
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    runtime.synchronize()
+    gc.collect()
+    windows.clear()
+    yield
+    runtime.synchronize()
+    assert not deferred.local.ops and not deferred.local.queue.backlog
+
+
+class Training:
+    """Tensors written in place again and again, their old values in hands that must not see it."""
+
+    def __init__(self) -> None:
+        self.x = torch.tensor(np.arange(4, dtype=np.float32))
+        self.m = torch.zeros(4)
+        self.wanted_x, self.wanted_m = np.arange(4, dtype=np.float32), np.zeros(4, np.float32)
+        self.old: list[tuple[Any, np.ndarray]] = []
+
+    def note(self) -> None:
+        """Notes a step down."""
+        self.m.mul_(0.5).add_(self.x)
+        self.x.sub_(self.m, alpha=0.25)
+        self.loss = (self.x * self.x).sum()
+        self.wanted_m = self.wanted_m * np.float32(0.5) + self.wanted_x
+        self.wanted_x = self.wanted_x - np.float32(0.25) * self.wanted_m
+
+    def step(self) -> None:
+        self.note()
+        runtime.flush()
+
+    def hold(self) -> None:
+        """Has somebody hold the present value."""
+        self.old.append((self.x.clone(), self.wanted_x.copy()))
+
+    def check(self) -> None:
+        np.testing.assert_allclose(self.x.numpy(), self.wanted_x, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(self.m.numpy(), self.wanted_m, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(self.loss.item(), np.sum(self.wanted_x**2), rtol=1e-5, atol=1e-6)
+        for held, wanted in self.old:
+            np.testing.assert_allclose(held.numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+
+def trained(steps: int) -> Training:
+    training = Training()
+    for _ in range(steps):
+        training.step()
+        runtime.synchronize()
+    return training
+
+
+# ---------------------------------------------------------------- exceptions
+
+
+def raising(function: Callable[..., Any], error: type[BaseException], at: int, before: bool) -> Callable[..., Any]:
+    """The function, which raises at its call number ``at``, before it has done its work or after."""
+    calls = 0
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == at and before:
+            raise error("on purpose")
+        result = function(*args, **kwargs)
+        if calls == at:
+            raise error("on purpose")
+        return result
+
+    return run
+
+
+PLACES: list[tuple[Any, str]] = [
+    (Executable, "now"),
+    (windows.Window, "whole"),
+    (windows.Window, "one_by_one"),
+    (windows.Window, "compile"),
+    (windows.Window, "deliver"),
+    (windows.Recording, "_gather"),
+    (windows.Recording, "finish"),
+    (windows, "_window_for"),
+    (windows, "compile_soon"),
+    (report, "compiled"),
+    (report, "new_structure"),
+]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, MemoryError, KeyboardInterrupt])
+@pytest.mark.parametrize(("owner", "name"), PLACES, ids=lambda p: p if isinstance(p, str) else "")
+def test_an_exception_in_a_flush_loses_nothing(
+    owner: Any, name: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised = 0
+    with runtime.eager():
+        trained(1)  # so that a new window runs one by one
+    for steps in (0, 1, 3):  # new, to be compiled, compiled
+        for at in (1, 3) if name == "now" else (1,):
+            for before in (True, False):
+                windows.clear()
+                monkeypatch.setattr(deferred.settings, "background", name == "compile_soon")
+                training = trained(steps)
+                training.note()
+                with pytest.MonkeyPatch.context() as patch:
+                    patch.setattr(owner, name, raising(getattr(owner, name), error, at, before))
+                    try:
+                        runtime.flush()
+                    except error:
+                        raised += 1
+                training.check()
+                training.step()
+                training.check()
+                runtime.synchronize()
+    assert raised
+
+
+def test_an_exception_while_compiling_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime.reset_stats()
+    with monkeypatch.context() as patch:
+        patch.setattr(Executable, "prepare", raising(Executable.prepare, RuntimeError, 1, True))
+        training = trained(4)
+    training.check()
+    assert runtime.stats()["failures"] == 1 and "on purpose" in runtime.explain()
+    runtime.reset_stats()
+    assert "on purpose" not in runtime.explain()
+
+
+class Interrupt:
+    """Raises KeyboardInterrupt at the given line run in the modules that flush, as a signal's handler would."""
+
+    FILES = (windows.__file__, deferred.__file__)
+
+    def __init__(self, line: int):
+        self.left = line
+
+    def __call__(self, frame: Any, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in self.FILES:
+            return None
+        # A signal's handler never runs at a `try`, nor between a body and the `__exit__` after it: not there, then.
+        line = getline(frame.f_code.co_filename, frame.f_lineno).lstrip()
+        if event == "line" and not line.startswith(("with ", "try:")):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("steps", [0, 1, 3])
+@pytest.mark.parametrize("hold", [False, True])
+def test_an_interrupt_at_any_line_loses_nothing(steps: int, hold: bool) -> None:
+    training = trained(steps)
+    with runtime.eager():
+        trained(1)
+    before, line, interrupted = sys.gettrace(), 1, True
+    while interrupted:
+        interrupted = False
+        if steps < 3:
+            windows.clear()
+            training = trained(steps)
+        if hold:
+            training.hold()
+        training.note()
+        sys.settrace(Interrupt(line))
+        try:
+            runtime.flush()
+        except KeyboardInterrupt:
+            interrupted = True
+        finally:
+            sys.settrace(before)
+        if line % 3:
+            training.note()  # goes on before anything was computed
+        training.check()
+        line += 1 if steps == 3 else 7
+    assert line > 30
+
+
+def test_a_finalizer_may_ask_for_values() -> None:
+    """A value asked for in the middle of a flush, in the thread that flushes."""
+    with runtime.eager():
+        trained(1)
+    training, seen, asked = trained(1), [], []
+
+    class Asks:
+        def __del__(self) -> None:
+            seen.append(training.x.tolist())
+
+    training.note()
+    one_by_one = windows.Window.one_by_one
+
+    def asking(self: Any, recording: Any) -> None:
+        if not asked:
+            asked.append(True)
+            Asks()
+        one_by_one(self, recording)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windows.Window, "one_by_one", asking)
+        runtime.flush()
+    training.check()
+    np.testing.assert_allclose(seen[0], training.wanted_x, rtol=1e-5)
+
+
+# ---------------------------------------------------------------- threads
+
+
+def in_threads(*functions: Callable[[], Any]) -> list[Any]:
+    """What each function gives, each in a thread of its own."""
+    results: list[Any] = [None] * len(functions)
+    errors: list[BaseException] = []
+
+    def run(i: int) -> None:
+        try:
+            results[i] = functions[i]()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,), daemon=True) for i in range(len(functions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(LONG)
+        assert not thread.is_alive(), "it hangs"
+    if errors:
+        raise errors[0]
+    return results
+
+
+def fit(seed: int, steps: int = 12) -> list[float]:
+    """Trains a model; its parameters at the end."""
+    start = np.random.default_rng(seed).standard_normal((3, 2)).astype(np.float32)
+    w = torch.tensor(start, requires_grad=True)
+    x = torch.tensor(np.linspace(-1, 1, 12, dtype=np.float32).reshape(4, 3))
+    adam = torch.optim.Adam([w], lr=0.1)
+    for _ in range(steps):
+        adam.zero_grad()
+        (torch.tanh(x @ w) - 0.5).square().mean().backward()
+        adam.step()
+    return w.flatten().tolist()
+
+
+def test_two_threads_train_two_models() -> None:
+    with runtime.eager():
+        wanted = [fit(0), fit(1), fit(2)]
+    for _ in range(2):
+        found = in_threads(*[lambda seed=seed: fit(seed) for seed in (0, 1, 2)])
+        np.testing.assert_allclose(found, wanted, rtol=1e-3, atol=1e-4)
+        runtime.synchronize()
+
+
+def test_what_one_thread_has_noted_down_another_reads() -> None:
+    x = torch.linspace(0, 1, 5)
+    (y,) = in_threads(lambda: torch.exp(x) + 1)  # that thread has ended
+    assert not hasattr(y._storage.buffer, "value")
+    np.testing.assert_allclose(y.numpy(), np.exp(x.numpy()) + 1, rtol=1e-6)
+
+
+def test_what_one_thread_has_noted_down_another_goes_on_with() -> None:
+    x = torch.linspace(0, 1, 5)
+    y, z = in_threads(lambda: torch.exp(x) + 1, lambda: torch.sin(x))
+    w = y * z + x
+    np.testing.assert_allclose(w.numpy(), (np.exp(x.numpy()) + 1) * np.sin(x.numpy()) + x.numpy(), rtol=1e-6)
+
+
+def test_a_thread_alive_is_read_from() -> None:
+    x, made, read = torch.linspace(0, 1, 5), threading.Event(), threading.Event()
+    box = []
+
+    def make() -> list[float]:
+        box.append(torch.exp(x) * 2)
+        made.set()
+        assert read.wait(LONG)
+        return (box[0] + 1).tolist()
+
+    def ask() -> list[float]:
+        assert made.wait(LONG)
+        found = box[0].tolist()
+        read.set()
+        return found
+
+    plus, plain = in_threads(make, ask)
+    np.testing.assert_allclose(plain, np.exp(x.numpy()) * 2, rtol=1e-6)
+    np.testing.assert_allclose(plus, np.exp(x.numpy()) * 2 + 1, rtol=1e-6)
+
+
+def test_threads_read_one_anothers_results_all_at_once() -> None:
+    x = torch.linspace(0, 1, 5)
+    base = x.numpy().copy()
+    shared: list[list[Any]] = [[] for _ in range(4)]
+    barrier = threading.Barrier(4)
+
+    def work(i: int) -> None:
+        for n in range(15):
+            shared[i].append((torch.sin(x * (i + 1)) + n, np.sin(base * (i + 1)) + n))
+            barrier.wait(LONG)
+            for j in range(4):
+                tensor, wanted = shared[(i + j) % 4][n]
+                np.testing.assert_allclose((tensor + 0).numpy(), wanted, rtol=1e-5, atol=1e-6)
+
+    in_threads(*[lambda i=i: work(i) for i in range(4)])
+
+
+def test_many_short_threads() -> None:
+    """A queue is forgotten once its thread has ended and nothing in it waits."""
+    x = torch.linspace(0, 1, 5)
+    for _ in range(20):
+        in_threads(lambda: (x + 1).sum().item())
+    assert len(deferred.queues) < 15

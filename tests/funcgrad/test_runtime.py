@@ -1,0 +1,328 @@
+"""The runtime below both faces: windows, transforms that run deferred, and what is kept for the next process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import runtime
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType
+from funcgrad.runtime import Deferred, deferred, report, windows
+from funcgrad.runtime.constants import filled
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    runtime.flush_all()
+    runtime.wait()
+    gc.collect()
+    windows.clear()
+    report.reset()
+    yield
+    runtime.flush_all()
+    runtime.wait()
+
+
+def executable(f: Any, operands: int = 1, numbers: int = 0) -> Any:
+    types = [ArrayType((4,), np.dtype(np.float32))] * operands + [ArrayType((), np.dtype(np.float32))] * numbers
+    return runtime.executable(stage(lambda *xs: [f(*xs)], types), numbers)
+
+
+def warmed(code: Any) -> Any:
+    """The executable, which has run."""
+    code.now([START] * code.buffers, [0.0] * len(code.numbers))
+    return code
+
+
+START = runtime.from_numpy(np.arange(4, dtype=np.float32))
+
+
+# ---------------------------------------------------------------- tiers
+
+
+def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> None:
+    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
+    wanted = np.sin(np.arange(4, dtype=np.float32)) + 0.5
+
+    def run() -> None:
+        result = runtime.record(plus, [runtime.record(sin, [START])], [0.5])
+        np.testing.assert_allclose(runtime.ready(result), wanted, rtol=1e-6)
+
+    run()
+    assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (1, 0, 0)
+    run()
+    runtime.wait()
+    assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 0)
+    run()
+    assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
+
+
+def test_a_new_window_of_cold_operations_is_compiled_whole() -> None:
+    codes = [executable(lambda x, k=k: fnp.multiply(x, np.float32(k))) for k in (3, 5, 7)]
+    result: Any = START
+    for code in codes:
+        result = runtime.record(code, [result])
+    assert runtime.ready(result).tolist() == [0, 105, 210, 315]
+    assert (report.stats.compiles, report.stats.one_by_one) == (1, 0)
+    assert not any(code.warm for code in codes)
+
+
+def test_the_rule_weighs_what_is_cold_against_the_whole() -> None:
+    warm = [warmed(executable(lambda x, k=k: fnp.add(x, np.float32(k)))) for k in range(12)]
+    (cold,) = [executable(lambda x: fnp.multiply(x, np.float32(9)))]
+
+    def new(codes: list[Any]) -> bool:
+        result: Any = START
+        for code in codes:
+            result = runtime.record(code, [result])
+        ops = deferred.local.ops[:]
+        runtime.flush()
+        recording = windows.Recording([(c, [START], (), (Deferred(),)) for c, *_ in ops])
+        del result
+        return windows.Window(recording, (True,) * len(ops)).worth_compiling()
+
+    assert not new(warm)
+    assert not new([*warm, cold])  # one by one one of them is compiled, whole all of them
+    cold_ones = [executable(lambda x, k=k: fnp.subtract(x, np.float32(k))) for k in range(8)]
+    assert new([*warm, *cold_ones]) and new(cold_ones[:2])
+
+
+def test_windows_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "KEPT", 3)
+    sin, cos = warmed(executable(fnp.sin)), warmed(executable(fnp.cos))
+
+    def run(*codes: Any) -> None:
+        result: Any = START
+        for code in codes:
+            result = runtime.record(code, [result])
+        runtime.ready(result)
+
+    for length in range(2, 9):
+        run(sin, sin)
+        run(*[cos] * length)
+    assert len(windows._windows) == 3
+    assert (sin, sin) in [key[0] for key in windows._windows]  # used each time
+    assert report.stats.windows == 14
+    windows.clear()
+    assert not windows._windows
+    run(sin, sin)
+    assert len(windows._windows) == 1
+
+
+def test_two_results_of_one_value_are_computed_once() -> None:
+    sin = executable(fnp.sin)
+    for _ in range(3):
+        a, b = runtime.record(sin, [START]), runtime.record(sin, [START])
+        assert runtime.ready(a).tolist() == runtime.ready(b).tolist()
+        runtime.wait()
+    (window,) = windows._windows.values()
+    assert window.run is not None and window.spread is not None and len(window.outputs) == 2
+    assert runtime.ready(a) is runtime.ready(b)
+
+
+def test_constants_tell_zeros_apart() -> None:
+    kind = np.dtype(np.float32)
+    assert filled((2,), 0.0, kind) is filled((2,), 0.0, kind)
+    assert np.signbit(filled((2,), -0.0, kind)).all() and not np.signbit(filled((2,), 0.0, kind)).any()
+    assert filled((), True, np.dtype(np.bool_)).dtype == bool and filled((), 1, np.dtype(np.int64)).dtype == np.int64
+    assert np.isnan(filled((2,), float("nan"), kind)).all()
+    assert filled((), 2**62 + 1, np.dtype(np.int64)).item() == 2**62 + 1
+
+
+# ---------------------------------------------------------------- transforms
+
+
+def network(w: Any, x: Any) -> Any:
+    for _ in range(3):
+        x = fnp.tanh(x @ w)
+    return fnp.sum(x * x)
+
+
+def test_gradients_equal_those_of_jit() -> None:
+    w, x = fnp.linspace(-1, 1, 9).reshape(3, 3), fnp.linspace(0, 1, 6).reshape(2, 3)
+    plain, compiled = fg.value_and_grad(network), fg.jit(fg.value_and_grad(network))
+    for _ in range(3):
+        for found, wanted in zip(plain(w, x), compiled(w, x)):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+        runtime.wait()
+    assert report.stats.hits >= 1
+
+
+def test_operations_in_a_transform_are_deferred() -> None:
+    counts = []
+
+    def f(v: Any) -> Any:
+        y = fnp.sin(v) * 2
+        counts.append(len(deferred.local.ops))
+        return fnp.sum(y)
+
+    fg.grad(f)(fnp.ones(3))
+    assert counts[0] >= 2
+
+
+def branching(v: Any) -> Any:
+    s = fnp.sum(v * v)
+    while s > 1:
+        s, v = s / 2, v / 2
+    return fnp.sum(v * s) if s > 0.6 else fnp.sum(v)
+
+
+@pytest.mark.parametrize("scale", [0.3, 0.9, 3.0])
+def test_if_and_while_work_on_values(scale: float) -> None:
+    v = fnp.linspace(0.1, 1, 4) * np.float32(scale)
+    found = fg.grad(branching)(v)
+    for i in range(4):
+        step = np.zeros(4, np.float32)
+        step[i] = 1e-2
+        slope = (branching(v + step) - branching(v - step)) / 2e-2
+        np.testing.assert_allclose(found[i], slope, rtol=2e-2, atol=1e-3)
+
+
+def arrays_in(tree: Any) -> list[Any]:
+    return jax.tree.leaves(tree)
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_leaves_a_transform_is_computed(mapped: bool) -> None:
+    def f(v: Any) -> Any:
+        y = fnp.sin(v)
+        aux = {"list": [y, (y + 1, {"deep": fnp.sum(y)})], "none": None, "number": 3.5, "constant": fnp.cos(2.0)}
+        return fnp.sum(y), aux
+
+    v = fnp.linspace(0, 1, 3)
+    results: list[Any] = [
+        fg.grad(f, has_aux=True)(v),
+        fg.value_and_grad(f, has_aux=True)(v),
+        fg.jvp(f, (v,), (v,), has_aux=True),
+        fg.vjp(f, v, has_aux=True)[::2],
+        fg.vjp(f, v, has_aux=True)[1](1.0),
+        fg.grad(fg.grad(lambda t: f(fnp.sin(t) * v)[0]))(0.5),
+    ]
+    if mapped:
+        results = [fg.vmap(fg.grad(f, has_aux=True))(fnp.stack([v, v * 2])), fg.hessian(lambda t: f(t)[0])(v)]
+    for result in results:
+        leaves = arrays_in(result)
+        assert leaves and all(isinstance(leaf, jax.Array | np.ndarray | float) for leaf in leaves), leaves
+
+
+def test_what_the_user_stored_inside_is_read_later() -> None:
+    kept: list[Any] = []
+    c = fnp.linspace(0, 1, 3)
+
+    def f(v: Any, fail: bool) -> Any:
+        kept.append(fnp.multiply(c, 3))
+        if fail:
+            raise ValueError("on purpose")
+        return fnp.sum(v * kept[-1])
+
+    fg.grad(f)(fnp.ones(3), False)
+    with pytest.raises(ValueError, match="on purpose"):
+        fg.grad(f)(fnp.ones(3), True)
+    for stored in kept:
+        np.testing.assert_allclose(np.asarray(stored), [0, 1.5, 3])
+        np.testing.assert_allclose(np.asarray(fnp.add(stored, 1)), [1, 2.5, 4])
+        assert float(stored[2]) == 3 and stored.tolist() == [0, 1.5, 3]
+
+
+def test_numpy_arrays_may_be_changed_before_the_flush() -> None:
+    a = np.ones(3, np.float32)
+
+    def f(v: Any) -> Any:
+        y = fnp.multiply(v, a)
+        z = fnp.multiply(fnp.ones(3), a)
+        a[:] = 100
+        return fnp.sum(y * z)
+
+    value, gradient = fg.value_and_grad(f)(fnp.ones(3))
+    assert value == 3 and gradient.tolist() == [1, 1, 1]
+
+
+def test_a_numpy_function_sees_a_deferred_values_array() -> None:
+    def f(v: Any) -> Any:
+        inner = fnp.sin(fnp.full((3,), 2.0))
+        assert np.asarray(inner).shape == (3,)
+        return fnp.sum(v) * float(np.sum(np.asarray(inner)))
+
+    assert np.isclose(fg.grad(f)(fnp.ones(3))[0], 3 * np.sin(2.0), rtol=1e-5)
+
+
+# ---------------------------------------------------------------- the next process
+
+SCRIPT = """
+import jax
+hits = []
+jax.monitoring.register_event_listener(lambda name, **_: hits.append(name) if name.endswith("cache_hits") else None)
+import funcgrad as fg, funcgrad.numpy as fnp, numpy as np
+from funcgrad.runtime import cache
+@fg.jit
+def f(x):
+    for k in range({size}):
+        x = fnp.sin(x @ x) + fnp.sum(x, axis=0) * k
+    return x
+f(fnp.ones((4, 4))).block_until_ready()
+print(len(hits), jax.config.jax_compilation_cache_dir)
+"""
+
+
+def other_process(**environment: str) -> list[str]:
+    clean = {k: v for k, v in os.environ.items() if "CACHE" not in k}
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT.replace("{size}", "30")],
+        env={**clean, "JAX_PLATFORMS": "cpu", **environment}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_a_second_process_finds_what_was_compiled(tmp_path: Path) -> None:
+    first = other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))
+    files = set((tmp_path / "kept").iterdir())
+    second = other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))
+    assert first == ["0", str(tmp_path / "kept")] and files
+    assert int(second[0]) >= 1
+
+
+def test_nothing_is_kept_if_the_folder_is_empty(tmp_path: Path) -> None:
+    assert other_process(FUNCGRAD_CACHE_DIR="", HOME=str(tmp_path))[1] == "None"
+    assert not list(tmp_path.rglob("*xla*"))
+
+
+@pytest.mark.parametrize(
+    ("environment", "wanted"),
+    [
+        ({"FUNCGRAD_CACHE_DIR": "/somewhere"}, Path("/somewhere")),
+        ({"FUNCGRAD_CACHE_DIR": ""}, None),
+        ({"XDG_CACHE_HOME": "/caches"}, Path("/caches/funcgrad/xla")),
+        ({"HOME": "/home/somebody"}, Path("/home/somebody/.cache/funcgrad/xla")),
+    ],
+)
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere caches have other folders")
+def test_the_folder(environment: dict[str, str], wanted: Path | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("FUNCGRAD_CACHE_DIR", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert runtime.cache.folder() == wanted
+
+
+def test_a_folder_that_jax_was_told_of_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FUNCGRAD_CACHE_DIR", "/somewhere/else")
+    before = jax.config.jax_compilation_cache_dir
+    jax.config.update("jax_compilation_cache_dir", "/the/users")
+    try:
+        runtime.cache.set_up()
+        assert jax.config.jax_compilation_cache_dir == "/the/users"
+    finally:
+        jax.config.update("jax_compilation_cache_dir", before)
