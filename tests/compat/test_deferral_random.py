@@ -6,7 +6,7 @@ import gc
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import compat as torch
@@ -180,11 +180,13 @@ def check(program: list[Instruction]) -> None:
     gc.collect()
 
 
+@settings(max_examples=max(15, settings().max_examples // 2))
 @given(st.lists(instructions, min_size=2, max_size=14))
 def test_random_programs(program: list[Instruction]) -> None:
     check(program)
 
 
+@settings(max_examples=max(5, settings().max_examples // 5))
 @given(st.lists(instructions, min_size=2, max_size=7), st.sampled_from([0.25, -3.0, float("nan")]))
 def test_the_same_program_with_other_numbers(program: list[Instruction], number: float) -> None:
     check(program)
