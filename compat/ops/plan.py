@@ -6,8 +6,9 @@ PyTorch gives them. Running one takes the tensors' buffers, and makes tensors an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -365,29 +366,51 @@ def node_maker(
         saves: the inputs that a node keeps.
         numbers: which inputs are numbers, if any is.
     """
-    kind: Any = plan.node
+    scope: dict[str, Any] = dict(
+        new=_new, kind=plan.node, plan=plan, next_sequence=next_sequence, NO_EDGE=NO_EDGE, leaf_edge=leaf_edge,
+        hooks=HookStack, save=save,
+    )  # fmt: skip
+    exec(_node_maker(tuple(edges), tuple(saves), tuple(numbers or ())), scope)
+    return scope["make"]
 
-    def make(values: Sequence[Any]) -> Any:
-        node = _new(kind)
-        node.plan = plan
-        node._sequence = next_sequence()
-        node._hooks = None
-        node.next_functions = tuple(
-            [
-                NO_EDGE if i is None else (n, t._nr) if (n := (t := values[i])._node) is not None else leaf_edge(t)
-                for i in edges
-            ]
-        )
-        node.numbers = () if numbers is None else tuple([v if n else None for v, n in zip(values, numbers)])
-        if not saves:
-            node.saved = ()
-        elif HookStack.used:
-            node.saved = tuple([save(values[i]) for i in saves])
+
+_MAKE = """\
+def make(values):
+    node = new(kind)
+    node.plan = plan
+    node._sequence = next_sequence()
+    node._hooks = None
+    {edges}
+    node.next_functions = ({functions})
+    node.numbers = ({numbers})
+    if hooks.used:
+        node.saved = ({packed})
+    else:
+        try:
+            node.saved = ({saved})
+        except AttributeError:  # an inference tensor counts no versions, and complains
+            node.saved = ({packed})
+    return node
+"""
+
+
+@cache
+def _node_maker(edges: tuple[int | None, ...], saves: tuple[int, ...], numbers: tuple[bool, ...]) -> Any:
+    """The code of a maker, written out for so many edges and saved operands: as with the entry functions, every
+    instruction of it is paid on every operation."""
+    lines, functions = [], []
+    for place, i in enumerate(edges):
+        if i is None:
+            functions.append("NO_EDGE")
         else:
-            try:
-                node.saved = tuple([(values[i], values[i]._counter.version) for i in saves])
-            except AttributeError:  # an inference tensor counts no versions, and complains
-                node.saved = tuple([save(values[i]) for i in saves])
-        return node
-
-    return make
+            lines += [f"t = values[{i}]", f"n{place} = t._node"]
+            lines.append(f"e{place} = (n{place}, t._nr) if n{place} is not None else leaf_edge(t)")
+            functions.append(f"e{place}")
+    source = _MAKE.format(
+        edges="\n    ".join(lines) or "pass",
+        functions="".join(f"{f}, " for f in functions),
+        numbers="".join(f"values[{i}], " if n else "None, " for i, n in enumerate(numbers)),
+        saved="".join(f"(values[{i}], values[{i}]._counter.version), " for i in saves),
+        packed="".join(f"save(values[{i}]), " for i in saves),
+    )
+    return compile(source, os.path.join(os.path.dirname(__file__), "<make>"), "exec")
