@@ -219,10 +219,11 @@ def test_constants_that_are_shared_are_not_confused() -> None:
         return (a - b) * 2
 
     assert torch.zeros(3)._storage.buffer is torch.zeros(3)._storage.buffer
-    repeat(lambda: step(torch.zeros(3), torch.zeros(3)))
+    repeat(lambda: step(torch.zeros(3), torch.zeros(3)).tolist())
     before = runtime.stats()
     assert step(torch.tensor([1.0, 2, 3]), torch.zeros(3)).tolist() == [2, 4, 6]
     assert step(torch.zeros(3), torch.tensor([1.0, 2, 3])).tolist() == [-2, -4, -6]
+    assert runtime.stats()["hits"] == before["hits"] + 2
     x = torch.tensor([1.0, 2, 3])
     assert step(x, x).tolist() == [0, 0, 0]  # one tensor twice is another structure
     assert step(x, x.clone()).tolist() == [0, 0, 0]
