@@ -13,11 +13,14 @@ from compat.nn.modules import (
     conv,
     dropout,
     flatten,
+    folding,
     linear,
     loss,
     normalization,
     padding,
     pooling,
+    resampling,
+    unpooling,
     rnn,
     sparse,
 )
@@ -43,6 +46,9 @@ from compat.nn.modules.losses import *
 from compat.nn.modules.embedding_bag import *
 from compat.nn.modules.rrelu import *
 from compat.nn.modules.adaptive_softmax import *
+from compat.nn.modules.folding import *
+from compat.nn.modules.resampling import *
+from compat.nn.modules.unpooling import *
 
 __all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 __all__ += linear.__all__
@@ -64,3 +70,6 @@ __all__ += losses.__all__
 __all__ += embedding_bag.__all__
 __all__ += rrelu.__all__
 __all__ += adaptive_softmax.__all__
+__all__ += folding.__all__
+__all__ += resampling.__all__
+__all__ += unpooling.__all__

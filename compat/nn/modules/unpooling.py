@@ -1,0 +1,130 @@
+"""Layers that undo maxima, pool with other norms, and divide responses by those of neighbouring channels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.nn import functional as F
+from compat.nn.modules.module import Module
+from compat.nn.modules.utils import described
+from compat.ops.windows import each
+from compat.tensor import Tensor
+
+__all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "LocalResponseNorm", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+
+
+class _MaxUnpoolNd(Module):
+    """Maxima put back where they were; its arguments are described at ``MaxUnpool2d``."""
+
+    _n: int
+
+    def __init__(self, kernel_size: Any, stride: Any = None, padding: Any = 0):
+        super().__init__()
+        self.kernel_size = each(kernel_size, self._n)
+        self.stride = each(stride if stride is not None else kernel_size, self._n)
+        self.padding = each(padding, self._n)
+
+    def forward(self, input: Tensor, indices: Tensor, output_size: Any = None) -> Tensor:
+        unpool = getattr(F, f"max_unpool{self._n}d")
+        return unpool(input, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+    def extra_repr(self) -> str:
+        return described(self, "kernel_size", "stride", "padding")
+
+
+class MaxUnpool1d(_MaxUnpoolNd):
+    """Maxima of (batch, channels, length) put back where they were; see ``MaxUnpool2d``."""
+
+    _n = 1
+
+
+class MaxUnpool2d(_MaxUnpoolNd):
+    """Maxima put back where ``MaxPool2d`` with ``return_indices`` found them, zeros elsewhere.
+
+    Args:
+        kernel_size, stride, padding: those of the pooling.
+
+    Example:
+        >>> import compat as torch
+        >>> values, places = torch.nn.MaxPool2d(2, return_indices=True)(torch.arange(4.0).reshape(1, 1, 2, 2))
+        >>> torch.nn.MaxUnpool2d(2)(values, places)
+        tensor([[[[0., 0.],
+                  [0., 3.]]]])
+    """
+
+    _n = 2
+
+
+class MaxUnpool3d(_MaxUnpoolNd):
+    """Maxima of (batch, channels, depth, height, width) put back where they were; see ``MaxUnpool2d``."""
+
+    _n = 3
+
+
+class _LPPoolNd(Module):
+    """The norm of every window; its arguments are described at ``LPPool2d``."""
+
+    _pool: str
+
+    def __init__(self, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False):
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return getattr(F, self._pool)(input, float(self.norm_type), self.kernel_size, self.stride, self.ceil_mode)
+
+    def extra_repr(self) -> str:
+        return described(self, "norm_type", "kernel_size", "stride", "ceil_mode")
+
+
+class LPPool1d(_LPPoolNd):
+    """The norm of every window of (batch, channels, length); see ``LPPool2d``."""
+
+    _pool = "lp_pool1d"
+
+
+class LPPool2d(_LPPoolNd):
+    """The norm of every window of (batch, channels, height, width).
+
+    Args:
+        norm_type: which norm: 2 for Euclid's, 1 for the sum.
+        kernel_size, stride, ceil_mode: as for ``MaxPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LPPool2d(2, 2)(torch.ones(1, 1, 2, 2))
+        tensor([[[[2.]]]])
+    """
+
+    _pool = "lp_pool2d"
+
+
+class LPPool3d(_LPPoolNd):
+    """The norm of every window of (batch, channels, depth, height, width); see ``LPPool2d``."""
+
+    _pool = "lp_pool3d"
+
+
+class LocalResponseNorm(Module):
+    """The input divided by ``(k + alpha * mean of the squares in size neighbouring channels) ** beta``.
+
+    Args:
+        size: how many channels count.
+        alpha, beta, k: as above.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, {described(self, 'alpha', 'beta', 'k')}"

@@ -1,0 +1,357 @@
+"""Images as columns of blocks and back; elements moved between channels and places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from compat.dtypes import bool_
+from compat.errors import size_text
+from compat.ops.op import op
+from compat.ops.signature import Array, Ints
+from compat.ops.windows import format_strides
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import concatenate, full, pad, reshape, slice_, transpose
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- blocks as columns
+
+
+def _counts(spatial: Sequence[int], kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Ints:
+    """How many blocks there are along each dimension."""
+    rows = zip(spatial, kernel, dilation, padding, stride)
+    return tuple((n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, d, p, s in rows)
+
+
+def _check_blocks(**given: Ints) -> None:
+    for what, value in given.items():
+        if len(value) != 2:
+            raise RuntimeError(f"It is expected {what} equals to 2, but got size {len(value)}")
+
+
+def _check_numbers(kernel: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
+    rows = (
+        ("kernel size", "kernel_height", "kernel_width", kernel, 1),
+        ("dilation", "dilation_height", "dilation_width", dilation, 1),
+        ("padding", "pad_height", "pad_width", padding, 0),
+        ("stride", "stride_height", "stride_width", stride, 1),
+    )
+    for what, height, width, value, least in rows:
+        if min(value) < least:
+            must = "greater than zero" if least else "non-negative"
+            raise RuntimeError(f"{what} should be {must}, but got {height}: {value[0]} {width}: {value[1]}")
+
+
+def _refuse_integers(name: str, input: Tensor) -> None:
+    if not (input.dtype.is_floating_point or input.dtype.is_complex or input.dtype is bool_):
+        raise NotImplementedError(f"\"{name}\" not implemented for '{input.dtype.scalar_name}'")
+
+
+def _pair(values: Sequence[int]) -> str:
+    return f"({values[0]}, {values[1]})"
+
+
+def _check_columns(input: Tensor, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> None:
+    _check_blocks(kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    _check_numbers(kernel_size, dilation, padding, stride)
+    size = tuple(input.shape)
+    n = len(size)
+    if n < 3:
+        missing = min(n, 2)
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-max(n, 1)}, {max(n, 1) - 1}], but got {missing})"
+        )
+    if n not in (3, 4) or not prod(size[n - 3 :]):
+        raise RuntimeError(
+            "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero dimensions for input, "
+            f"but got: {size_text(size)}"
+        )
+    counts = _counts(size[-2:], kernel_size, dilation, padding, stride)
+    if min(counts) < 1:
+        raise RuntimeError(
+            f"Given input with spatial size {_pair(size[-2:])}, kernel_size={_pair(kernel_size)}, "
+            f"dilation={_pair(dilation)}, padding={_pair(padding)}, calculated shape of the array of sliding blocks as "
+            f"{_pair(counts)}, but its components must be at least one."
+        )
+    _refuse_integers("im2col_out_cpu", input)
+
+
+def _corners(kernel: Ints, dilation: Ints) -> list[Ints]:
+    """Where each element of a block lies from the block's start."""
+    return [(i * dilation[0], j * dilation[1]) for i in range(kernel[0]) for j in range(kernel[1])]
+
+
+@op(
+    "Im2ColBackward0",
+    saved="dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
+    shows={
+        "self_sym_argsize_minus_1": lambda layouts, **_: layouts["input"].size[-1],
+        "self_sym_argsize_minus_2": lambda layouts, **_: layouts["input"].size[-2],
+    },
+    names="_C._nn.im2col",
+    check=_check_columns,
+)
+def im2col(input: Array, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+    """The blocks of an image, each a column."""
+    *lead, _, _ = type_of(input).shape
+    counts = _counts(type_of(input).shape[-2:], kernel_size, dilation, padding, stride)
+    edges = (*(0 for _ in lead), *padding)
+    zero = type_of(input).dtype.type(0)
+    wide = pad(input, zero, low=edges, high=edges, interior=(0,) * len(edges)) if any(padding) else input
+    parts = []
+    for corner in _corners(kernel_size, dilation):
+        limit = tuple(c + (n - 1) * s + 1 for c, n, s in zip(corner, counts, stride))
+        part = slice_(
+            wide, start=(*(0 for _ in lead), *corner), limit=(*lead, *limit), strides=(*(1 for _ in lead), *stride)
+        )
+        parts.append(reshape(part, shape=(*lead, 1, prod(counts))))
+    columns = concatenate(*parts, axis=len(lead)) if len(parts) > 1 else parts[0]
+    return reshape(columns, shape=(*lead[:-1], lead[-1] * len(parts), prod(counts)))
+
+
+def _check_folded(
+    input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints
+) -> None:
+    _check_blocks(output_size=output_size, kernel_size=kernel_size, dilation=dilation, padding=padding, stride=stride)
+    _check_numbers(kernel_size, dilation, padding, stride)
+    size = tuple(input.shape)
+    n = len(size)
+    if n not in (2, 3) or not prod(size[n - 2 :]):
+        raise RuntimeError(
+            "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and non-zero dimensions for "
+            f"input, but got: {size_text(size)}"
+        )
+    if size[-2] % prod(kernel_size):
+        raise RuntimeError(
+            f"Expected size of input's dimension 1 to be divisible by the product of kernel_size, but got "
+            f"input.size(1)={size[-2]} and kernel_size={_pair(kernel_size)}."
+        )
+    counts = _counts(output_size, kernel_size, dilation, padding, stride)
+    if size[-1] != prod(counts) or min(counts) < 1:
+        raise RuntimeError(
+            f"Given output_size={_pair(output_size)}, kernel_size={_pair(kernel_size)}, dilation={_pair(dilation)}, "
+            f"padding={_pair(padding)}, stride={_pair(stride)}, expected size of input's dimension 2 to match the "
+            f"calculated number of sliding blocks {counts[0]} * {counts[1]} = {prod(counts)}, but got "
+            f"input.size(2)={size[-1]}."
+        )
+    _refuse_integers("col2im_out_cpu", input)
+
+
+@op(
+    "Col2ImBackward0",
+    saved="dilation kernel_size padding stride",
+    names="_C._nn.col2im",
+    check=_check_folded,
+)
+def col2im(input: Array, output_size: Ints, kernel_size: Ints, dilation: Ints, padding: Ints, stride: Ints) -> Any:
+    """Columns of blocks added up to an image."""
+    *batch, rows, _ = type_of(input).shape
+    counts = _counts(output_size, kernel_size, dilation, padding, stride)
+    lead = (*batch, rows // prod(kernel_size))
+    parts = reshape(input, shape=(*lead, prod(kernel_size), *counts))
+    wide = tuple(n + 2 * p for n, p in zip(output_size, padding))
+    zero, none = type_of(input).dtype.type(0), (0,) * len(lead)
+    total = full(zero, (*lead, *wide))
+    together = np.logical_or if type_of(input).dtype == numpy.bool_ else np.add
+    for i, corner in enumerate(_corners(kernel_size, dilation)):
+        part = slice_(parts, start=(*none, i, 0, 0), limit=(*lead, i + 1, *counts), strides=(1,) * (len(lead) + 3))
+        after = (w - c - (n - 1) * s - 1 for w, c, n, s in zip(wide, corner, counts, stride))
+        spread = pad(
+            reshape(part, shape=(*lead, *counts)),
+            zero,
+            low=(*none, *corner),
+            high=(*none, *after),
+            interior=(*none, *(s - 1 for s in stride)),
+        )
+        total = together(total, spread)
+    limit = tuple(p + n for p, n in zip(padding, output_size))
+    return slice_(total, start=(*none, *padding), limit=(*lead, *limit), strides=(1,) * (len(lead) + 2))
+
+
+def _two(value: Any) -> Ints:
+    return (value.__index__(),) * 2 if hasattr(value, "__index__") else tuple(v.__index__() for v in value)
+
+
+@function("F.unfold")
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """The blocks of images, each a column: (batch, channels, height, width) to (batch, channels * block, blocks).
+
+    Args:
+        input: images, with or without a batch.
+        kernel_size: the size of a block, a number or two; so are the next three.
+        dilation: the step within a block.
+        padding: how many zeros are added on every side.
+        stride: the step between blocks.
+
+    Raises:
+        RuntimeError: where these do not fit the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.unfold(torch.arange(6.0).reshape(1, 1, 2, 3), 2)
+        tensor([[[0., 1.],
+                 [1., 2.],
+                 [3., 4.],
+                 [4., 5.]]])
+    """
+    return im2col.function(input, _two(kernel_size), _two(dilation), _two(padding), _two(stride))
+
+
+@function("F.fold")
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """Columns of blocks added up to images: what ``unfold`` undoes where blocks do not overlap.
+
+    Args:
+        input: columns, with or without a batch.
+        output_size: height and width of the images.
+        kernel_size, dilation, padding, stride: as for ``unfold``.
+
+    Raises:
+        RuntimeError: where these do not fit the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.fold(torch.ones(1, 2, 2), (1, 3), (1, 2))
+        tensor([[[[1., 2., 1.]]]])
+    """
+    sizes = (_two(output_size), _two(kernel_size), _two(dilation), _two(padding), _two(stride))
+    return col2im.function(input, *sizes)
+
+
+# ---------------------------------------------------------------- channels and places
+
+
+def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    return [format_strides(given["input"], types[0].shape)]
+
+
+def _check_pixels(name: str, input: Tensor, what: str, factor: int) -> None:
+    if input.dim() < 3:
+        raise RuntimeError(
+            f"{name} expects input to have at least 3 dimensions, but got input with {input.dim()} dimension(s)"
+        )
+    if factor <= 0:
+        raise RuntimeError(f"{name} expects a positive {what}, but got {factor}")
+
+
+def _check_shuffle(input: Tensor, upscale_factor: int) -> None:
+    _check_pixels("pixel_shuffle", input, "upscale_factor", upscale_factor)
+    if input.shape[-3] % upscale_factor**2:
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square of upscale_factor, "
+            f"but input.size(-3)={input.shape[-3]} is not divisible by {upscale_factor**2}"
+        )
+
+
+def _moved(x: Any, shape: Sequence[int], order: Sequence[int], lead: int) -> Any:
+    """An array seen with dimensions ``shape`` after the first ``lead``, and those in another order."""
+    parts = reshape(x, shape=(*type_of(x).shape[:lead], *shape))
+    return transpose(parts, permutation=(*range(lead), *(lead + o for o in order)))
+
+
+@op(
+    "PixelShuffleBackward0",
+    saved="upscale_factor",
+    names="torch.pixel_shuffle F.pixel_shuffle",
+    strides=_kept,
+    check=_check_shuffle,
+    out=False,
+)
+def pixel_shuffle(input: Array, upscale_factor: int) -> Any:
+    """Channels become places: (channels * r², height, width) becomes (channels, height * r, width * r).
+
+    Args:
+        upscale_factor: r.
+
+    Raises:
+        RuntimeError: where the channels cannot be divided so.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.pixel_shuffle(torch.arange(4).reshape(4, 1, 1), 2)
+        tensor([[[0, 1],
+                 [2, 3]]])
+    """
+    *lead, c, h, w = type_of(input).shape
+    r = upscale_factor
+    moved = _moved(input, (c // r**2, r, r, h, w), (0, 3, 1, 4, 2), len(lead))
+    return reshape(moved, shape=(*lead, c // r**2, h * r, w * r))
+
+
+def _check_unshuffle(input: Tensor, downscale_factor: int) -> None:
+    _check_pixels("pixel_unshuffle", input, "downscale_factor", downscale_factor)
+    for what, d in (("height", -2), ("width", -1)):
+        if input.shape[d] % downscale_factor:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {what} to be divisible by downscale_factor, but input.size({d})="
+                f"{input.shape[d]} is not divisible by {downscale_factor}"
+            )
+
+
+@op(
+    "PixelUnshuffleBackward0",
+    saved="downscale_factor",
+    names="torch.pixel_unshuffle F.pixel_unshuffle",
+    strides=_kept,
+    check=_check_unshuffle,
+    out=False,
+)
+def pixel_unshuffle(input: Array, downscale_factor: int) -> Any:
+    """Places become channels, the other way round than by ``pixel_shuffle``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.pixel_unshuffle(torch.arange(4).reshape(1, 2, 2), 2).flatten()
+        tensor([0, 1, 2, 3])
+    """
+    *lead, c, h, w = type_of(input).shape
+    r = downscale_factor
+    moved = _moved(input, (c, h // r, r, w // r, r), (0, 2, 4, 1, 3), len(lead))
+    return reshape(moved, shape=(*lead, c * r**2, h // r, w // r))
+
+
+def _check_channels(input: Tensor, groups: int) -> None:
+    size = tuple(input.shape)
+    if len(size) < 3:
+        raise RuntimeError(f"channel_shuffle expects input with > 2 dims, but got input with sizes {size_text(size)}")
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if size[1] % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {size[1]} channels and {groups} groups."
+        )
+
+
+@op(
+    "ChannelShuffleBackward0",
+    saved="groups",
+    names="torch.channel_shuffle F.channel_shuffle",
+    strides=_kept,
+    check=_check_channels,
+    out=False,
+)
+def channel_shuffle(input: Array, groups: int) -> Any:
+    """The channels of groups dealt out in turn.
+
+    Args:
+        groups: how many groups the channels, in the second dimension, are in.
+
+    Raises:
+        RuntimeError: where the channels cannot be divided so.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.channel_shuffle(torch.arange(4).reshape(1, 4, 1), 2).flatten()
+        tensor([0, 2, 1, 3])
+    """
+    shape = type_of(input).shape
+    rest = tuple(range(2, len(shape)))
+    order = (1, 0, *rest)
+    return reshape(_moved(input, (groups, shape[1] // groups, *shape[2:]), order, 1), shape=shape)

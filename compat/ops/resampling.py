@@ -1,0 +1,473 @@
+"""Images brought to other sizes: every element of the result is a weighted sum of a few of the input, axis by axis.
+
+Along one axis a mode is a table: for each place of the result some places of the input (the *taps*) and their weights.
+The gradient is the same with the table turned round, so nothing is ever scattered.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy
+
+from compat import dtypes
+from compat.errors import size_text
+from compat.ops.op import Op, op
+from compat.ops.signature import Array, Ints
+from compat.ops.windows import format_strides
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives.indexing import take
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.shape import broadcast, full, reshape
+from funcgrad.tracing import type_of
+
+Scales = tuple[float, ...] | None
+
+# ---------------------------------------------------------------- tables
+
+
+class Table(NamedTuple):
+    """``result[i] = sum over k of weights[i, k] * input[places[i, k]]``; without weights, ``k`` is 1 and they are 1."""
+
+    places: numpy.ndarray
+    weights: numpy.ndarray | None
+
+    def turned(self, size: int) -> Table:
+        """The table of the transposed map, onto ``size`` places."""
+        count, taps = self.places.shape
+        weights = numpy.ones((count, taps)) if self.weights is None else self.weights
+        used = weights.ravel() != 0
+        to = self.places.ravel()[used]
+        order = numpy.argsort(to, kind="stable")
+        to = to[order]
+        rank = numpy.arange(len(to)) - numpy.searchsorted(to, to)
+        widest = int(rank.max(initial=0)) + 1
+        places = numpy.zeros((size, widest), numpy.int64)
+        found = numpy.zeros((size, widest), weights.dtype)
+        places[to, rank] = numpy.repeat(numpy.arange(count), taps)[used][order]
+        found[to, rank] = weights.ravel()[used][order]
+        return Table(places, found)
+
+
+def _step(size: int, count: int, align: bool, scale: float | None, kind: Any) -> Any:
+    """How far apart results lie in the input."""
+    if align:
+        return kind(size - 1) / kind(count - 1) if count > 1 else kind(0)
+    return kind(1 / scale) if scale is not None and scale > 0 else kind(size) / kind(count)
+
+
+def _nearest(size: int, count: int, align: bool, scale: float | None, kind: Any, *, half: float) -> Table:
+    """The place that a result falls on; its middle counts where ``half`` is a half. Always reckoned in float32."""
+    at = (numpy.arange(count, dtype=numpy.float32) + numpy.float32(half)) * _step(
+        size, count, False, scale, numpy.float32
+    )
+    return Table(numpy.minimum(numpy.floor(at).astype(numpy.int64), size - 1)[:, None], None)
+
+
+def _sources(size: int, count: int, align: bool, scale: float | None, kind: Any, inside: bool) -> Any:
+    """The place left of each result in the input, and how far to its right the result lies."""
+    step = _step(size, count, align, scale, kind)
+    index = numpy.arange(count).astype(kind)
+    at = index * step if align else step * (index + kind(0.5)) - kind(0.5)
+    if inside:
+        at = numpy.maximum(at, kind(0))
+    left = numpy.minimum(numpy.floor(at).astype(numpy.int64), size - 1)
+    return left, numpy.clip(at - left.astype(kind), kind(0), kind(1))
+
+
+def _linear(size: int, count: int, align: bool, scale: float | None, kind: Any) -> Table:
+    left, far = _sources(size, count, align, scale, kind, True)
+    right = numpy.minimum(left + 1, size - 1)
+    return Table(numpy.stack([left, right], 1), numpy.stack([1 - far, far], 1))
+
+
+def cubic(x: Any, a: float) -> Any:
+    """Keys' cubic kernel with parameter ``a``."""
+    x = abs(x)
+    near = ((a + 2) * x - (a + 3)) * x * x + 1
+    far = (((x - 5) * x + 8) * x - 4) * a
+    return numpy.where(x < 1, near, numpy.where(x < 2, far, 0))
+
+
+def _cubic(size: int, count: int, align: bool, scale: float | None, kind: Any) -> Table:
+    left, far = _sources(size, count, align, scale, kind, False)
+    taps = numpy.arange(-1, 3)
+    weights = cubic(far[:, None] - taps.astype(kind), kind(-0.75))
+    return Table(numpy.clip(left[:, None] + taps, 0, size - 1), weights.astype(kind))
+
+
+def _triangle(x: Any) -> Any:
+    return numpy.maximum(1 - abs(x), 0)
+
+
+def _lanczos(x: Any) -> Any:
+    return numpy.where(abs(x) < 3, numpy.sinc(x) * numpy.sinc(x / 3), 0)
+
+
+def _smooth(
+    size: int, count: int, align: bool, scale: float | None, kind: Any, *, filter: Callable[[Any], Any], width: int
+) -> Table:
+    """A filter ``width`` wide, widened where the result is coarser than the input, so that it sees every element."""
+    step = _step(size, count, align, scale, kind)
+    wide = max(step, kind(1))
+    support = kind(width * 0.5) * wide
+    centre = step * (numpy.arange(count).astype(kind) + kind(0.5))
+    first = numpy.maximum((centre - support + kind(0.5)).astype(numpy.int64), 0)
+    last = numpy.minimum((centre + support + kind(0.5)).astype(numpy.int64), size)
+    places = first[:, None] + numpy.arange(max(int((last - first).max(initial=1)), 1))
+    weights = filter((places - centre[:, None] + 0.5) / wide)
+    weights = numpy.where(places < last[:, None], weights, 0)
+    total = weights.sum(1, keepdims=True)
+    weights = weights / numpy.where(total == 0, 1, total)
+    return Table(numpy.minimum(places, size - 1), weights.astype(kind))
+
+
+# ---------------------------------------------------------------- tables applied
+
+
+def _along(x: Any, table: Table, axis: int) -> Any:
+    """An array with a table applied along one axis."""
+    shape = type_of(x).shape
+    count, taps = table.places.shape
+    if table.weights is None:
+        return _repeated(x, table.places[:, 0], axis)
+    result = None
+    for k in range(taps):
+        weights = broadcast(
+            table.weights[:, k].astype(type_of(x).dtype), shape=(*shape[:axis], count, *shape[axis + 1 :]), dims=(axis,)
+        )
+        term = np.multiply(_taken(x, table.places[:, k], axis), weights)
+        result = term if result is None else np.add(result, term)
+    return result
+
+
+def _taken(x: Any, places: numpy.ndarray, axis: int) -> Any:
+    size = type_of(x).shape[axis]
+    return x if len(places) == size and (places == numpy.arange(size)).all() else take(x, places, axis=axis)
+
+
+def _each(places: numpy.ndarray, size: int) -> int | None:
+    """How often each of ``size`` places is repeated, if all are, in order."""
+    times = len(places) // size if size else 0
+    even = times and len(places) == times * size and (places == numpy.arange(len(places)) // times).all()
+    return times if even else None
+
+
+def _repeated(x: Any, places: numpy.ndarray, axis: int) -> Any:
+    shape = type_of(x).shape
+    times = _each(places, shape[axis])
+    if times is None:
+        return take(x, places, axis=axis)
+    wide = (*shape[: axis + 1], times, *shape[axis + 1 :])
+    spread = broadcast(x, shape=wide, dims=tuple(d for d in range(len(wide)) if d != axis + 1))
+    return reshape(spread, shape=(*shape[:axis], len(places), *shape[axis + 1 :]))
+
+
+def _back_along(ct: Any, table: Table, size: int, axis: int) -> Any:
+    """The gradient of what ``_along`` was given."""
+    times = _each(table.places[:, 0], size) if table.weights is None else None
+    if times is None:
+        return _along(ct, table.turned(size), axis)
+    shape = type_of(ct).shape
+    return reduce_sum(reshape(ct, shape=(*shape[:axis], size, times, *shape[axis + 1 :])), axes=(axis + 1,))
+
+
+def _bytes_along(x: Any, table: Table, axis: int) -> Any:
+    """``_along`` for bytes: weights as integers, as many bits as fit sixteen, and a sum rounded to a byte."""
+    if table.weights is None:
+        return _along(x, table, axis)
+    top = float(table.weights.max(initial=0.0))
+    bits = next((b for b in range(22) if int(0.5 + top * (1 << (b + 1))) >= 1 << 15), 22)
+    whole = numpy.trunc(table.weights * (1 << bits) + numpy.copysign(0.5, table.weights)).astype(numpy.int32)
+    total = _along(np.astype(x, fdtypes.int32), Table(table.places, whole), axis)
+    rounded = np.right_shift(np.add(total, numpy.int32(1 << bits >> 1)), numpy.int32(bits))
+    return np.astype(np.clip(rounded, numpy.int32(0), numpy.int32(255)), fdtypes.uint8)
+
+
+# ---------------------------------------------------------------- modes
+
+
+@dataclass(frozen=True)
+class Mode:
+    """One way to resample ``n`` axes, under PyTorch's names for it."""
+
+    n: int
+    table: Callable[..., Table]
+    node: str
+    #: The kernel that refuses other dtypes.
+    kernel: str
+    aligns: bool = True
+
+    def tables(self, spatial: Sequence[int], counts: Ints, align: bool, scales: Scales, dtype: Any) -> list[Table]:
+        kind = numpy.float64 if dtype == numpy.float64 else numpy.float32
+        each = (None,) * self.n if scales is None else scales
+        return [self.table(s, c, align, scale, kind) for s, c, scale in zip(spatial, counts, each)]
+
+
+def _check(mode: Mode) -> Callable[..., None]:
+    n = mode.n
+
+    def check(input: Tensor, output_size: Ints, align_corners: bool = False, factors: Scales = None) -> None:
+        size = tuple(input.shape)
+        names = "DHW"[-n:]
+        given, wanted = (", ".join(f"{a}: {v}" for a, v in zip(names, s)) for s in (size[2:], output_size))
+        if any(v <= 0 for v in (*size[2:], *output_size)):
+            between = " and " if n == 1 else " "
+            raise RuntimeError(
+                f"Input and output sizes should be greater than 0, but got input ({given}){between}output ({wanted})"
+            )
+        if not prod(size[1:]):
+            raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes {size_text(size)}")
+        if input.dtype.category not in (dtypes.FLOATING,) and input.dtype is not dtypes.uint8:
+            raise NotImplementedError(f"\"{mode.kernel}\" not implemented for '{input.dtype.scalar_name}'")
+
+    return check
+
+
+def _resampled(x: Any, mode: Mode, counts: Ints, align: bool, scales: Scales) -> Any:
+    type = type_of(x)
+    if not prod(type.shape):
+        return full(type.dtype.type(0), (*type.shape[:2], *counts))
+    tables = mode.tables(type.shape[2:], counts, align, scales, type.dtype)
+    bytes = type.dtype == numpy.uint8
+    half = type.dtype.itemsize == 2 and tables[0].weights is not None
+    result = np.astype(x, fdtypes.float32) if half else x
+    for axis in range(mode.n + 1, 1, -1):
+        result = (_bytes_along if bytes else _along)(result, tables[axis - 2], axis)
+    return np.astype(result, type.dtype) if half else result
+
+
+def _pulled_back(ct: Any, x: Any, mode: Mode, counts: Ints, align: bool, scales: Scales) -> Any:
+    type = type_of(x)
+    if not prod(type.shape):
+        return full(type.dtype.type(0), type.shape)
+    tables = mode.tables(type.shape[2:], counts, align, scales, type.dtype)
+    half = type.dtype.itemsize == 2
+    result = np.astype(ct, fdtypes.float32) if half else ct
+    for axis in range(2, mode.n + 2):
+        result = _back_along(result, tables[axis - 2], type.shape[axis], axis)
+    return np.astype(result, type.dtype) if half else result
+
+
+def _shown_scales(n: int) -> dict[str, Callable[..., Any]]:
+    def scale(i: int) -> Callable[..., Any]:
+        return lambda factors, **_: None if factors is None else factors[i]
+
+    return {name: scale(i) for i, name in enumerate(_scale_names(n))}
+
+
+def _scale_names(n: int) -> list[str]:
+    return ["scales"] if n == 1 else [f"scales_{a}" for a in "dhw"[-n:]]
+
+
+def _declare(name: str, mode: Mode) -> Op:
+    def body(input: Array, output_size: Ints, align_corners: bool = False, factors: Any = None) -> Any:
+        return _resampled(input, mode, output_size, align_corners, factors)
+
+    def backward(ct: Any, input: Any, output_size: Ints, align_corners: bool, factors: Scales) -> Any:
+        return _pulled_back(ct, input, mode, output_size, align_corners, factors)
+
+    body.__doc__ = f"The last {mode.n} dimensions at another size, as ``interpolate`` with a mode does it."
+    aligned = ["align_corners"] if mode.aligns else []
+    saved = [*aligned, "output_size", *_scale_names(mode.n), "self.sym_sizes"]
+    declared = op(
+        f"{mode.node}Backward0",
+        saved=" ".join(saved),
+        shows=_shown_scales(mode.n),
+        names="",
+        name=name,
+        strides=lambda given, types: [format_strides(given["input"], types[0].shape)],
+        check=_check(mode),
+        out=False,
+    )(body)
+    declared.backward(backward)
+    return declared
+
+
+def _modes() -> dict[tuple[str, int], tuple[str, Mode]]:
+    found: dict[tuple[str, int], tuple[str, Mode]] = {}
+    weights = "compute_indices_weights_"
+    for n in (1, 2, 3):
+        kernel = "upsample_nearest2d_channels_last" if n == 2 else f"{weights}nearest"
+        plain, exact = (Mode(n, _nearest_at(h), f"UpsampleNearest{e}{n}D", kernel, False) for h, e in _NEAREST)
+        found["nearest", n] = f"upsample_nearest{n}d", plain
+        found["nearest-exact", n] = f"_upsample_nearest_exact{n}d", exact
+    found["linear", 1] = "upsample_linear1d", Mode(1, _linear, "UpsampleLinear1D", f"{weights}linear")
+    bilinear = Mode(2, _linear, "UpsampleBilinear2D", "upsample_bilinear2d_channels_last")
+    found["bilinear", 2] = "upsample_bilinear2d", bilinear
+    found["trilinear", 3] = "upsample_trilinear3d", Mode(3, _linear, "UpsampleTrilinear3D", f"{weights}linear")
+    found["bicubic", 2] = "upsample_bicubic2d", Mode(2, _cubic, "UpsampleBicubic2D", f"{weights}cubic")
+    for mode, (filter, width) in _FILTERS.items():
+        table = _smooth_with(filter, width)
+        smooth = Mode(2, table, f"Upsample{mode.capitalize()}2DAa", "compute_index_ranges_weights")
+        found[f"{mode} antialias", 2] = f"_upsample_{mode}2d_aa", smooth
+    return found
+
+
+_NEAREST = ((0.0, ""), (0.5, "Exact"))
+#: Filters, and how wide they are.
+_FILTERS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "bilinear": (_triangle, 2),
+    "bicubic": (lambda x: cubic(x, -0.5), 4),
+    "lanczos": (_lanczos, 6),
+}
+
+
+def _nearest_at(half: float) -> Callable[..., Table]:
+    return lambda *given: _nearest(*given, half=half)
+
+
+def _smooth_with(filter: Callable[[Any], Any], width: int) -> Callable[..., Table]:
+    return lambda *given: _smooth(*given, filter=filter, width=width)
+
+
+#: By mode and number of axes.
+RESAMPLERS = {key: _declare(*named) for key, named in _modes().items()}
+
+
+# ---------------------------------------------------------------- interpolate
+
+_AREA = {n: f"adaptive_avg_pool{n}d" for n in (1, 2, 3)}
+_WANTED = {"linear": 3, "bilinear": 4, "trilinear": 5}
+_SIZES = "expected size to be one of int or Tuple[int] or Tuple[int, int] or Tuple[int, int, int]"
+
+
+def _per_axis(input: Tensor, what: str, value: Any) -> list[Any]:
+    """``size`` or ``scale_factor`` for each resampled dimension."""
+    n = input.dim() - 2
+    if not isinstance(value, list | tuple):
+        return [value] * n
+    if len(value) != n:
+        verb, letter = ("output", "o") if what == "size" else ("scale_factor", "s")
+        of = f"output size of {value}" if what == "size" else f"scale_factor of shape {value}"
+        wanted = "output size" if what == "size" else "scale_factor"
+        raise ValueError(
+            f"Input and {verb} must have the same number of spatial dimensions, but got input with spatial dimensions "
+            f"of {list(input.shape[2:])} and {of}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+            f"{wanted} in ({letter}1, {letter}2, ...,{letter}K) format."
+        )
+    if what == "size" and not all(hasattr(v, "__index__") for v in value):
+        raise TypeError(f"{_SIZES}, but got size with types {[type(v) for v in value]}")
+    return list(value)
+
+
+def _size_and_scales(input: Tensor, size: Any, scale_factor: Any, recompute: bool) -> tuple[Ints, Scales]:
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        sizes = _per_axis(input, "size", size)
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return tuple(v.__index__() for v in sizes), None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    factors = [float(f) for f in _per_axis(input, "scale_factor", scale_factor)]
+    counts = tuple(int(s * f) for s, f in zip(input.shape[2:], factors))
+    return counts, None if recompute else tuple(factors)
+
+
+def _check_mode(mode: str, align_corners: bool | None) -> None:
+    if mode in ("nearest", "area", "nearest-exact") and align_corners is not None:
+        raise ValueError(
+            "align_corners option can only be set with the interpolating modes: linear | bilinear | bicubic | trilinear"
+        )
+
+
+def _check_filter(input: Tensor, mode: str, align_corners: bool | None, antialias: bool) -> None:
+    if antialias and not (mode in _FILTERS and input.dim() == 4):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires a 4-D tensor as input"
+        )
+    if mode == "lanczos" and input.dim() == 4 and align_corners:
+        raise ValueError("Lanczos mode does not support align_corners=True")
+    if mode == "lanczos" and input.dim() == 4 and not antialias:
+        raise ValueError("Lanczos mode requires antialias=True")
+
+
+def _no_such_mode(input: Tensor, mode: str) -> NotImplementedError:
+    n = input.dim()
+    if mode in _WANTED and n in (3, 4, 5):
+        return NotImplementedError(f"Got {n}D input, but {mode} mode needs {_WANTED[mode]}D input")
+    return NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {n}D) for the modes: nearest | linear | "
+        f"bilinear | bicubic | trilinear | lanczos | area | nearest-exact (got {mode})"
+    )
+
+
+@function("F.interpolate")
+def interpolate(
+    input: Tensor,
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Tensor:
+    """The dimensions after batch and channels at another size.
+
+    Args:
+        input: one, two or three dimensions after batch and channels.
+        size: the size wanted, a number or one per dimension; or
+        scale_factor: how many times as large, likewise.
+        mode: ``nearest`` and ``nearest-exact`` repeat or leave out elements, ``area`` takes means; ``linear``,
+            ``bilinear``, ``trilinear`` and ``bicubic`` join neighbours, in one, two, three and two dimensions.
+        align_corners: whether the outermost elements keep their places, rather than the edges around them.
+        recompute_scale_factor: reckon with the ratio of the sizes instead of with ``scale_factor``.
+        antialias: widen the filter where the result is coarser; ``bilinear``, ``bicubic`` and ``lanczos`` only.
+
+    Raises:
+        ValueError: for arguments that do not go together.
+        NotImplementedError: for a mode that does not exist, or not for so many dimensions.
+        RuntimeError: for empty tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.interpolate(torch.tensor([[[0.0, 2.0]]]), 4, mode="linear")
+        tensor([[[0.0000, 0.5000, 1.5000, 2.0000]]])
+    """
+    _check_mode(mode, align_corners)
+    again = bool(recompute_scale_factor) or (mode == "area" and size is None)
+    counts, scales = _size_and_scales(input, size, scale_factor, again)
+    _check_filter(input, mode, align_corners, antialias)
+    n = input.dim() - 2
+    if mode == "area" and n in _AREA:
+        return names_of("F")[_AREA[n]](input, counts)
+    found = RESAMPLERS.get((f"{mode} antialias" if antialias else mode, n))
+    if found is None:
+        raise _no_such_mode(input, mode)
+    return found.function(input, counts, bool(align_corners), scales)
+
+
+@function("F.upsample")
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """``interpolate`` under its former name."""
+    _former("upsample", "interpolate")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@function("F.upsample_nearest")
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` with the mode ``nearest``."""
+    _former("upsample_nearest", "interpolate")
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+@function("F.upsample_bilinear")
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """``interpolate`` with the mode ``bilinear`` and aligned corners."""
+    _former("upsample_bilinear", "interpolate")
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
+
+
+def _former(name: str, now: str) -> None:
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{now}` instead.", stacklevel=3)

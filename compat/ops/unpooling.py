@@ -1,0 +1,237 @@
+"""Maxima put back where they were; pooling with other norms; responses divided by those of neighbouring channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from compat.dtypes import int64
+from compat.errors import size_text
+from compat.ops.indexing import flat
+from compat.ops.op import Op, op
+from compat.ops.signature import Array, Index, Ints
+from compat.ops.views import squeeze, unsqueeze
+from compat.ops.windows import by, each, format_strides
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of
+from funcgrad import numpy as np
+from funcgrad.primitives.elementwise import add, mul
+from funcgrad.primitives.shape import full, iota, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- maxima back in place
+
+
+def _check_unpool(n: int) -> Callable[..., None]:
+    def check(input: Tensor, indices: Tensor, output_size: Ints) -> None:
+        size = tuple(input.shape)
+        if indices.dtype is not int64:
+            got = f" but got: {indices.dtype.scalar_name}" if n == 2 else ""
+            raise RuntimeError(f"elements in indices should be type int64{got}")
+        if len(size) not in (n + 1, n + 2):
+            raise RuntimeError(
+                f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but got a tensor with "
+                f"{len(size)} dimensions."
+            )
+        if tuple(indices.shape) != size:
+            raise RuntimeError(
+                f"Expected shape of indices to be same as that of the input tensor ({size_text(size)}) but got indices "
+                f"tensor with shape: {size_text(indices.shape)}"
+            )
+        empty = next((d for d in range(1, len(size)) if size[d] == 0), None)
+        if empty is not None:
+            raise RuntimeError(
+                f"max_unpooling{n}d_forward_out_cpu(): Expected input to have non-zero size for non-batch dimensions, "
+                f"but got {size_text(size)} with dimension {empty} being empty."
+            )
+        if not input.dtype.is_floating_point:
+            raise NotImplementedError(f"\"max_unpool{n}d\" not implemented for '{input.dtype.scalar_name}'")
+
+    return check
+
+
+def _inspect_unpool(input: Tensor, indices: Tensor, output_size: Ints) -> None:
+    found = array_of(indices)
+    bad = found[(found < 0) | (found >= prod(output_size))]
+    if bad.size:
+        # PyTorch looks at all of them, and shows the last.
+        raise RuntimeError(f"Found an invalid max index: {bad[-1]} (output volumes are of size {by(output_size)})")
+
+
+def _places(indices: Any, rows: int, volume: int) -> Any:
+    """Places within planes as places within all of them."""
+    inner = reshape(indices, shape=(rows, type_of(indices).size // rows))
+    first = mul(iota(shape=type_of(inner).shape, axis=0, dtype=int64.numpy), int64.numpy.type(volume))
+    return flat(add(inner, first))
+
+
+def _unpool(n: int) -> Op:
+    def body(input: Array, indices: Index, output_size: Ints) -> Any:
+        lead = type_of(input).shape[:-n]
+        shape, zero = (*lead, *output_size), type_of(input).dtype.type(0)
+        if not prod(shape) or not type_of(input).size:
+            return full(zero, shape)
+        places = _places(indices, prod(lead), prod(output_size))
+        return reshape(np.at(full(zero, (prod(shape),)))[places].set(flat(input)), shape=shape)
+
+    def backward(ct: Any, indices: Any, output_size: Ints) -> Any:
+        shape = type_of(indices).shape
+        if not type_of(indices).size:
+            return full(type_of(ct).dtype.type(0), shape)
+        places = _places(indices, prod(shape[:-n]), prod(output_size))
+        return reshape(np.at(flat(ct))[places].get(), shape=shape)
+
+    body.__doc__ = f"Elements put at places within the last {n} dimensions, zeros elsewhere."
+    declared = op(
+        f"MaxUnpool{n}DBackward0",
+        saved="indices",
+        names=f"_C._nn.max_unpool{n}d",
+        name=f"max_unpool{n}d",
+        strides=(lambda given, types: [format_strides(given["input"], types[0].shape)]) if n == 2 else "contiguous",
+        check=_check_unpool(n),
+        inspect=_inspect_unpool,
+        out=False,
+    )(body)
+    declared.backward(backward)
+    return declared
+
+
+_UNPOOL = {n: _unpool(n) for n in (2, 3)}
+
+
+def _size_of_unpooled(input: Tensor, kernel: Ints, stride: Ints, padding: Ints, wanted: Any) -> Ints:
+    """The size that pooling came from, as far as its result tells; ``wanted`` decides between what is possible.
+
+    Raises:
+        ValueError: for a size that pooling cannot have come from.
+    """
+    n = len(kernel)
+    spatial = tuple(input.shape)[-n:]
+    usual = tuple((size - 1) * s + k - 2 * p for size, k, s, p in zip(spatial, kernel, stride, padding))
+    if wanted is None:
+        return usual
+    if len(wanted) == n + 2:
+        wanted = wanted[2:]
+    if len(wanted) != n:
+        raise ValueError(
+            f"output_size should be a sequence containing {n} or {n + 2} elements, but it has a length of "
+            f"'{len(wanted)}'"
+        )
+    for d, (size, s) in enumerate(zip(usual, stride)):
+        if not size - s < wanted[d] < size + s:
+            raise ValueError(f'invalid output_size "{wanted}" (dim {d} must be between {size - s} and {size + s})')
+    return tuple(v.__index__() for v in wanted)
+
+
+_UNPOOL_DOC = """Maxima put back where ``max_pool{n}d`` found them, zeros elsewhere.
+
+    Args:
+        input: what ``max_pool{n}d`` gave.
+        indices: where the maxima were, as ``return_indices`` has it.
+        kernel_size, stride, padding: those of the pooling.
+        output_size: the size before pooling, where the others leave it open.
+
+    Raises:
+        RuntimeError: for sizes that do not fit, and places outside.
+        ValueError: for a size that pooling cannot have come from.
+    """
+
+
+def _publish_unpool(n: int) -> None:
+    def max_unpool(
+        input: Tensor,
+        indices: Tensor,
+        kernel_size: Any,
+        stride: Any = None,
+        padding: Any = 0,
+        output_size: Any = None,
+    ) -> Tensor:
+        kernel = each(kernel_size, n)
+        step = kernel if stride is None else each(stride, n)
+        size = _size_of_unpooled(input, kernel, step, each(padding, n), output_size)
+        if n > 1:
+            return _UNPOOL[n].function(input, indices, size)
+        found = _UNPOOL[2].function(unsqueeze(input, -1), unsqueeze(indices, -1), (*size, 1))
+        return squeeze(found, -1)
+
+    max_unpool.__name__ = max_unpool.__qualname__ = f"max_unpool{n}d"
+    max_unpool.__doc__ = _UNPOOL_DOC.format(n=n)
+    function(f"F.max_unpool{n}d")(max_unpool)
+
+
+for _n in (1, 2, 3):
+    _publish_unpool(_n)
+
+# ---------------------------------------------------------------- other norms
+
+_LP_DOC = """The ``norm_type``-norm of windows over the last {n} dimensions; the sum for 1.
+
+    Args:
+        norm_type: the power.
+        kernel_size: the window's size, a number or one per dimension.
+        stride: how far windows lie apart; the window's size if not given.
+        ceil_mode: whether a window may reach past the end.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.lp_pool{n}d(torch.ones({ones}), 1.0, 2).flatten()
+        tensor([{sum}.])
+    """
+
+
+def _publish_lp(n: int) -> None:
+    def lp_pool(
+        input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
+    ) -> Tensor:
+        count = prod(each(kernel_size, n))
+        pool = names_of("F")[f"avg_pool{n}d"]
+        mean = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+        return (mean.sign() * names_of("F")["relu"](mean.abs())).mul(count).pow(1.0 / norm_type)
+
+    lp_pool.__name__ = lp_pool.__qualname__ = f"lp_pool{n}d"
+    lp_pool.__doc__ = _LP_DOC.format(n=n, ones=", ".join(["1", "1", *["2"] * n]), sum=2**n)
+    function(f"F.lp_pool{n}d")(lp_pool)
+
+
+for _n in (1, 2, 3):
+    _publish_lp(_n)
+
+# ---------------------------------------------------------------- neighbouring channels
+
+
+@function("F.local_response_norm")
+def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Tensor:
+    """The input divided by ``(k + alpha * mean of the squares in size neighbouring channels) ** beta``.
+
+    Args:
+        input: batch, channels, and at least one dimension more.
+        size: how many channels count.
+        alpha, beta, k: as above.
+
+    Raises:
+        ValueError: for fewer than three dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.local_response_norm(torch.ones(1, 1, 1), 1, alpha=1.0, beta=1.0)
+        tensor([[[0.5000]]])
+    """
+    n = input.dim()
+    if n < 3:
+        raise ValueError(f"Expected 3D or higher dimensionality                          input (got {n} dimensions)")
+    if input.numel() == 0:
+        return input
+    return input / _neighbours(input, size).mul(alpha).add(k).pow(beta)
+
+
+def _neighbours(input: Tensor, size: int) -> Tensor:
+    F = names_of("F")
+    squares = input.mul(input)
+    around = (size // 2, (size - 1) // 2)
+    if input.dim() == 3:
+        wide = F["pad"](unsqueeze(squares, 1), (0, 0, *around))
+        return squeeze(F["avg_pool2d"](wide, (size, 1), stride=1), 1)
+    shape = tuple(input.shape)
+    wide = F["pad"](squares.view(shape[0], 1, shape[1], shape[2], -1), (0, 0, 0, 0, *around))
+    return squeeze(F["avg_pool3d"](wide, (size, 1, 1), stride=1), 1).view(shape)
