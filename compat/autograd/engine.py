@@ -15,6 +15,7 @@ from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, fit
 from compat.autograd.sweep import Marks, sweep
 from compat.grad_mode import mode
 from compat.tensor import Tensor, autograd_of
+from funcgrad import runtime
 
 Grads = list[Tensor | None]
 
@@ -169,6 +170,7 @@ def run_backward(
     if inputs is None and not create_graph:
         swept = lambda marks: _run(_Task(keep_graph, marks), roots, grads, create_graph, None, accumulate)
         sweep(roots, grads, keep_graph, swept)
+        runtime.backward_done()
         return []
     task = _Task(keep_graph)
     _run(task, roots, grads, create_graph, inputs, accumulate)

@@ -94,20 +94,22 @@ class Walk:
         for (node, nr), grad in zip(roots, grads):
             key += (index[node], nr)  # type: ignore[index]
             self._tensor(grad, key)
-        for node in self.nodes:
+        note = key.append
+        nodes: list[Any] = self.nodes
+        for node in nodes:
             if node._hooks is not None:
                 return None
-            kind = node.__class__
-            if kind is AccumulateGrad:
+            if node.__class__ is AccumulateGrad:
                 if not self._leaf(node, key):
                     return None
                 continue
-            if not kind.swept:
+            if not node.swept:
                 return None
-            key.append(node.plan)  # type: ignore[attr-defined]
+            note(node.plan)
             for following, nr in node.next_functions:
-                key += (index[following], nr)  # type: ignore[index]
-            if kind.saves and not self._saved(node, key):
+                note(index[following])
+                note(nr)
+            if node.saves and node.saved != () and not self._saved(node, key):
                 return None
         return tuple(key)
 
@@ -129,23 +131,31 @@ class Walk:
         saved = node.saved
         if saved is None:
             return False
+        places, buffers = self._places, self.buffers
         for entry in saved:
             kind = entry.__class__
             if kind is tuple:
                 t, version = entry
                 if t._counter.version != version:
                     raise modified(t, version)
-                if t._view is not None and t._layout.base is not t._storage.base:
+                storage, layout, offset = t._storage, t._layout, t._offset
+                if layout.base is not storage.base:
                     return False
-                self._tensor(t, key)
             elif kind is SavedResult:
+                storage, layout, offset = entry.storage, entry.layout, entry.offset
                 if entry.counter.version != entry.version:
                     return False
-                key += (entry.layout, self._buffer(entry.storage.buffer), entry.offset)
-            elif entry is not None:
-                return False
-            else:
+            elif entry is None:
                 key.append(None)
+                continue
+            else:
+                return False
+            buffer = storage.buffer
+            place = places.get(id(buffer))
+            if place is None:
+                place = places[id(buffer)] = len(buffers)
+                buffers.append(buffer)
+            key += (layout, place, offset)
         return True
 
     def _leaf(self, node: Any, key: list[Any]) -> bool:

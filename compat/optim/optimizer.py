@@ -100,6 +100,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
         runtime.flush()  # what made the parameters is not a part of the first step
+        runtime.settings.backwards = 8
 
     def add_param_group(self, param_group: Group) -> None:
         """Adds a group of parameters, with settings where they are not the defaults.

@@ -8,6 +8,7 @@ from funcgrad.runtime.background import wait
 from funcgrad.runtime.capture import Capture, Replay, capturing, computed, drawn
 from funcgrad.runtime.deferred import (
     Deferred,
+    backward_done,
     flush,
     flush_all,
     later,
@@ -26,8 +27,8 @@ from funcgrad.runtime.segment import Segment, noted, segment
 from funcgrad.runtime.windows import Recording, clear
 
 __all__ = [
-    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "capturing", "clear", "computed",
-    "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy", "is_constant", "later",
-    "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "to_numpy",
-    "type_when_deferred", "wait",
+    "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
+    "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy",
+    "is_constant", "later", "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment", "settings",
+    "stats", "to_numpy", "type_when_deferred", "wait",
 ]  # fmt: skip

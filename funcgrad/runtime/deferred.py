@@ -58,10 +58,11 @@ class Queue:
         backlog: recordings whose run was interrupted; they are taken up again first.
         transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
         later, due: what is to be called when values are there, of operations not yet run, and of operations run.
+        backwards: how many backward passes there were since it was run.
         owner: the thread.
     """
 
-    __slots__ = ("ops", "backlog", "transient", "later", "due", "owner")
+    __slots__ = ("ops", "backlog", "transient", "later", "due", "backwards", "owner")
 
     def __init__(self) -> None:
         self.ops: list[Noted] = []
@@ -69,6 +70,7 @@ class Queue:
         self.transient: Executable | None = None
         self.later: list[Callable[[], None]] = []
         self.due: list[Callable[[], None]] = []
+        self.backwards = 0
         self.owner = threading.current_thread()
 
 
@@ -106,13 +108,16 @@ class Settings:
     Attributes:
         limit: how many operations a window has at most; with 1, every operation runs at once.
         background: whether windows are compiled by another thread while operations run one by one.
+        backwards: how many backward passes a window has at most. Where there are optimizers, a window ends with their
+            steps, and gradients may be accumulated before; else a backward pass is what repeats.
     """
 
-    __slots__ = ("limit", "background")
+    __slots__ = ("limit", "background", "backwards")
 
     def __init__(self) -> None:
-        self.limit = 1000
+        self.limit = 600
         self.background = True
+        self.backwards = 1
 
 
 settings = Settings()
@@ -130,7 +135,7 @@ def record(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] = ()
     ops = local.ops
     ops.append((code, buffers, numbers, (result,)))
     if len(ops) >= settings.limit:
-        flush()
+        make_room()
     return result
 
 
@@ -140,7 +145,7 @@ def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] 
     ops = local.ops
     ops.append((code, buffers, numbers, results))
     if len(ops) >= settings.limit:
-        flush()
+        make_room()
     return results
 
 
@@ -216,19 +221,46 @@ def flush() -> None:
             catch_up()
         if queue.ops or queue.backlog:
             run_queue(queue)
+            queue.backwards = 0
             queue.due += queue.later
             queue.later.clear()
 
 
+def backward_done() -> None:
+    """Says that a backward pass was noted down."""
+    queue = local.queue
+    queue.backwards += 1
+    if queue.backwards >= settings.backwards:
+        flush()
+
+
+def make_room() -> None:
+    """Runs some of what this thread has noted down, when it is much.
+
+    In a loop without a natural end of a window it ends before an operation like its first one, so that the next window
+    begins with the same operation, and has the same structure.
+    """
+    queue = local.queue
+    ops = queue.ops
+    if local.hold is not None:
+        return
+    first = ops[0][0]
+    again = next((i for i in range(len(ops) - 1, len(ops) // 2, -1) if ops[i][0] is first), None)
+    if again is None or queue.backlog:
+        flush()
+    else:
+        run_queue(queue, again)
+
+
 def flush_all() -> None:
     """Runs what all threads have noted down."""
-    for queue in list(queues):  # a thread that begins meanwhile changes them
+    for queue in queues[:]:  # a thread that begins meanwhile changes them
         if queue.ops or queue.backlog:
             run_queue(queue)
 
 
-def run_queue(queue: Queue) -> None:
-    """Runs what a queue holds; put in place by ``funcgrad.runtime.windows``."""
+def run_queue(queue: Queue, most: int | None = None) -> None:
+    """Runs what a queue holds, or so many of its first operations; put in place by ``funcgrad.runtime.windows``."""
     raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
 
 

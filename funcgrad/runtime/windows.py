@@ -321,14 +321,14 @@ def _window_for(recording: Recording, known: OrderedDict[tuple, Window]) -> Wind
 # ---------------------------------------------------------------- flushing
 
 
-def run_queue(queue: Queue) -> None:
-    """Runs what a queue holds."""
+def run_queue(queue: Queue, most: int | None = None) -> None:
+    """Runs what a queue holds, or so many of its first operations."""
     # Within a trace of JAX's, what is run here is not part of it.
     with lock, jax.core.eval_context() if state.depth else _nothing:
         if queue.backlog:
             _take_up(queue)
         ops = queue.ops
-        count = len(ops)
+        count = len(ops) if most is None else min(most, len(ops))
         try:
             if count == 1:
                 _run_one(ops)
