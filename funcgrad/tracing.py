@@ -189,10 +189,39 @@ def current_source() -> Source | None:
     return state.source or user_location(BOUND)
 
 
-_base: Interpreter
+class Base(Interpreter):
+    """The interpreter at the bottom of every stack, that of plain arrays: what others may ask of it."""
+
+    __slots__ = ()
+
+    def held(self, x: Any) -> Any:
+        """An array as an operand that may be read later, whatever happens to it meanwhile; None if there is no such."""
+        return x
+
+    def ready(self, x: Any) -> Any:
+        """An array itself, where something stood for it that is to be computed."""
+        return x
+
+    def walk(self, backward: Any, tape: Sequence[Any], seeds: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        """The cotangents of a tape's inputs, if the walk back along it can be done at once; else None.
+
+        Args:
+            backward: does the walk step by step: from a tape and pairs of a slot and a cotangent to those of all slots.
+            tape: of which nothing is traced.
+            seeds, inputs: pairs of a slot and its cotangent, and its value.
+        """
+        return None
 
 
-def set_base(interpreter: Interpreter) -> None:
+_base: Base
+
+
+def base() -> Base:
+    """The interpreter of plain arrays."""
+    return _base
+
+
+def set_base(interpreter: Base) -> None:
     """Names the interpreter of plain arrays, at the bottom of every stack."""
     global _base
     _base = interpreter

@@ -13,12 +13,9 @@ import numpy as np
 
 from funcgrad.interpreters.rules import accumulate, no_rule, pull
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
-from funcgrad.interpreters.walks import walk_at_once
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
-from funcgrad.runtime.deferred import local, ready
-from funcgrad.runtime.eager import held
-from funcgrad.tracing import Interpreter, Tracer, bind, current_source, running, state, surrounding, type_of
+from funcgrad.tracing import Interpreter, Tracer, base, bind, current_source, running, state, surrounding, type_of
 
 _new = object.__new__
 Pullback = Callable[[Sequence[Any]], list[Any]]
@@ -105,15 +102,15 @@ class Reverse(Interpreter):
 
     def constant(self, array: np.ndarray) -> Any:
         """An array that the caller may change before the walk back."""
-        return array if self.outside is bind else held(array)
+        return array if self.outside is bind else base().held(array)
 
     def pull(self, seeds: Sequence[tuple[int, Any]], inputs: Sequence[ReverseTracer]) -> list[Any]:
         """The inputs' cotangents, ``None`` for zero, from pairs of an output's slot and its cotangent."""
         tape: Sequence[tuple] = self.tape
         if self.outside is not bind:
             # What is noted down alone is not compiled with anything: then step by step it is the better window.
-            if state.floor is None and local.ops:
-                found = walk_at_once(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
+            if state.floor is None:
+                found = base().walk(self.backward, tape, seeds, [(x.slot, x.value) for x in inputs])
                 if found is not None:
                     return found
             if state.floor is not None:  # a program that is staged keeps arrays, not what stands for them
@@ -136,7 +133,7 @@ class Reverse(Interpreter):
 
 def _computed(entry: tuple) -> tuple:
     rule, values, slots, out, *rest = entry
-    return rule, values if values is None else [ready(x) for x in values], slots, ready(out), *rest
+    return rule, values if values is None else [base().ready(x) for x in values], slots, base().ready(out), *rest
 
 
 def _walk(tape: Sequence[tuple], cts: list[Any]) -> None:

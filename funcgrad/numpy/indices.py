@@ -13,6 +13,7 @@ from funcgrad.errors import ConcretizationError, here
 from funcgrad.ir import ArrayType
 from funcgrad.numpy.promotion import from_sequence
 from funcgrad.primitives import elementwise as p
+from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, is_array, type_of
 
 
@@ -189,6 +190,7 @@ def wrap(indices: Any, size: int) -> Any:
 
 
 def _known(mask: Any, type: ArrayType) -> np.ndarray:
+    mask = ready(mask)
     if isinstance(mask, Tracer):
         raise ConcretizationError(
             f"a mask's values make the shape of x[mask], but at {here()} an array of type {type} is indexed by a "

@@ -3,7 +3,7 @@
 Everything that touches a buffer goes through this package.
 """
 
-from funcgrad.runtime import cache as cache, memory as memory
+from funcgrad.runtime import cache as cache, memory as memory, walks as walks
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.capture import Capture, Replay, capturing, computed, drawn
 from funcgrad.runtime.deferred import (

@@ -15,7 +15,7 @@ from funcgrad.primitive import Primitive
 from funcgrad.runtime.constants import scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.programs import Executable, executable
-from funcgrad.tracing import Interpreter, JaxArray, set_base, state, type_of, typed
+from funcgrad.tracing import Base, JaxArray, set_base, state, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
 _executables: dict[tuple, Callable[..., Any]] = {}
@@ -66,7 +66,7 @@ def _as_list(result: Any) -> list[Any]:
     return result if isinstance(result, list) else [result]
 
 
-class Eager(Interpreter):
+class Eager(Base):
     """Runs operations as they come, or notes them down. It is at the bottom of every stack, level 0, and never dies.
 
     Within a transform operations are deferred, and so is whatever has a deferred operand: the caller of a transform
@@ -115,6 +115,25 @@ class Eager(Interpreter):
             # Our own rule says what is wrong in the user's terms; if it finds nothing, XLA's complaint stands.
             primitive.output_types([type_of(x) for x in operands], params)
             raise
+
+
+    def held(self, x: Any) -> Any:
+        return held(x)
+
+    def ready(self, x: Any) -> Any:
+        return ready(x)
+
+    def walk(self, backward: Any, tape: Sequence[Any], seeds: Sequence[Any], inputs: Sequence[Any]) -> Any:
+        return _walk(backward, tape, seeds, inputs) if local.ops else None
+
+
+_walk: Callable[..., Any]
+
+
+def set_walk(walk: Callable[..., Any]) -> None:
+    """Names the function that walks back along a tape at once."""
+    global _walk
+    _walk = walk
 
 
 # ---------------------------------------------------------------- deferred

@@ -35,9 +35,9 @@ from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_
 from funcgrad.runtime.programs import Executable
 from funcgrad.tracing import state
 
-#: What compiling takes, in milliseconds, relative to each other: a program, and an operation more in it. Measured on
-#: training steps of an MLP, a convolutional network and a transformer (``python -m benchmarks compile_time``).
-PROGRAM_COST, OPERATION_COST = 14.0, 2.5
+#: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
+#: convolutional network and a transformer.
+PROGRAM_COST, EQUATION_COST = 14.0, 1.5
 #: How many compiled windows are kept.
 KEPT = 512
 
@@ -240,8 +240,9 @@ class Window:
 
     def worth_compiling(self) -> bool:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
-        cold = len({code for code in self.codes if not code.warm})
-        return cold * (PROGRAM_COST + OPERATION_COST) > PROGRAM_COST + OPERATION_COST * len(self.codes)
+        cold = {code for code in self.codes if not code.warm}
+        apart = sum([PROGRAM_COST + EQUATION_COST * len(code.program) for code in cold])
+        return apart > PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
 
 
 def _bytes(t: ArrayType) -> int:
@@ -313,8 +314,8 @@ def _window_for(recording: Recording, known: OrderedDict[tuple, Window]) -> Wind
         report.new_structure(found)
         if len(known) > KEPT:
             known.popitem(last=False)
-    else:
-        known.move_to_end(key)
+    elif len(known) > KEPT // 2:
+        known.move_to_end(key)  # before there is need, it is not worth another hash of a long key
     return found
 
 

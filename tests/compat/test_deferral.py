@@ -114,7 +114,7 @@ def test_a_long_window_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     x = torch.zeros(2)
     for _ in range(12):
         x = x + 1
-        assert pending() < 5
+        assert pending() < 5  # the last ones may wait for the window that begins with them
     assert runtime.stats()["windows"] >= 2
     assert x.tolist() == [12, 12]
 

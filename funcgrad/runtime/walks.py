@@ -14,7 +14,7 @@ from typing import Any
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code, used_inputs
-from funcgrad.runtime.eager import Stepwise, kind_of, note_all
+from funcgrad.runtime.eager import Stepwise, kind_of, note_all, set_walk
 from funcgrad.tracing import type_of
 
 #: An operation on a tape: see ``Reverse``.
@@ -116,3 +116,6 @@ def walk_at_once(
         if len(_walks) > KEPT:
             _walks.popitem(last=False)
     return walk.note([*given, *outs])
+
+
+set_walk(walk_at_once)
