@@ -36,12 +36,14 @@ class Deferred(Tracer):
 
     Attributes:
         value: the buffer, once computed.
+        error: what its operation raised, if that failed twice.
     """
 
     # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
-    __slots__ = ("value",)
+    __slots__ = ("value", "error")
     interpreter: Interpreter
     value: Any
+    error: Exception
 
     def underlying(self) -> Any:
         return ready(self)
@@ -162,6 +164,9 @@ def ready(buffer: Any) -> Any:
         return buffer.value
     except AttributeError:
         flush_all()
+    error = getattr(buffer, "error", None)
+    if error is not None:
+        raise error.with_traceback(None)
     return buffer.value
 
 

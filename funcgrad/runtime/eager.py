@@ -116,7 +116,6 @@ class Eager(Base):
             primitive.output_types([type_of(x) for x in operands], params)
             raise
 
-
     def held(self, x: Any) -> Any:
         return held(x)
 

@@ -186,6 +186,29 @@ class Window:
                 values[w] = None
         recording.finish(self.outputs, [values[i] for i in self.outputs])
 
+    def piecewise(self, recording: Recording) -> None:
+        """Runs what can be run, each by its own executable. An operation that fails has the error in place of results,
+        and so has what depends on it."""
+        pending, inputs = recording.pending, recording.inputs
+        at = number = result = 0
+        for code in self.codes:
+            wires = self.wires[at : at + code.buffers]
+            numbers = recording.numbers[number : number + len(code.numbers)]
+            results = pending[result : result + code.results]
+            at, number, result = at + code.buffers, number + len(code.numbers), result + code.results
+            found: Sequence[Any] = ()
+            failed = next((d.error for w in wires if w >= 0 and hasattr(d := pending[w], "error")), None)
+            if failed is None:
+                try:
+                    found = code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers)
+                except Exception as error:
+                    failed = error
+            for i, deferred in enumerate(results):
+                if failed is None:
+                    deferred.value = found[i]
+                else:
+                    deferred.error = failed
+
     def _last_uses(self) -> list[list[int]]:
         """After each operation, the results that neither a later one nor anybody else needs."""
         if self._last is None:
@@ -332,7 +355,7 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
         count = len(ops) if most is None else min(most, len(ops))
         try:
             if count == 1:
-                _run_one(ops)
+                _run_one(queue)
             elif count:
                 run_recording(queue, Recording(ops[:count]), count)
         except Entangled:
@@ -363,10 +386,25 @@ def run_entangled(queues: Sequence[Queue]) -> None:
         for queue in list(queues):
             if queue.backlog:
                 _take_up(queue)
+            _pass_errors_on(queue.ops)
             count = runnable(queue.ops[:])
             if count:
                 run_recording(queue, Recording(queue.ops[:count]), count)
                 going = True
+
+
+def _pass_errors_on(ops: list[Any]) -> None:
+    """Takes operations away whose operands could not be computed: their results cannot be either."""
+    kept = []
+    count = len(ops)
+    for op in ops[:count]:
+        failed = next((b.error for b in op[1] if b.__class__ is Deferred and hasattr(b, "error")), None)
+        if failed is None:
+            kept.append(op)
+        else:
+            for deferred in op[3]:
+                deferred.error = failed
+    ops[:count] = kept
 
 
 def runnable(ops: Sequence[Any]) -> int:
@@ -380,12 +418,19 @@ def runnable(ops: Sequence[Any]) -> int:
     return len(ops)
 
 
-def _run_one(ops: list[Any]) -> None:
+def _run_one(queue: Queue) -> None:
     """A single operation needs no window."""
+    ops = queue.ops
     code, buffers, numbers, results = ops[0]
     if not runnable(ops[:1]):
         raise Entangled
-    found = code.now([ready(b) for b in buffers], numbers)
+    try:
+        found = code.now([ready(b) for b in buffers], numbers)
+    except Exception:
+        # The next time it is tried as one of those that were interrupted.
+        queue.backlog.append(Recording(ops[:1]))
+        del ops[0]
+        raise
     for deferred, value in zip(results, found):
         deferred.value = value
     del ops[0]
@@ -428,18 +473,18 @@ def _compile_and_run(window: Window, recording: Recording) -> None:
 
 
 def _take_up(queue: Queue) -> None:
-    """Finishes what an exception has interrupted: without giving buffers away, so that it can be tried again."""
+    """Finishes what an exception has interrupted: without giving buffers away, and as far as it can be done at all."""
     while queue.backlog:
         recording = queue.backlog[0]
         if recording.box and recording.window is not None:
             recording.window.deliver(recording)
         else:
-            Window(recording, (True,) * len(recording.pending)).one_by_one(recording)
+            Window(recording, (True,) * len(recording.pending)).piecewise(recording)
         _done(queue, recording)
     # It may have been interrupted before the operations were taken out of the queue.
     ops = queue.ops
     count = len(ops)  # the queue's own thread may go on meanwhile
-    ops[:count] = [op for op in ops[:count] if not all(hasattr(r, "value") for r in op[3])]
+    ops[:count] = [op for op in ops[:count] if not all(hasattr(r, "value") or hasattr(r, "error") for r in op[3])]
 
 
 set_runner(run_queue)

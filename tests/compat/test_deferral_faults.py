@@ -326,3 +326,33 @@ def test_many_short_threads() -> None:
     for _ in range(20):
         in_threads(lambda: (x + 1).sum().item())
     assert len(deferred.queues) < 15
+
+
+def test_an_operation_that_always_fails_takes_only_what_depends_on_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = Executable.now
+
+    def broken(self: Executable, buffers: Any, numbers: Any) -> Any:
+        if self.program.name == "tanh":
+            raise ValueError("it cannot be done")
+        return now(self, buffers, numbers)
+
+    x = torch.arange(3.0)
+    (x + 1).tolist(), (x * 2).tolist()  # so that a window of them is run one by one
+    monkeypatch.setattr(Executable, "now", broken)
+    monkeypatch.setattr(windows.Window, "worth_compiling", lambda self: False)
+    a = x + 1
+    b = torch.tanh(a)
+    c, d = b * 2, a * 2
+    for _ in range(2):
+        for failed in (b, c):
+            with pytest.raises(ValueError, match="it cannot be done"):
+                failed.tolist()
+    assert d.tolist() == [2, 4, 6]
+    with pytest.raises(ValueError, match="it cannot be done"):
+        (c + d).tolist()
+    assert (d + 1).tolist() == [3, 5, 7]
+    alone = torch.tanh(x)
+    for _ in range(3):
+        with pytest.raises(ValueError, match="it cannot be done"):
+            alone.tolist()
+    assert (x + 1).tolist() == [1, 2, 3]
