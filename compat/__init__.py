@@ -4,6 +4,7 @@ Tensors, views and in-place operations, the backward graph with PyTorch's own no
 """
 
 from math import e, inf, nan, pi
+from typing import Any as _Any
 
 from compat import (
     autograd,
@@ -14,6 +15,7 @@ from compat import (
     nn,
     ops,
     optim,
+    profiler,
     random,
     runtime,
     sampling as _sampling,
@@ -24,6 +26,7 @@ from compat import (
     utils,
     values as _values,
 )
+from compat.autograd import profiler as _profiler
 from compat.autograd.anomaly_mode import is_anomaly_enabled
 from compat.device import device
 from compat.dtypes import (
@@ -67,3 +70,26 @@ newaxis = None
 globals().update(_dtypes.NAMES)
 globals().update(_names_of("torch"))
 __version__ = "2.13.0"
+
+# Modules that few programs need are imported when they are asked for, and so are names that are theirs.
+_MODULES = frozenset(("_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "mps", "version", "xpu"))
+_LATER = {
+    "GradScaler": "amp",
+    "autocast": "amp",
+    "get_autocast_dtype": "amp.autocast_mode",
+    "is_autocast_cache_enabled": "amp.autocast_mode",
+    "is_autocast_enabled": "amp.autocast_mode",
+}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _MODULES and name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    found = import_module(f"{__name__}.{_LATER.get(name, name)}")
+    return getattr(found, name) if name in _LATER else found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES, *_LATER})

@@ -1,5 +1,16 @@
 """``torch.utils``."""
 
+from typing import Any
+
 from compat.utils import data, hooks
 
-__all__ = ["data", "hooks"]
+__all__ = ["benchmark", "checkpoint", "data", "hooks"]
+
+
+def __getattr__(name: str) -> Any:
+    # Imported when they are asked for: few programs need them.
+    if name not in ("benchmark", "checkpoint"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return import_module(f"{__name__}.{name}")

@@ -64,3 +64,40 @@ def test_interop_threads_are_set_once() -> None:
         "3 Error: cannot set number of interop threads after parallel work has started or set_num_interop_threads "
         "called"
     )
+
+
+def test_modules_that_are_imported_late_are_listed_and_others_are_missed() -> None:
+    assert {"cuda", "backends", "amp", "compiler", "autocast"} <= set(dir(torch))
+    with pytest.raises(AttributeError, match="module 'compat' has no attribute 'nonsense'"):
+        torch.nonsense  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'compat\.utils' has no attribute 'nonsense'"):
+        torch.utils.nonsense  # noqa: B018
+
+
+def test_submodules_under_pytorchs_name() -> None:
+    source = (
+        "import compat; compat.install()\n"
+        "import torch.backends.cudnn as cudnn, torch._dynamo, torch.utils.checkpoint, torch.utils.benchmark\n"
+        "from torch.cuda.amp import GradScaler, autocast\n"
+        "from torch.profiler import profile, record_function\n"
+        "import torch.autograd.profiler as older, torch.version\n"
+        "cudnn.benchmark = True\n"
+        "torch._dynamo.reset(); torch._dynamo.config.suppress_errors = True\n"
+        "print(compat.backends.cudnn.benchmark, older.record_function is record_function)"
+    )
+    assert in_a_fresh_process(source) == "True True"
+
+
+def test_casting_on_the_cpu_is_refused_where_it_would_begin() -> None:
+    with (
+        pytest.raises(RuntimeError, match=r"autocast\('cpu', dtype=torch.bfloat16\): operations are not cast here"),
+        torch.autocast("cpu"),
+    ):
+        pass
+
+
+def test_a_compiled_module_is_the_module() -> None:
+    net = torch.nn.Linear(2, 1)
+    want = net(torch.ones(1, 2))
+    net.compile()
+    assert torch.equal(net(torch.ones(1, 2)), want)

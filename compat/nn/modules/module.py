@@ -481,6 +481,9 @@ class Module(Hooks, State):
         """Sets evaluation mode: ``train(False)``."""
         return self.train(False)
 
+    def compile(self, *args: Any, **kwargs: Any) -> None:
+        """Asks for calls to be compiled, as they are in any case once they come again; ``torch.compile`` does more."""
+
     def requires_grad_(self: Self, requires_grad: bool = True) -> Self:
         """Sets ``requires_grad`` of all parameters; returns the module."""
         for parameter in self.parameters():

@@ -1,0 +1,9 @@
+"""``torch.backends.opt_einsum``: in which order ``einsum`` contracts."""
+
+from __future__ import annotations
+
+from compat.absent import answering
+
+enabled = True
+strategy = "auto"
+is_available = answering("is_available", lambda: True, "an order is chosen")

@@ -1,0 +1,382 @@
+"""``torch.profiler``: how long named parts of a program take, by the clock on the wall.
+
+Operations are noted down and run together as one program (``compat.runtime``), so there are no times of single
+operations. While a profiler records, what was noted down is run at both ends of each ``record_function``, so that its
+time is that of its own work; the ranges and the steps are what is reported.
+"""
+
+from __future__ import annotations
+
+import enum
+import threading
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from compat import runtime
+
+__all__ = [
+    "ProfilerAction",
+    "ProfilerActivity",
+    "profile",
+    "record_function",
+    "schedule",
+    "tensorboard_trace_handler",
+]
+
+
+class ProfilerAction(enum.Enum):
+    """What a profiler does during a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+    DEVICE_STOPPED = 4
+
+
+class ProfilerActivity(enum.Enum):
+    """What can be looked at; here it is always the program as a whole."""
+
+    CPU = 0
+    XPU = 1
+    MTIA = 2
+    CUDA = 3
+    HPU = 4
+    PrivateUse1 = 5
+
+
+class Event:
+    """A range that was recorded.
+
+    Attributes:
+        name: its name.
+        start, end: seconds on the clock.
+        inside: seconds of it that ranges within it took.
+        thread: which thread it was in.
+    """
+
+    __slots__ = ("name", "start", "end", "inside", "thread")
+
+    def __init__(self, name: str):
+        self.name = name
+        self.thread = threading.get_ident()
+        self.inside = 0.0
+        self.end = 0.0
+        self.start = time.perf_counter()
+
+    @property
+    def cpu_time_total(self) -> float:
+        """Its microseconds."""
+        return (self.end - self.start) * 1e6
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Its microseconds without those of ranges within it."""
+        return self.cpu_time_total - self.inside * 1e6
+
+    def __repr__(self) -> str:
+        return f"<Event {self.name}: {self.cpu_time_total:.3f}us>"
+
+
+class _Recording(threading.local):
+    """The ranges that are open in a thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.open: list[Event] = []
+
+
+_recording = _Recording()
+#: The profilers that record.
+_active: list[profile] = []
+
+
+def _begin(name: str) -> Event:
+    runtime.synchronize()
+    event = Event(name)
+    _recording.open.append(event)
+    return event
+
+
+def _end(event: Event) -> None:
+    runtime.synchronize()
+    event.end = time.perf_counter()
+    if event in _recording.open:
+        _recording.open.remove(event)
+    if _recording.open:
+        _recording.open[-1].inside += event.end - event.start
+    for profiler in _active:
+        profiler._events.append(event)
+
+
+class record_function:
+    """A ``with`` block, or decorator, whose time a profiler reports under a name.
+
+    Args:
+        name: the name.
+        args: accepted.
+
+    Example:
+        >>> import compat as torch
+        >>> with torch.profiler.profile() as profiler:
+        ...     with torch.profiler.record_function("product"):
+        ...         x = torch.ones(8, 8) @ torch.ones(8, 8)
+        >>> [(row.key, row.count) for row in profiler.key_averages()]
+        [('product', 1)]
+    """
+
+    def __init__(self, name: str, args: str | None = None):
+        self.name = name
+        self.args = args
+        self._event: Event | None = None
+
+    def __enter__(self) -> record_function:
+        self._event = _begin(self.name) if _active else None
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self._event is not None:
+            _end(self._event)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        import functools
+
+        @functools.wraps(function)
+        def recorded(*args: Any, **kwargs: Any) -> Any:
+            with record_function(self.name, self.args):
+                return function(*args, **kwargs)
+
+        return recorded
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
+    """What to do at which step: after ``skip_first`` steps, cycles of waiting, warming up, recording.
+
+    Args:
+        wait, warmup, active: steps of a cycle.
+        repeat: how many cycles; 0 for as many as come.
+        skip_first: steps before the first cycle.
+        skip_first_wait: other than 0, the first cycle does not wait.
+
+    Raises:
+        AssertionError: for numbers that make no cycle.
+
+    Example:
+        >>> import compat as torch
+        >>> plan = torch.profiler.schedule(wait=1, warmup=0, active=2)
+        >>> [plan(step).name for step in range(4)]
+        ['NONE', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
+    assert min(wait, warmup, repeat, skip_first) >= 0 and active > 0, (
+        f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), warmup={warmup} (need >= 0), "
+        f"active={active} (need > 0), repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0)."
+    )
+
+    def action(step: int) -> ProfilerAction:
+        if step < skip_first:
+            return ProfilerAction.NONE
+        step -= skip_first
+        if skip_first_wait:
+            step += wait
+        cycle, place = divmod(step, wait + warmup + active)
+        if repeat and cycle >= repeat:
+            return ProfilerAction.NONE
+        if place < wait:
+            return ProfilerAction.NONE
+        if place < wait + warmup:
+            return ProfilerAction.WARMUP
+        last = place == wait + warmup + active - 1
+        return ProfilerAction.RECORD_AND_SAVE if last else ProfilerAction.RECORD
+
+    return action
+
+
+class Average:
+    """The ranges of one name together.
+
+    Attributes:
+        key: the name.
+        count: how many there were.
+        cpu_time_total, self_cpu_time_total: their microseconds, with and without ranges within them.
+    """
+
+    def __init__(self, key: str, events: list[Event]):
+        self.key = key
+        self.count = len(events)
+        self.cpu_time_total = sum(e.cpu_time_total for e in events)
+        self.self_cpu_time_total = sum(e.self_cpu_time_total for e in events)
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds of one."""
+        return self.cpu_time_total / self.count
+
+
+class Averages(list):
+    """A row for each name."""
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """The rows as text.
+
+        Args:
+            sort_by: a row's attribute, the largest first; None for the order in which names came.
+            row_limit: how many rows; -1 for all.
+            options: accepted.
+
+        Raises:
+            AttributeError: if rows have no such attribute.
+        """
+        rows = list(self)
+        if sort_by is not None:
+            name = sort_by if sort_by in ("count", "cpu_time") else sort_by.replace("cuda", "cpu")
+            rows.sort(key=lambda row: getattr(row, name), reverse=True)
+        rows = rows if row_limit < 0 else rows[:row_limit]
+        head = ("Name", "Self CPU", "CPU total", "CPU time avg", "# of Calls")
+        cells = [
+            (r.key, *(f"{t:.3f}us" for t in (r.self_cpu_time_total, r.cpu_time_total, r.cpu_time)), str(r.count))
+            for r in rows
+        ]
+        widths = [max(len(line[i]) for line in [head, *cells]) for i in range(len(head))]
+        rule = "  ".join("-" * w for w in widths)
+        body = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in [head, *cells]]
+        total = sum(r.self_cpu_time_total for r in self)
+        return "\n".join([rule, body[0], rule, *body[1:], rule, f"Self CPU time total: {total:.3f}us", ""])
+
+    def total_average(self) -> Average:
+        """All rows together."""
+        made = Average("Total", [])
+        made.count = sum(r.count for r in self)
+        made.cpu_time_total = made.self_cpu_time_total = sum(r.self_cpu_time_total for r in self)
+        return made
+
+
+class profile:
+    """Records ranges, for the time of a ``with`` block or from ``start`` to ``stop``.
+
+    Args:
+        activities: accepted.
+        schedule: what to do at which step; everything is recorded without one.
+        on_trace_ready: called with the profiler whenever a cycle of the schedule, or all, was recorded.
+        options: what else PyTorch's profiler takes: accepted.
+
+    Example:
+        >>> import compat as torch
+        >>> plan = torch.profiler.schedule(wait=0, warmup=0, active=2, repeat=1)
+        >>> done = []
+        >>> with torch.profiler.profile(schedule=plan, on_trace_ready=lambda p: done.append(len(p.events()))) as p:
+        ...     for _ in range(3):
+        ...         p.step()
+        >>> done
+        [2]
+    """
+
+    def __init__(
+        self,
+        *,
+        activities: Iterable[Any] | None = None,
+        schedule: Callable[[int], ProfilerAction] | None = None,
+        on_trace_ready: Callable[..., Any] | None = None,
+        **options: Any,
+    ):
+        self._plan = schedule
+        self.on_trace_ready = on_trace_ready
+        self.step_num = 0
+        self._events: list[Event] = []
+        self._action = ProfilerAction.NONE
+        self._step: Event | None = None
+
+    def start(self) -> None:
+        """Begins with the first step."""
+        self._enter(self._plan(0) if self._plan else ProfilerAction.RECORD)
+
+    def stop(self) -> None:
+        """Ends with the present step."""
+        recorded = self._leave()
+        self._action = ProfilerAction.NONE
+        if recorded and self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def step(self) -> None:
+        """Says that the next step begins."""
+        before = self._action
+        self._leave()
+        if before is ProfilerAction.RECORD_AND_SAVE and self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+        self.step_num += 1
+        action = self._plan(self.step_num) if self._plan else ProfilerAction.RECORD
+        if before is ProfilerAction.RECORD_AND_SAVE and action in (ProfilerAction.WARMUP, ProfilerAction.RECORD):
+            self._events = []
+        self._enter(action)
+
+    def _enter(self, action: ProfilerAction) -> None:
+        self._action = action
+        if action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
+            _active.append(self)
+            if self._plan is not None or self.step_num:
+                self._step = _begin(f"ProfilerStep#{self.step_num}")
+
+    def _leave(self) -> bool:
+        if self not in _active:
+            return False
+        if self._step is not None:
+            _end(self._step)
+            self._step = None
+        _active.remove(self)
+        return True
+
+    def __enter__(self) -> profile:
+        self.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.stop()
+
+    def events(self) -> list[Event]:
+        """The ranges that were recorded, in the order in which they ended."""
+        return list(self._events)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> Averages:
+        """The ranges by name."""
+        named: dict[str, list[Event]] = {}
+        for event in self._events:
+            named.setdefault("ProfilerStep*" if event.name.startswith("ProfilerStep#") else event.name, []).append(
+                event
+            )
+        return Averages(Average(name, events) for name, events in named.items())
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Writes the ranges to a file that ``chrome://tracing`` shows."""
+        import json
+        import os
+
+        traced = [
+            {
+                "ph": "X", "cat": "user_annotation", "name": e.name, "pid": os.getpid(), "tid": e.thread,
+                "ts": e.start * 1e6, "dur": e.cpu_time_total,
+            }
+            for e in self._events
+        ]  # fmt: skip
+        with open(path, "w") as file:
+            json.dump({"traceEvents": traced}, file)
+
+
+def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Any:
+    """An ``on_trace_ready`` that writes each trace to a file of its own in a directory.
+
+    Args:
+        dir_name: the directory; it is made if need be.
+        worker_name: what the files' names begin with; host and process by default.
+        use_gzip: not there: files are as they are.
+    """
+
+    def write(profiler: profile) -> None:
+        import os
+        import socket
+
+        os.makedirs(dir_name, exist_ok=True)
+        worker = worker_name or f"{socket.gethostname()}_{os.getpid()}"
+        profiler.export_chrome_trace(os.path.join(dir_name, f"{worker}.{time.time_ns()}.pt.trace.json"))
+
+    return write

@@ -1,0 +1,200 @@
+"""``torch.utils.benchmark``: how long a statement takes, values included."""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable
+from typing import Any
+
+from compat import runtime
+from compat.tensor import Tensor
+
+__all__ = ["Measurement", "Timer"]
+
+
+class Measurement:
+    """What was measured.
+
+    Attributes:
+        number_per_run: how often the statement ran for each time.
+        raw_times: seconds of the runs.
+    """
+
+    def __init__(self, number_per_run: int, raw_times: list[float], title: str, description: str | None):
+        self.number_per_run = number_per_run
+        self.raw_times = raw_times
+        self.title = title
+        self.description = description
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of one statement, by run."""
+        return [t / self.number_per_run for t in self.raw_times]
+
+    @property
+    def median(self) -> float:
+        """The median of ``times``."""
+        return _quantile(self.times, 0.5)
+
+    @property
+    def mean(self) -> float:
+        """The mean of ``times``."""
+        return sum(self.times) / len(self.times)
+
+    @property
+    def iqr(self) -> float:
+        """How far apart the quartiles of ``times`` are."""
+        return _quantile(self.times, 0.75) - _quantile(self.times, 0.25)
+
+    def __repr__(self) -> str:
+        lines = [f"<{type(self).__module__}.Measurement object at {hex(id(self))}>", self.title]
+        if self.description is not None:
+            lines.append(self.description)
+        if len(self.raw_times) == 1:
+            lines += [f"  {_readable(self.median)}", f"  1 measurement, {self.number_per_run} runs , 1 thread"]
+        else:
+            count = f"{len(self.raw_times)} measurements, {self.number_per_run} runs per measurement"
+            lines += [f"  Median: {_readable(self.median)}", f"  {count}, 1 thread"]
+        return "\n".join(lines)
+
+
+def _quantile(values: list[float], q: float) -> float:
+    ordered = sorted(values)
+    place = q * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+def _readable(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.2f} {unit}"
+    return f"{seconds / 1e-9:.2f} ns"
+
+
+class Timer:
+    """Measures a statement.
+
+    Each time the statement has run, what it noted down is run too, and if it is an expression, its value is waited for:
+    the time is that until the value is there, not that of noting it down. The first runs, which compile, are not
+    counted.
+
+    Args:
+        stmt: the statement.
+        setup, global_setup: what runs before, not measured.
+        timer: the clock, in seconds.
+        globals: what the statement knows.
+        label, sub_label, description: what ``repr`` shows.
+        env, num_threads, language: accepted; the statement is Python.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.utils.benchmark import Timer
+        >>> found = Timer("x @ x", globals={"x": torch.ones(8, 8)}).timeit(10)
+        >>> found.number_per_run, found.median > 0
+        (10, True)
+    """
+
+    def __init__(
+        self,
+        stmt: str = "pass",
+        setup: str = "pass",
+        global_setup: str = "",
+        timer: Callable[[], float] = time.perf_counter,
+        globals: dict[str, Any] | None = None,
+        label: str | None = None,
+        sub_label: str | None = None,
+        description: str | None = None,
+        env: str | None = None,
+        num_threads: int = 1,
+        language: Any = "python",
+    ):
+        import textwrap
+
+        stmt = textwrap.dedent(stmt).strip()
+        self._timer = timer
+        self._scope = dict(globals or {})
+        self._setup = compile(textwrap.dedent(global_setup + "\n" + setup), "<setup>", "exec")
+        self._statement, self._valued = _compiled(stmt)
+        self._title = (label or stmt) + (f": {sub_label}" if sub_label else "")
+        self._description = description
+
+    def _seconds(self, number: int) -> float:
+        run, scope, synchronize = eval if self._valued else exec, self._scope, runtime.synchronize
+        begin = self._timer()
+        for _ in range(number):
+            value: Any = run(self._statement, scope)
+            synchronize()
+            if isinstance(value, Tensor):
+                value.untyped_storage().numpy()
+        return self._timer() - begin
+
+    def _warm(self) -> None:
+        exec(self._setup, self._scope)
+        runtime.synchronize()
+        # Once operation by operation, once to be compiled.
+        self._seconds(3)
+
+    def timeit(self, number: int = 1_000_000) -> Measurement:
+        """Runs the statement ``number`` times as one measurement."""
+        self._warm()
+        return self._measured(number, [self._seconds(number)])
+
+    def blocked_autorange(
+        self, callback: Callable[[int, float], Any] | None = None, min_run_time: float = 0.2
+    ) -> Measurement:
+        """Measures blocks that are long enough to be measured, for ``min_run_time`` seconds at least.
+
+        Args:
+            callback: called with each block's number of runs and seconds.
+            min_run_time: in seconds.
+        """
+        self._warm()
+        number = self._block(min_run_time)
+        times: list[float] = []
+        while sum(times) < min_run_time or not times:
+            times.append(self._seconds(number))
+            if callback is not None:
+                callback(number, times[-1])
+        return self._measured(number, times)
+
+    def adaptive_autorange(
+        self,
+        threshold: float = 0.1,
+        *,
+        min_run_time: float = 0.01,
+        max_run_time: float = 10.0,
+        callback: Callable[[int, float], Any] | None = None,
+    ) -> Measurement:
+        """Measures blocks until the quartiles lie within ``threshold`` of the median, or time is up."""
+        self._warm()
+        number = self._block(0.05)
+        times: list[float] = []
+        while True:
+            times.append(self._seconds(number))
+            if callback is not None:
+                callback(number, times[-1])
+            found = self._measured(number, times)
+            enough = len(times) > 3 and sum(times) >= min_run_time and found.iqr <= threshold * found.median
+            if enough or sum(times) >= max_run_time:
+                return found
+
+    def _block(self, min_run_time: float) -> int:
+        """How many runs take a thousandth of the time there is, or a millisecond."""
+        number = 1
+        while self._seconds(number) < max(min_run_time / 1000, 1e-3):
+            number *= 10
+        return number
+
+    def _measured(self, number: int, times: list[float]) -> Measurement:
+        return Measurement(number, times, self._title, self._description)
+
+
+def _compiled(stmt: str) -> tuple[Any, bool]:
+    """A statement's code, and whether it is an expression, which has a value."""
+    tree = ast.parse(stmt)
+    if len(tree.body) == 1 and isinstance(tree.body[0], ast.Expr):
+        return compile(stmt, "<statement>", "eval"), True
+    return compile(tree, "<statement>", "exec"), False

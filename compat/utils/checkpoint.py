@@ -1,0 +1,280 @@
+"""``torch.utils.checkpoint``: forget what a function saved for backward, and compute it again when it is needed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any
+
+from compat.autograd.backward import backward as _backward
+from compat.autograd.function import Function
+from compat.autograd.graph import saved_tensors_hooks
+from compat.grad_mode import enable_grad, is_grad_enabled, no_grad
+from compat.random import default_generator
+from compat.tensor import Tensor
+
+__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+
+
+class CheckpointError(RuntimeError):
+    """A function did something else when it was computed again."""
+
+
+class _Enough(Exception):
+    """All that was saved has been found again."""
+
+
+def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
+    """Two contexts that do nothing: for the first computation, and for the second."""
+    return nullcontext(), nullcontext()
+
+
+class _Random:
+    """The state of random numbers, to begin there again.
+
+    Args:
+        kept: whether it is wanted at all.
+    """
+
+    def __init__(self, kept: bool):
+        self.state = default_generator.get_state() if kept else None
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        if self.state is None:
+            yield
+            return
+        with default_generator.engine.fork():
+            default_generator.set_state(self.state)
+            yield
+
+
+class _Place:
+    """What a node keeps instead of a tensor: which one it was, and where it stands in the graph."""
+
+    __slots__ = ("number", "node", "nr", "size", "dtype")
+
+    def __init__(self, number: int, t: Tensor):
+        self.number = number
+        self.node, self.nr = t.grad_fn, t._nr
+        self.size, self.dtype = t.shape, t.dtype
+
+    def describe(self, size: Any, dtype: Any) -> str:
+        return f"{{'shape': {size}, 'dtype': {dtype}, 'device': device(type='cpu')}}"
+
+
+class _Frame:
+    """One call of a checkpointed function.
+
+    Args:
+        run: calls it.
+        context: what is around its second computation.
+        random: where its random numbers began.
+        check: whether what is found again is compared with what was saved.
+        early_stop: whether the second computation ends when all is found.
+    """
+
+    def __init__(self, run: Callable[[], Any], context: Any, random: _Random, check: bool, early_stop: bool):
+        self.run = run
+        self.context = context
+        self.random = random
+        self.check = check
+        self.early_stop = early_stop
+        self.places: list[_Place] = []
+        self.found: dict[int, Tensor] = {}
+
+    def pack(self, t: Tensor) -> Any:
+        """Notes that a tensor was saved, and keeps it only if it is there in any case."""
+        place = _Place(len(self.places), t)
+        self.places.append(place)
+        return t if t.requires_grad and place.node is None else place
+
+    def unpack(self, kept: Any) -> Tensor:
+        """The tensor again."""
+        if isinstance(kept, Tensor):
+            return kept
+        if kept.number not in self.found:
+            self._recompute()
+        # Nodes ask once each, unless the graph is kept: nothing stays longer than it is needed.
+        t = self.found.pop(kept.number)
+        if kept.node is not None:
+            t._rg, t._node, t._nr = True, kept.node, kept.nr
+        return t
+
+    def _recompute(self) -> None:
+        found: list[Tensor] = []
+
+        def again(t: Tensor) -> Tensor:
+            found.append(t.detach())
+            if self.early_stop and len(found) == len(self.places):
+                raise _Enough
+            return found[-1]
+
+        with self.random.again(), self.context, enable_grad(), saved_tensors_hooks(again, lambda t: t):
+            with suppress(_Enough):
+                self.run()
+        self._compare(found)
+        self.found = dict(enumerate(found))
+
+    def _compare(self, found: Sequence[Tensor]) -> None:
+        if len(found) != len(self.places):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
+                f"recomputation.\nNumber of tensors saved during forward: {len(self.places)}\n"
+                f"Number of tensors saved during recomputation: {len(found)}."
+            )
+        if not self.check:
+            return
+        wrong = [
+            f"tensor at position {i}:\nsaved metadata: {place.describe(place.size, place.dtype)}\n"
+            f"recomputed metadata: {place.describe(t.shape, t.dtype)}\n"
+            for i, (place, t) in enumerate(zip(self.places, found))
+            if place.size != t.shape or place.dtype is not t.dtype
+        ]
+        if wrong:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
+                f"during the forward pass.\n{''.join(wrong)}."
+            )
+
+
+class CheckpointFunction(Function):
+    """A function whose graph is made in the backward pass: the older way, with a backward pass inside of one."""
+
+    @staticmethod
+    def forward(ctx: Any, run: Callable[..., Any], preserve: bool, *args: Any) -> Any:
+        """Calls the function without recording it."""
+        tensors = [a for a in args if isinstance(a, Tensor)]
+        if not any(t.requires_grad for t in tensors):
+            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+        ctx.run, ctx.random = run, _Random(preserve)
+        ctx.args = [None if isinstance(a, Tensor) else a for a in args]
+        ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.save_for_backward(*tensors)
+        with no_grad():
+            return run(*args)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """Calls it again, recording, and goes back through that."""
+        args = list(ctx.args)
+        for place, t in zip(ctx.where, ctx.saved_tensors):
+            args[place] = t.detach().requires_grad_(t.requires_grad)
+        with ctx.random.again(), enable_grad():
+            results = ctx.run(*args)
+        results = results if isinstance(results, tuple | list) else (results,)
+        pairs = [(r, g) for r, g in zip(results, grads) if isinstance(r, Tensor) and r.requires_grad]
+        if not pairs:
+            raise RuntimeError("none of output has requires_grad=True, this checkpoint() is not necessary")
+        _backward([r for r, _ in pairs], [g for _, g in pairs])
+        return None, None, *[a.grad if isinstance(a, Tensor) else None for a in args]
+
+
+_IMPLICIT = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling "
+    "checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to "
+    "preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the "
+    "differences between the two variants."
+)
+_IMPLICIT_SEQUENTIAL = (
+    "torch.utils.checkpoint.checkpoint_sequential: the use_reentrant parameter should be passed explicitly. In version "
+    "2.9 we will raise an exception if use_reentrant is not passed. use_reentrant=False is recommended, but if you "
+    "need to preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on "
+    "the differences between the two variants."
+)
+
+
+def checkpoint(
+    function: Callable[..., Any],
+    *args: Any,
+    use_reentrant: bool | None = None,
+    context_fn: Callable[[], tuple[Any, Any]] = noop_context_fn,
+    determinism_check: str = "default",
+    debug: bool = False,
+    early_stop: bool = True,
+    **kwargs: Any,
+) -> Any:
+    """Calls a function; of what its operations would save for backward nothing is kept, and it is called again there.
+
+    Args:
+        function: the function.
+        args: what it is called with.
+        use_reentrant: True for the older way, in which the function is not recorded at all at first, and which works
+            with ``backward`` only, not with ``grad``.
+        context_fn: makes what is around the first and the second call.
+        determinism_check: ``"none"`` for not comparing the second call with the first.
+        debug: accepted.
+        early_stop: whether the second call ends as soon as all is there.
+        kwargs: what it is called with; and ``preserve_rng_state=False`` for other random numbers in the second call.
+
+    Raises:
+        ValueError: for unknown keywords with ``use_reentrant``, or another ``determinism_check``.
+        CheckpointError: from the backward pass, if the second call saves something else.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.utils.checkpoint import checkpoint
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> checkpoint(lambda x: x.exp().log(), x, use_reentrant=False).sum().backward()
+        >>> x.grad
+        tensor([1., 1.])
+    """
+    if use_reentrant is None:
+        warnings.warn(_IMPLICIT, stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if use_reentrant:
+        if kwargs:
+            raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+        if context_fn is not noop_context_fn or debug:
+            raise ValueError("Passing `context_fn` or `debug` is only supported when use_reentrant=False.")
+        return CheckpointFunction.apply(function, preserve, *args)
+    if determinism_check not in ("default", "none"):
+        raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    first, second = context_fn()
+    if not is_grad_enabled():
+        with first:
+            return function(*args, **kwargs)
+    check = determinism_check == "default"
+    frame = _Frame(lambda: function(*args, **kwargs), second, _Random(preserve), check, early_stop)
+    with first, saved_tensors_hooks(frame.pack, frame.unpack):
+        return function(*args, **kwargs)
+
+
+def checkpoint_sequential(
+    functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, **kwargs: Any
+) -> Any:
+    """Calls functions one after the other, in segments that are checkpointed each, but for the last.
+
+    Args:
+        functions: the functions, or a ``Sequential``.
+        segments: how many segments.
+        input: what the first one is called with.
+        use_reentrant: see ``checkpoint``.
+        kwargs: ``preserve_rng_state``.
+
+    Raises:
+        ValueError: for other keywords.
+    """
+    if use_reentrant is None:
+        warnings.warn(_IMPLICIT_SEQUENTIAL, stacklevel=2)
+        use_reentrant = True
+    preserve = kwargs.pop("preserve_rng_state", True)
+    if kwargs:
+        raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
+    functions = list(functions.children() if hasattr(functions, "children") else functions)
+
+    def part(begin: int, end: int) -> Callable[[Any], Any]:
+        def run(x: Any) -> Any:
+            for f in functions[begin:end]:
+                x = f(x)
+            return x
+
+        return run
+
+    size, last = len(functions) // segments, 0
+    for begin in range(0, size * (segments - 1), size):
+        last = begin + size
+        input = checkpoint(part(begin, last), input, use_reentrant=use_reentrant, preserve_rng_state=preserve)
+    return part(last, len(functions))(input)

@@ -1,0 +1,83 @@
+"""Profiler ranges and timers."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+
+import compat as torch
+from compat.utils.benchmark import Timer
+
+
+def test_ranges_their_times_and_what_lies_within() -> None:
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profiler:
+        for _ in range(2):
+            with torch.profiler.record_function("outer"):
+                time.sleep(0.002)
+                with torch.autograd.profiler.record_function("inner"):
+                    time.sleep(0.004)
+    rows = {row.key: row for row in profiler.key_averages()}
+    assert rows["inner"].count == rows["outer"].count == 2
+    assert rows["inner"].cpu_time >= 4000
+    assert rows["outer"].cpu_time_total >= rows["inner"].cpu_time_total + 4000
+    inner, outer = rows["inner"].self_cpu_time_total, rows["outer"].self_cpu_time_total
+    assert outer == pytest.approx(rows["outer"].cpu_time_total - inner)
+    lines = profiler.key_averages().table(sort_by="self_cpu_time_total", row_limit=1).splitlines()
+    assert "inner" in lines[3] and "Self CPU time total" in lines[-1]
+    assert not any("outer" in line for line in lines)
+
+
+def test_nothing_is_recorded_outside() -> None:
+    with torch.profiler.profile() as profiler:
+        pass
+    with torch.profiler.record_function("late"):
+        pass
+    assert profiler.events() == []
+
+
+def test_the_work_of_a_range_is_in_its_time() -> None:
+    x = torch.ones(400, 400)
+    with torch.profiler.profile() as profiler:
+        with torch.profiler.record_function("work"):
+            y = x @ x
+        before = torch.runtime.stats()["operations"]
+        y.tolist()
+    assert torch.runtime.stats()["operations"] == before
+    assert profiler.events()[0].cpu_time_total > 0
+
+
+def test_schedule_as_pytorch_has_it() -> None:
+    plan = torch.profiler.schedule(wait=1, warmup=1, active=2, repeat=1, skip_first=1)
+    want = ["NONE", "NONE", "WARMUP", "RECORD", "RECORD_AND_SAVE", "NONE", "NONE"]
+    assert [plan(i).name for i in range(7)] == want
+    with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=1 \(need >= 0\), active=2"):
+        torch.profiler.schedule(wait=-1, warmup=1, active=2)
+
+
+def test_steps_and_traces(tmp_path: Path) -> None:
+    plan = torch.profiler.schedule(wait=1, warmup=0, active=1, repeat=2)
+    handler = torch.profiler.tensorboard_trace_handler(str(tmp_path / "traces"), "worker")
+    with torch.profiler.profile(schedule=plan, on_trace_ready=handler) as profiler:
+        for step in range(6):
+            with torch.profiler.record_function(f"part {step}"):
+                pass
+            profiler.step()
+    found = [json.loads(path.read_text())["traceEvents"] for path in sorted((tmp_path / "traces").iterdir())]
+    assert [e["name"] for e in found[0]][:2] == ["part 1", "ProfilerStep#1"]
+    assert [e["name"] for e in found[1]][-2:] == ["part 3", "ProfilerStep#3"]
+
+
+def test_timer() -> None:
+    x = torch.ones(4)
+    timer = Timer("x + y", "y = 1", globals={"x": x}, label="sum", sub_label="four", description="plain")
+    once = timer.timeit(20)
+    assert once.number_per_run == 20 and 0 < once.median < 1
+    assert repr(once).splitlines()[1:3] == ["sum: four", "plain"]
+    assert repr(once).splitlines()[-1] == "  1 measurement, 20 runs , 1 thread"
+    many = timer.blocked_autorange(min_run_time=0.01)
+    assert sum(many.raw_times) >= 0.01
+    assert Timer("time.sleep(0.002)", globals={"time": time}).timeit(2).median >= 0.002
+    assert timer.adaptive_autorange(max_run_time=0.05).median > 0
