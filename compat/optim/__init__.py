@@ -1,6 +1,6 @@
 """``torch.optim``: what changes parameters by their gradients."""
 
-from compat.optim import lr_scheduler, optimizer
+from compat.optim import lr_scheduler, optimizer, swa_utils
 from compat.optim.adam import Adam, AdamW
 from compat.optim.adams import Adamax, NAdam, RAdam
 from compat.optim.adaptive import Adadelta, Adagrad, RMSprop

@@ -1,0 +1,15 @@
+"""Averaged models, and the learning rates for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("averaging"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
