@@ -1,0 +1,281 @@
+"""The limited-memory method of Broyden, Fletcher, Goldfarb and Shanno."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from compat.grad_mode import enable_grad, no_grad
+from compat.ops.creation import zeros
+from compat.optim.optimizer import Optimizer
+from compat.registry import names_of
+
+
+class LBFGS(Optimizer):
+    """Minimizes a function by its gradients, from whose changes it learns the curvature.
+
+    ``step`` needs a closure that computes the loss and its gradients anew; it is called several times a step.
+
+    Source: J. Nocedal and S. J. Wright, "Numerical Optimization", 2nd ed. (2006), algorithms 7.4, 3.5 and 3.6.
+
+    Args:
+        params: the parameters; one group.
+        lr: the length of a step along a direction, or of its first trial.
+        max_iter: directions a step.
+        max_eval: calls of the closure a step; ``max_iter * 5 // 4`` by default.
+        tolerance_grad: a gradient whose elements are all smaller ends the step.
+        tolerance_change: a change of loss or parameters that is smaller ends the step.
+        history_size: how many changes of the gradient are remembered.
+        line_search_fn: ``"strong_wolfe"``, or None for steps of ``lr``.
+
+    Raises:
+        ValueError: for a negative learning rate, or several groups.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([3.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.LBFGS([x], line_search_fn="strong_wolfe")
+        >>> def closure():
+        ...     optimizer.zero_grad()
+        ...     loss = ((x - 1) ** 2).sum()
+        ...     loss.backward()
+        ...     return loss
+        >>> optimizer.step(closure).item()
+        13.0
+        >>> x
+        tensor([1., 1.], requires_grad=True)
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        history_size: int = 100,
+        line_search_fn: str | None = None,
+    ):
+        if not lr >= 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        settings = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+            "tolerance_grad": tolerance_grad,
+            "tolerance_change": tolerance_change,
+            "history_size": history_size,
+            "line_search_fn": line_search_fn,
+        }
+        super().__init__(params, settings)
+        if len(self.param_groups) != 1:
+            raise ValueError("LBFGS doesn't support per-parameter options (parameter groups)")
+        self._params = self.param_groups[0]["params"]
+
+    def _gradient(self) -> Any:
+        """All gradients in one vector."""
+        cat = names_of("torch")["cat"]
+        return cat([zeros(p.numel(), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1) for p in self._params])
+
+    def _move(self, t: Any, direction: Any) -> None:
+        start = 0
+        for p in self._params:
+            p.add_(direction[start : start + p.numel()].view_as(p), alpha=float(t))
+            start += p.numel()
+
+    def _try(self, closure: Callable[[], Any], at: list[Any], t: float, direction: Any) -> tuple[float, Any]:
+        """Loss and gradient some way along a direction, the parameters left where they were."""
+        self._move(t, direction)
+        loss = float(closure())
+        gradient = self._gradient()
+        for p, was in zip(self._params, at):
+            p.copy_(was)
+        return loss, gradient
+
+    def _direction(self, state: dict[str, Any], gradient: Any, history: int) -> Any:
+        """Where to go: down the gradient, as what is remembered of the curvature bends it."""
+        if state["n_iter"] == 1:
+            state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
+            return gradient.neg()
+        y, s = gradient.sub(state["prev_flat_grad"]), state["d"].mul(state["t"])
+        ys = float(y.dot(s))
+        dirs, steps, ro = state["old_dirs"], state["old_stps"], state["ro"]
+        if ys > 1e-10:
+            if len(dirs) == history:
+                for kept in (dirs, steps, ro):
+                    kept.pop(0)
+            dirs.append(y)
+            steps.append(s)
+            ro.append(1.0 / ys)
+            state["H_diag"] = ys / float(y.dot(y))
+        q, alphas = gradient.neg(), [0.0] * len(dirs)
+        for i in reversed(range(len(dirs))):
+            alphas[i] = float(steps[i].dot(q)) * ro[i]
+            q = q.add(dirs[i], alpha=-alphas[i])
+        q = q.mul(state["H_diag"])
+        for i in range(len(dirs)):
+            q = q.add(steps[i], alpha=alphas[i] - float(dirs[i].dot(q)) * ro[i])
+        return q
+
+    @no_grad()
+    def step(self, closure: Callable[[], Any]) -> Any:
+        """Goes some directions down.
+
+        Args:
+            closure: computes the loss and its gradients.
+
+        Returns:
+            The loss at the beginning.
+
+        Raises:
+            RuntimeError: for an unknown ``line_search_fn``.
+        """
+        closure = enable_grad()(closure)
+        group = self.param_groups[0]
+        search, tolerance = group["line_search_fn"], group["tolerance_change"]
+        if search not in (None, "strong_wolfe"):
+            raise RuntimeError("only 'strong_wolfe' is supported")
+        state = self.state[self._params[0]]
+        state.setdefault("func_evals", 0)
+        state.setdefault("n_iter", 0)
+        first = closure()
+        loss = before = float(first)
+        calls = 1
+        state["func_evals"] += 1
+        gradient = self._gradient()
+        if float(gradient.abs().max()) <= group["tolerance_grad"]:
+            return first
+        for n in range(1, group["max_iter"] + 1):
+            state["n_iter"] += 1
+            d = self._direction(state, gradient, group["history_size"])
+            state["prev_flat_grad"], before = gradient, loss
+            t = min(1.0, 1.0 / float(gradient.abs().sum())) * group["lr"] if state["n_iter"] == 1 else group["lr"]
+            slope = float(gradient.dot(d))
+            state.update(d=d, t=t)
+            if slope > -tolerance:
+                break
+            made = 0
+            if search is not None:
+                at = [p.clone() for p in self._params]
+                probe = lambda t, at=at, d=d: self._try(closure, at, t, d)
+                t, loss, gradient, made = strong_wolfe(probe, t, d, Point(0.0, loss, gradient, slope), tolerance)
+                self._move(t, d)
+                state["t"] = t
+            else:
+                self._move(t, d)
+                if n != group["max_iter"]:
+                    loss, made = float(closure()), 1
+                    gradient = self._gradient()
+            calls += made
+            state["func_evals"] += made
+            done = float(gradient.abs().max()) <= group["tolerance_grad"] or calls >= group["max_eval"]
+            if done or float(d.mul(t).abs().max()) <= tolerance or abs(loss - before) < tolerance:
+                break
+        state["prev_loss"] = before
+        return first
+
+
+class Point(NamedTuple):
+    """A place on a line: how far along, the loss, the gradient, the slope along the line."""
+
+    t: float
+    loss: float
+    gradient: Any
+    slope: float
+
+
+def _cubic(a: Point, b: Point, low: float, high: float) -> float:
+    """The lowest place, between two bounds, of the cubic through two points with their slopes."""
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    square = d1**2 - a.slope * b.slope
+    if square < 0:
+        return (low + high) / 2.0
+    d2 = square**0.5
+    if a.t <= b.t:
+        place = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    else:
+        place = a.t - (a.t - b.t) * ((a.slope + d2 - d1) / (a.slope - b.slope + 2 * d2))
+    return min(max(place, low), high)
+
+
+#: Enough descent, enough flattening, how many trials.
+_ENOUGH, _FLAT, _TRIALS = 1e-4, 0.9, 25
+
+
+def strong_wolfe(
+    probe: Callable[[float], tuple[float, Any]], t: float, d: Any, start: Point, tolerance: float
+) -> tuple[float, float, Any, int]:
+    """Looks along a line for a place that is low and flat enough.
+
+    Args:
+        probe: loss and gradient at a place.
+        t: the first place to try.
+        d: the direction.
+        start: where the line begins.
+        tolerance: a bracket that is shorter is small enough.
+
+    Returns:
+        The place, its loss and gradient, and how many were tried.
+    """
+    size = float(d.abs().max())
+    calls = 0
+
+    def at(t: float) -> Point:
+        nonlocal calls
+        calls += 1
+        loss, gradient = probe(t)
+        return Point(t, loss, gradient, float(gradient.dot(d)))
+
+    high = lambda p: p.loss > start.loss + _ENOUGH * p.t * start.slope
+    flat = lambda p: abs(p.slope) <= -_FLAT * start.slope
+    before, now = start, at(t)
+    bracket: list[Point] = []
+    trials = 0
+    while trials < _TRIALS and not bracket:
+        rising = high(now) or (trials > 0 and now.loss >= before.loss)
+        if not rising and flat(now):
+            return now.t, now.loss, now.gradient, calls
+        if rising or now.slope >= 0:
+            bracket = [before, now]
+            break
+        place = _cubic(before, now, now.t + 0.01 * (now.t - before.t), now.t * 10)
+        before, now = now, at(place)
+        trials += 1
+    bracket = bracket or [start, now]
+    best = _narrowed(bracket, at, high, flat, size, tolerance, trials)
+    return best.t, best.loss, best.gradient, calls
+
+
+def _narrowed(
+    bracket: list[Point],
+    at: Callable[[float], Point],
+    high: Callable[[Point], bool],
+    flat: Callable[[Point], bool],
+    size: float,
+    tolerance: float,
+    trials: int,
+) -> Point:
+    """The best place within a bracket that holds one: the cubic's lowest, unless that keeps to an edge."""
+    best, other = sorted(bracket, key=lambda p: p.loss)
+    stuck = False
+    while trials < _TRIALS:
+        if abs(other.t - best.t) * size < tolerance:
+            break
+        low, top = min(best.t, other.t), max(best.t, other.t)
+        t = _cubic(best, other, low, top)
+        edge = 0.1 * (top - low)
+        near = min(top - t, t - low) < edge
+        if near and (stuck or t >= top or t <= low):
+            t = top - edge if abs(t - top) < abs(t - low) else low + edge
+            near = False
+        stuck = near
+        new = at(t)
+        trials += 1
+        if high(new) or new.loss >= best.loss:
+            best, other = (new, best) if new.loss < best.loss else (best, new)
+            continue
+        if flat(new):
+            return new
+        best, other = new, best if new.slope * (other.t - best.t) >= 0 else other
+    return best
