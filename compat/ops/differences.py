@@ -1,0 +1,235 @@
+"""Differences of neighbours, integrals by trapezoids, covariances."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat import dtypes
+from compat.errors import wrap_dim
+from compat.ops.composite import composite
+from compat.ops.parts import narrow, select, slice_view
+from compat.ops.scalars import div_number, mul_number
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of
+
+
+def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:
+    if input.dim() == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    along = wrap_dim(dim, input.dim())
+    for t in others:
+        if t.dim() != input.dim():
+            raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+        for d in range(input.dim()):
+            if d != along and t.shape[d] != input.shape[d]:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input except along the "
+                    f"differencing dimension; input.size({d}) = {input.shape[d]}, but got tensor.size({d}) = "
+                    f"{t.shape[d]}"
+                )
+
+
+@composite("torch.diff", "Tensor.diff", out=True)
+def diff(
+    input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Each element less the one before it, along a dimension.
+
+    Args:
+        n: how often.
+        dim: the dimension.
+        prepend, append: what to put before and behind the input first.
+
+    Raises:
+        RuntimeError: for a tensor without dimensions, and sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.diff(torch.tensor([1, 4, 9]))
+        tensor([3, 5])
+    """
+    around = [t for t in (prepend, append) if t is not None]
+    _check_diff(input, n, dim, around)
+    if around:
+        parts = [t for t in (prepend, input, append) if t is not None]
+        input = names_of("torch")["cat"](parts, dim)
+    if n == 0:
+        return names_of("torch")["zeros_like"](input).copy_(input)
+    along = wrap_dim(dim, input.dim())
+    for _ in range(min(n, input.shape[along])):
+        left = max(input.shape[along] - 1, 0)
+        after, before = narrow(input, dim, 1 if left else 0, left), narrow(input, dim, 0, left)
+        input = after.logical_xor(before) if input.dtype is dtypes.bool_ else after - before
+    return input
+
+
+# ---------------------------------------------------------------- trapezoids
+
+
+def _widths(y: Tensor, x: Tensor, dim: int) -> Tensor:
+    """The distances of neighbouring places, to be multiplied with what lies between."""
+    if x.dim() == 1:
+        if x.shape[0] != y.shape[dim]:
+            raise RuntimeError("trapezoid: There must be one `x` value for each sample point")
+        x = x.view([-1 if d == dim else 1 for d in range(y.dim())])
+    elif x.dim() < y.dim():
+        x = x.view([1] * (y.dim() - x.dim()) + list(x.shape))
+    return slice_view(x, dim, 1, None) - slice_view(x, dim, 0, -1)
+
+
+def _times(t: Tensor, by: float) -> Tensor:
+    return mul_number.function(t, by) if t.dtype.category >= dtypes.FLOATING else t * by
+
+
+def _over(t: Tensor, by: float) -> Tensor:
+    return div_number.function(t, by) if t.dtype.category >= dtypes.FLOATING else t.mul(1.0 / by)
+
+
+def _pairs(y: Tensor, dim: int) -> Tensor:
+    return slice_view(y, dim, 0, -1) + slice_view(y, dim, 1, None)
+
+
+@function("torch.trapezoid", "torch.trapz")
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The integral along a dimension by trapezoids.
+
+    Args:
+        y: the values.
+        x: where they were taken; or
+        dx: how far apart; 1 if neither is given.
+        dim: the dimension.
+
+    Raises:
+        RuntimeError: for places that do not fit the values.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+        tensor(4.)
+    """
+    along = wrap_dim(dim, y.dim())
+    if not y.shape[along]:
+        return names_of("torch")["zeros"]([n for d, n in enumerate(y.shape) if d != along], dtype=y.dtype)
+    if x is not None:
+        return _over((_pairs(y, along) * _widths(y, x, along)).sum(along), 2.0)
+    ends = _times(select(y, dim, 0) + select(y, dim, -1), 0.5)
+    return _times(y.sum(dim) - ends, 1.0 if dx is None else dx)
+
+
+@function("torch.cumulative_trapezoid")
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
+    """The integrals up to each place but the first; arguments as for ``trapezoid``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
+        tensor([1.5000, 4.0000])
+    """
+    along = wrap_dim(dim, y.dim())
+    if x is not None:
+        return _over((_pairs(y, along) * _widths(y, x, along)).cumsum(along), 2.0)
+    return _times(_pairs(y, dim), (1.0 if dx is None else dx) / 2.0).cumsum(dim)
+
+
+# ---------------------------------------------------------------- covariance
+
+
+def _check_weights(which: str, weights: Tensor | None, count: int) -> None:
+    if weights is None:
+        return
+    if weights.dim() > 1:
+        raise RuntimeError(
+            f"cov(): expected {which} to have one or fewer dimensions but got {which} with {weights.dim()} dimensions"
+        )
+    wanted = dtypes.INTEGER if which == "fweights" else dtypes.FLOATING
+    if weights.dtype.category != wanted:
+        kind = "integral" if which == "fweights" else "floating point"
+        raise RuntimeError(
+            f"cov(): expected {which} to have {kind} dtype but got {which} with {weights.dtype.scalar_name} dtype"
+        )
+    if weights.numel() != count:
+        raise RuntimeError(
+            f"cov(): expected {which} to have the same numel as there are observations in the input but got "
+            f"{weights.numel()} != {count}"
+        )
+    if count and (array_of(weights) < 0).any():
+        raise RuntimeError(f"cov(): {which} cannot be negative")
+
+
+@function("torch.cov", "Tensor.cov")
+def cov(
+    input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """The covariances of variables: the rows of the input, whose columns are observations.
+
+    Args:
+        input: a matrix, or a vector for one variable.
+        correction: what the divisor is less than the number of observations.
+        fweights: how often each observation was made.
+        aweights: how much each observation counts.
+
+    Raises:
+        RuntimeError: for more dimensions, and weights that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cov(torch.tensor([[0.0, 2.0], [1.0, 5.0]]))
+        tensor([[2., 4.],
+                [4., 8.]])
+    """
+    if input.dim() > 2:
+        raise RuntimeError(
+            f"cov(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
+        )
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = input.view(1, -1) if input.dim() < 2 else input
+    count = rows.shape[1]
+    _check_weights("fweights", fweights, count)
+    _check_weights("aweights", aweights, count)
+    weights = aweights if fweights is None else fweights if aweights is None else fweights * aweights
+    total = names_of("torch")["tensor"](count) if weights is None else weights.sum()
+    if weights is not None and not total.item():
+        raise RuntimeError("cov(): weights sum to zero, can't be normalized")
+    mean = (rows if weights is None else rows * weights).sum(1) / total
+    freedom = total if weights is not None and not correction else total - correction
+    if weights is not None and aweights is not None and correction:
+        freedom = total - _times((weights * aweights).sum(), correction) / total
+    if freedom.item() <= 0:
+        warnings.warn(
+            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
+            stacklevel=2,
+        )
+        freedom = freedom.detach() * 0
+    centred = rows - mean.unsqueeze(1)
+    weighed = (centred if weights is None else centred * weights).t()
+    product = centred.mm(weighed.conj() if input.dtype.is_complex else weighed)
+    return (product / freedom).squeeze()
+
+
+@function("torch.corrcoef", "Tensor.corrcoef")
+def corrcoef(input: Tensor) -> Tensor:
+    """The correlations of variables; arguments as for ``cov``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.corrcoef(torch.tensor([[0.0, 1.0, 2.0], [1.0, 3.0, 5.0]]))
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
+    if input.dim() > 2:
+        raise RuntimeError(
+            f"corrcoef(): expected input to have two or fewer dimensions but got an input with {input.dim()} dimensions"
+        )
+    found = cov(input)
+    if found.dim() == 0:
+        return found / found
+    spread = found.diagonal()
+    spread = (spread.real if spread.is_complex() else spread).sqrt()
+    found = found / spread.view(-1, 1) / spread.view(1, -1)
+    if found.is_complex():
+        return names_of("torch")["complex"](found.real.clip(-1, 1), found.imag.clip(-1, 1))
+    return found.clip(-1, 1)

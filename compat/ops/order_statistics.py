@@ -1,0 +1,336 @@
+"""Elements by their rank: medians, the k-th smallest, the most frequent, quantiles; means that leave out NaN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import wrap_dim
+from compat.layout import broadcast_size
+from compat.ops.composite import composite
+from compat.ops.extremes import at_places
+from compat.ops.op import Op, op
+from compat.ops.reduction import no_dim
+from compat.ops.scalars import mul_number
+from compat.ops.signature import Array, Dim
+from compat.registry import function, names_of
+from compat.tensor import Tensor, array_of
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import full, iota, reshape
+from funcgrad.primitives.sorting import sorted_with_order
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- one element by its rank
+
+
+def _one(values: Any, order: Any, rank: Any, dim: int, keepdim: bool) -> tuple[Any, Any]:
+    """Elements of sorted values, and where they were, at a rank along a dimension."""
+    shape = list(type_of(values).shape)
+    shape[dim] = 1
+    rank = np.broadcast_to(np.astype(rank, fdtypes.int64), tuple(shape))
+    found = [np.take_along_axis(v, rank, axis=dim) for v in (values, order)]
+    if keepdim:
+        return found[0], found[1]
+    del shape[dim]
+    return reshape(found[0], shape=tuple(shape)), reshape(found[1], shape=tuple(shape))
+
+
+def _is_nan(x: Any) -> Any:
+    return np.not_equal(x, x)
+
+
+def _middle(values: Any, dim: int, skip: bool) -> Any:
+    """The rank of the median of sorted values, where NaN comes last: the first NaN if there is one, or without them."""
+    size = type_of(values).shape[dim]
+    if not _floating(values):
+        return np.asarray(numpy.int64((size - 1) // 2))
+    count = np.sum(np.astype(np.logical_not(_is_nan(values)), fdtypes.int64), axis=dim, keepdims=True)
+    if skip:
+        return np.maximum(np.floor_divide(np.subtract(count, 1), 2), 0)
+    return np.where(np.less(count, size), count, numpy.int64((size - 1) // 2))
+
+
+def _floating(x: Any) -> bool:
+    return dtypes.from_numpy(type_of(x).dtype).is_floating_point
+
+
+def _check_rank(name: str, kernel: str) -> Any:
+    def check(input: Tensor, dim: int = -1, keepdim: bool = False) -> None:
+        along = wrap_dim(dim, input.dim())
+        if input.dim() and not input.shape[along]:
+            raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
+        if input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu"):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+
+    return check
+
+
+_ONE: dict[str, Any] = dict(
+    saved="dim indices keepdim self.sym_sizes", keeps="result1", returns="values indices", out=True
+)
+
+
+def _back(ct0: Any, result1: Any, input: Any, dim: int, keepdim: bool) -> Any:
+    return at_places(ct0, result1, type_of(input).shape, dim, keepdim)
+
+
+def _alone(input: Any) -> tuple[Any, Any]:
+    return input, np.zeros((), fdtypes.int64)
+
+
+def _check_all(input: Tensor) -> None:
+    if input.dtype.is_complex or input.dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"median_cpu\" not implemented for '{input.dtype.scalar_name}'")
+
+
+def _declare_median(name: str, skip: bool) -> None:
+    node = f"{name.capitalize()}Backward"
+
+    def whole(input: Array) -> Any:
+        type = type_of(input)
+        if not type.size:
+            nothing = numpy.nan if _floating(input) else numpy.iinfo(type.dtype).min
+            return full(type.dtype.type(nothing), ())
+        values, order = sorted_with_order(reshape(input, shape=(type.size,)), axis=0)
+        return _one(values, order, _middle(values, 0, skip), 0, False)[0]
+
+    def along(input: Array, dim: Dim, keepdim: bool = False) -> Any:
+        if not type_of(input).shape:
+            return _alone(input)
+        values, order = sorted_with_order(input, axis=dim)
+        return _one(values, order, _middle(values, dim, skip), dim, keepdim)
+
+    all = op(f"{node}0", saved="result self", keeps="input", name=name, names="", out=True, check=_check_all)(whole)
+
+    @all.backward
+    def all_back(ct: Any, input: Any, result: Any) -> Any:
+        chosen = np.logical_or(np.equal(input, result), np.logical_and(_is_nan(input), _is_nan(result)))
+        share = np.astype(chosen, type_of(input).dtype)
+        return np.multiply(share, np.divide(ct, np.sum(share)))
+
+    one = op(f"{node}1", name=name, names="", check=_check_rank("median", "median_cpu"), **_ONE)(along)
+    one.backward(_back)
+    _publish_median(name, all, one, skip)
+
+
+def _publish_median(name: str, all: Op, one: Op, skip: bool) -> None:
+    def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return (all if no_dim((input, *args), kwargs) else one).function(input, *args, **kwargs)
+
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = (
+        f"The middle element{', NaN left out' if skip else ''}; the lower one of two; along a dimension, with its "
+        "place.\n\nArgs:\n    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``.\n"
+        "    keepdim: leave that dimension with size 1.\n    out: a tensor, or a pair of them, to write into.\n\n"
+        "Raises:\n    IndexError: for a dimension that does not exist, or is empty.\n\n"
+        f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([3.0, 1.0, 2.0]))\n"
+        "    tensor(2.)\n"
+    )
+    function(f"torch.{name}", f"Tensor.{name}")(public)
+
+
+_declare_median("median", False)
+_declare_median("nanmedian", True)
+
+
+def _check_kth(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> None:
+    _check_rank("kthvalue", "kthvalue_cpu")(input, dim, keepdim)
+    along = wrap_dim(dim, input.dim())
+    if not 1 <= k <= (input.shape[along] if input.dim() else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {along}")
+
+
+@op("KthvalueBackward0", check=_check_kth, **_ONE)
+def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> Any:
+    """The ``k``-th smallest element along a dimension, and its place.
+
+    Args:
+        k: which, counted from 1.
+        dim: the dimension.
+        keepdim: leave that dimension with size 1.
+        out: a pair of tensors to write the results into.
+
+    Raises:
+        RuntimeError: for a ``k`` that there is not.
+        IndexError: for a dimension that does not exist, or is empty.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.kthvalue(torch.tensor([3, 1, 2]), 2).values
+        tensor(2)
+    """
+    if not type_of(input).shape:
+        return _alone(input)
+    values, order = sorted_with_order(input, axis=dim)
+    return _one(values, order, np.asarray(numpy.int64(k - 1)), dim, keepdim)
+
+
+kthvalue.backward(_back)
+
+
+@op("ModeBackward0", check=_check_rank("mode", "mode_cpu"), **_ONE)
+def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> Any:
+    """The most frequent element along a dimension, the smallest of several, and the last of its places.
+
+    Args:
+        dim: the dimension.
+        keepdim: leave that dimension with size 1.
+        out: a pair of tensors to write the results into.
+
+    Raises:
+        IndexError: for a dimension that does not exist, or is empty.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.mode(torch.tensor([3, 1, 3, 2])).values
+        tensor(3)
+    """
+    shape = type_of(input).shape
+    if not shape:
+        return _alone(input)
+    values, order = sorted_with_order(input, axis=dim)
+    place = iota(shape=shape, axis=dim, dtype=fdtypes.int64)
+    first = np.not_equal(values, np.roll(values, 1, dim))
+    run = np.subtract(place, np.cummax(np.where(first, place, numpy.int64(0)), axis=dim))
+    return _one(values, order, np.argmax(run, axis=dim, keepdims=True), dim, keepdim)
+
+
+mode.backward(_back)
+
+# ---------------------------------------------------------------- quantiles
+
+_INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _check_quantile(name: str, input: Tensor, q: Tensor, interpolation: str) -> None:
+    if interpolation not in _INTERPOLATIONS:
+        raise RuntimeError(
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, but got {interpolation}"
+        )
+    if input.numel() == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    if q.dim() > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    values = array_of(q)
+    if not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+
+
+def _as_fraction(name: str, input: Tensor, q: Any) -> Tensor:
+    if isinstance(q, Tensor):
+        return q
+    if not 0 <= q <= 1:
+        raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+    return names_of("torch")["tensor"](q, dtype=input.dtype)
+
+
+def _quantile(
+    name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str, skip: bool
+) -> Tensor:
+    q = _as_fraction(name, input, q)
+    _check_quantile(name, input, q, interpolation)
+    along = None if dim is None else wrap_dim(dim, input.dim())
+    size = tuple(input.shape)
+    if along is None:
+        ordered, lead = input.flatten().sort().values, (1,) * len(size) if keepdim else ()
+    else:
+        last = along == len(size) - 1
+        ordered = (input if last else input.unsqueeze(-1).transpose(along, -1)).sort().values
+        lead = tuple(1 if d == along else n for d, n in enumerate(size) if keepdim or d != along)
+    ordered = ordered.view((*lead, ordered.shape[-1] if ordered.dim() else 1))
+    found = _between(ordered, q, interpolation, skip)
+    if q.dim():
+        found.unsqueeze_(0).transpose_(0, -1)
+    return found.squeeze_(-1)
+
+
+def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tensor:
+    """Elements, or what lies between two, at fractions of the ranks along the last dimension."""
+    last = ordered.shape[-1] - 1
+    missing = ordered.detach().isnan()
+    if skip:
+        ranks = q * (missing.logical_not().sum(-1, True) - 1)
+        ranks = ranks.masked_fill(ranks < 0, 0)
+    else:
+        gone = missing.any(-1, True)
+        wide = broadcast_size(tuple(q.shape), tuple(gone.shape))
+        ranks = mul_number.function(q, last)
+        # As PyTorch does: the graph shows it.
+        ranks = (ranks if ranks.shape == wide else ranks.expand(wide)).masked_fill(gone, last)
+    if interpolation in ("lower", "higher", "nearest"):
+        ranks = getattr(ranks, {"lower": "floor", "higher": "ceil", "nearest": "round"}[interpolation])()
+    below = ranks.detach().long()
+    found = ordered.gather(-1, below)
+    if interpolation in ("linear", "midpoint"):
+        weight = names_of("torch")["full_like"](ranks, 0.5) if interpolation == "midpoint" else ranks - below
+        found = found.lerp(ordered.gather(-1, ranks.detach().ceil().long()), weight)
+    return found
+
+
+_QUANTILE_DOC = """The elements at fractions of the way through the sorted input{what}.
+
+    Args:
+        q: a fraction, or a vector of them, which then run along a new first dimension.
+        dim: along which dimension; all elements together if not given.
+        keepdim: leave that dimension with size 1.
+        interpolation: what is taken where a fraction lies between two: ``linear``, ``lower``, ``higher``,
+            ``midpoint`` or ``nearest``.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for fractions outside 0 to 1, other dtypes, and empty tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.{name}(torch.tensor([1.0, 2.0, 4.0]), 0.75)
+        tensor(3.)
+    """
+
+
+def _publish_quantile(name: str, skip: bool) -> None:
+    def public(
+        input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+    ) -> Tensor:
+        return _quantile(name, input, q, dim, keepdim, interpolation, skip)
+
+    public.__name__ = public.__qualname__ = name
+    public.__doc__ = _QUANTILE_DOC.format(name=name, what=", NaN left out" if skip else "")
+    composite(f"torch.{name}", f"Tensor.{name}", out=True)(public)
+
+
+_publish_quantile("quantile", False)
+_publish_quantile("nanquantile", True)
+
+
+@composite("torch.nanmean", "Tensor.nanmean", out=True)
+def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements that are not NaN.
+
+    Args:
+        dim: a dimension, or several; all if not given.
+        keepdim: leave those dimensions with size 1.
+        dtype: of the result.
+
+    Raises:
+        RuntimeError: for integers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
+        tensor(2.)
+    """
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {input.dtype.scalar_name}"
+        )
+    there = input.detach().isnan().logical_not()
+    count = there.sum() if dim is None else there.sum(dim, keepdim)
+    total = names_of("torch")["nansum"](input, dim, keepdim, dtype=dtype)
+    return total.div(count)

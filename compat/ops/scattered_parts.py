@@ -1,0 +1,229 @@
+"""Parts of a tensor replaced in a copy of it; elements reduced where indices put them together."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import size_text, wrap_dim
+from compat.ops.indexing import as_vector, check_index_size, check_places, flat, flat_places
+from compat.ops.op import op
+from compat.ops.parts import diagonal, select, slice_view
+from compat.ops.signature import Array, Dim, Index
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- parts replaced
+
+
+def _check_part(part: Tensor, src: Tensor) -> None:
+    if part.shape != src.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = {size_text(src.shape)}, slice size = "
+            f"{size_text(part.shape)}"
+        )
+
+
+def _as(value: Any, like: Any) -> Any:
+    return np.astype(value, type_of(like).dtype)
+
+
+def _check_slice(
+    input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> None:
+    _check_part(slice_view(input.detach(), dim, start, end, step), src)
+
+
+@op("SliceScatterBackward0", saved="dim end start step", strides="like:input", check=_check_slice)
+def slice_scatter(
+    input: Array, src: Array, dim: Dim = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Any:
+    """A copy of the input with ``src`` in place of ``input[start:end:step]`` along a dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
+        tensor([0., 1., 1.])
+    """
+    return np.at(input)[(*[slice(None)] * dim, slice(start, end, step))].set(_as(src, input))
+
+
+def _check_select(input: Tensor, src: Tensor, dim: int, index: int) -> None:
+    _check_part(select(input.detach(), dim, index), src)
+
+
+@op("SelectScatterBackward0", saved="dim index", strides="like:input", check=_check_select)
+def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Any:
+    """A copy of the input with ``src`` in place of one place along a dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.select_scatter(torch.zeros(2, 2), torch.ones(2), 0, 1)
+        tensor([[0., 0.],
+                [1., 1.]])
+    """
+    return np.at(input)[(*[slice(None)] * dim, index)].set(_as(src, input))
+
+
+def _check_diagonal(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> None:
+    _check_part(diagonal(input.detach(), offset, dim1, dim2), src)
+
+
+@op("DiagonalScatterBackward0", saved="dim1 dim2 offset", strides="like:input", check=_check_diagonal)
+def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
+    """A copy of the input with ``src`` on a diagonal.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.diagonal_scatter(torch.zeros(2, 2), torch.ones(2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    shape = type_of(input).shape
+    places = numpy.diagonal(numpy.arange(prod(shape)).reshape(shape), offset, dim1, dim2).ravel()
+    if not places.size:
+        return input
+    return reshape(np.at(flat(input))[places].set(flat(_as(src, input))), shape=shape)
+
+
+@function("Tensor.fill_diagonal_")
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Writes a number on the main diagonal, in place.
+
+    Args:
+        fill_value: the number.
+        wrap: whether the diagonal begins anew below the end of a tall matrix.
+
+    Raises:
+        RuntimeError: for fewer than two dimensions, and more of different sizes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2, 2).fill_diagonal_(1)
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    size, stride = tuple(self.shape), self.stride()
+    if len(size) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(size) > 2 and len(set(size)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    length, step, first = min(size), sum(stride), self.storage_offset()
+    self.as_strided((length,), (step,), first).fill_(fill_value)
+    height, width = size[:2]
+    if wrap and len(size) == 2 and height > width + 1:
+        rest = -(-self.numel() // (width + 1)) - length
+        self.as_strided((rest,), (step,), first + stride[0] * (width + 1)).fill_(fill_value)
+    return self
+
+
+# ---------------------------------------------------------------- elements reduced
+
+
+def _identity(reduce: str, dtype: numpy.dtype) -> Any:
+    if reduce in ("sum", "mean"):
+        return dtype.type(0)
+    if reduce == "prod":
+        return dtype.type(1)
+    kind = dtypes.from_numpy(dtype)
+    if kind is dtypes.bool_:
+        return dtype.type(reduce == "amin")
+    if kind.is_floating_point:
+        return dtype.type(-numpy.inf if reduce == "amax" else numpy.inf)
+    limits = numpy.iinfo(dtype)
+    return dtype.type(limits.min if reduce == "amax" else limits.max)
+
+
+_HOW = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
+
+
+def _reduced(input: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
+    """``input`` with values reduced into flat places."""
+    type, row = type_of(input), flat(input)
+    if not include_self:
+        row = np.at(row)[places].set(_identity(reduce, type.dtype))
+    row = getattr(np.at(row)[places], _HOW[reduce])(values)
+    if reduce == "mean":
+        row = _averaged(row, places, include_self)
+    return reshape(row, shape=type.shape)
+
+
+def _averaged(row: Any, places: Any, include_self: bool) -> Any:
+    dtype = type_of(row).dtype
+    count = np.ones(type_of(row).shape, dtype)
+    if not include_self:
+        count = np.at(count)[places].set(dtype.type(0))
+    count = np.maximum(np.at(count)[places].add(dtype.type(1)), dtype.type(1))
+    floating = dtypes.from_numpy(dtype).category >= dtypes.FLOATING
+    return (np.divide if floating else np.floor_divide)(row, count)
+
+
+def _check_reduction(reduce: str, allowed: str) -> None:
+    if reduce not in _HOW or (allowed == "index" and reduce == "sum"):
+        names = "sum, prod, mean, amax or amin" if allowed == "scatter" else "prod, mean, amax or amin"
+        raise RuntimeError(
+            f"{'index(): ' if allowed == 'index' else ''}reduce argument must be either {names}, got {reduce}"
+        )
+
+
+def _check_scatter_reduce(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
+) -> None:
+    _check_reduction(reduce, "scatter")
+    check_index_size(input, dim, index, "scatter")
+    if input.dtype is not src.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if index.numel() and max(index.dim(), 1) != max(src.dim(), 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    along = wrap_dim(dim, input.dim())
+    for d in range(min(index.dim(), input.dim()) if index.numel() else 0):
+        if (d != along and index.shape[d] > input.shape[d]) or index.shape[d] > src.shape[d]:
+            raise RuntimeError(
+                f"Expected index {size_text(index.shape)} to be no larger than self {size_text(input.shape)} apart "
+                f"from dimension {along} and to be no larger size than src {size_text(src.shape)}"
+            )
+
+
+def _inspect_scatter_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:
+    check_places(index, input, wrap_dim(dim, input.dim()))
+
+
+@op(
+    "ScatterReduceBackward0",
+    saved="dim include_self index reduce result self src",
+    keeps="input src result0",
+    inplace="Tensor.scatter_reduce_",
+    check=_check_scatter_reduce,
+    inspect=_inspect_scatter_reduce,
+)
+def scatter_reduce(input: Array, dim: Dim, index: Index, src: Array, reduce: str, *, include_self: bool = True) -> Any:
+    """The input with the elements of ``src`` reduced into positions along a dimension.
+
+    Args:
+        dim: the dimension.
+        index: positions, one for each element of ``src``.
+        src: a tensor at least as large as ``index``.
+        reduce: ``sum``, ``prod``, ``mean``, ``amax`` or ``amin``.
+        include_self: whether the input's own elements count where others come.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for another reduction, positions outside, and sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2).scatter_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
+        tensor([0., 3.])
+    """
+    index, x = as_vector(index), as_vector(input)
+    if not type_of(index).size:
+        return input
+    places = flat(flat_places(index, type_of(x).shape, dim))
+    part = np.at(as_vector(src))[tuple(slice(0, n) for n in type_of(index).shape)].get()
+    return reshape(_reduced(x, places, flat(part), reduce, include_self), shape=type_of(input).shape)

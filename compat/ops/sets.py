@@ -1,0 +1,346 @@
+"""Which elements there are, how often, and where others would go among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.errors import size_text, wrap_dim
+from compat.layout import contiguous_strides
+from compat.ops.op import elementwise, op
+from compat.ops.signature import Array, Index
+from compat.registry import function
+from compat.tensor import Tensor, array_of, from_array
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- unique
+
+
+def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """The strides of a result made with its chosen dimension in front."""
+    dim, shape = given["dim"], types[0].shape
+    if dim is None:
+        return [None]
+    order = [dim, *(d for d in range(len(shape)) if d != dim)]
+    strides = dict(zip(order, contiguous_strides(tuple(shape[d] for d in order))))
+    return [tuple(strides[d] for d in range(len(shape)))]
+
+
+@op(None, names="", undifferentiable=True, out=False, strides=_dim_first)
+def _chosen(input: Array, places: Index, dim: int | None) -> Any:
+    """Some places along a dimension, or of all elements; PyTorch has no derivative for them."""
+    row = reshape(input, shape=(type_of(input).size,)) if dim is None else input
+    return np.take(row, places, axis=dim or 0)
+
+
+def _long(values: Any) -> Tensor:
+    return from_array(numpy.asarray(values, numpy.int64), dtypes.int64)
+
+
+def _given(input: Tensor, first: Any, inverse: Any, counts: Any, dim: int | None, wanted: tuple[bool, bool]) -> Any:
+    found: list[Tensor] = [_chosen.function(input, _long(first), dim)]
+    if wanted[0]:
+        found.append(_long(numpy.reshape(inverse, tuple(input.shape) if dim is None else (-1,))))
+    if wanted[1]:
+        found.append(_long(counts))
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def _check_unique(name: str, input: Tensor, dim: int) -> int:
+    along = wrap_dim(dim, input.dim())
+    size = tuple(input.shape)
+    if any(n == 0 for d, n in enumerate(size) if d != along):
+        raise RuntimeError("There are 0 sized dimensions, and they aren't selected, so unique cannot be applied")
+    return along
+
+
+def _comparable(values: numpy.ndarray) -> numpy.ndarray:
+    """Values of the narrow floating dtypes, which NumPy does not sort, as wider ones."""
+    return values if values.dtype.kind in "biufc" else values.astype(numpy.float32)
+
+
+@function("torch.unique", "Tensor.unique")
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The different elements in order; or slices along a dimension.
+
+    Args:
+        sorted: whether their order matters; they come in order in any case.
+        return_inverse: give also where among them each element of the input is.
+        return_counts: give also how often each is there.
+        dim: compare slices along this dimension.
+
+    Returns:
+        A tensor, or a tuple of what was asked for.
+
+    Raises:
+        RuntimeError: for slices without elements.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
+        (tensor([1, 3]), tensor([1, 2]))
+    """
+    along = None if dim is None else _check_unique("unique", input, dim)
+    values = _comparable(array_of(input))
+    rows = values.ravel() if along is None else values
+    _, first, inverse, counts = numpy.unique(
+        rows, return_index=True, return_inverse=True, return_counts=True, axis=along, equal_nan=False
+    )
+    return _given(input, first, inverse, counts, along, (return_inverse, return_counts))
+
+
+@function("torch.unique_consecutive", "Tensor.unique_consecutive")
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements without repetitions of the one before; arguments as for ``unique``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
+        tensor([1, 2, 1])
+    """
+    along = None if dim is None else _check_unique("unique_consecutive", input, dim)
+    values = _comparable(array_of(input))
+    rows = values.reshape(-1, 1) if along is None else numpy.moveaxis(values, along, 0).reshape(values.shape[along], -1)
+    new = numpy.ones(len(rows), bool)
+    new[1:] = (rows[1:] != rows[:-1]).any(1)
+    first = numpy.flatnonzero(new)
+    counts = numpy.diff(numpy.append(first, len(rows)))
+    return _given(input, first, numpy.cumsum(new) - 1, counts, along, (return_inverse, return_counts))
+
+
+# ---------------------------------------------------------------- counts
+
+
+@function("torch.bincount", "Tensor.bincount")
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number from 0 on is there; or the sum of the weights of its occurrences.
+
+    Args:
+        input: a vector of integers, none negative.
+        weights: a vector of the same size.
+        minlength: the least size of the result.
+
+    Raises:
+        RuntimeError: for anything else.
+        NotImplementedError: for numbers that are not integers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.bincount(torch.tensor([0, 2, 2]))
+        tensor([1, 0, 2])
+    """
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if input.dtype.category != dtypes.INTEGER:
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    if input.dim() == 1 and not input.numel():
+        return _long(numpy.zeros(minlength))
+    values = array_of(input)
+    if input.dim() != 1 or values.min() < 0:
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is None:
+        return _long(numpy.bincount(values, minlength=minlength))
+    if weights.dim() != 1 or weights.shape[0] != input.shape[0]:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    kind = dtypes.float32 if weights.dtype is dtypes.float32 else dtypes.float64
+    found = numpy.zeros(max(minlength, int(values.max()) + 1), kind.numpy)
+    numpy.add.at(found, values, array_of(weights).astype(kind.numpy))
+    return from_array(found, kind)
+
+
+def _check_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> None:
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
+
+
+@op(None, check=_check_histc)
+def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements lie in each of ``bins`` equal parts of the range from ``min`` to ``max``.
+
+    Args:
+        bins: how many parts.
+        min, max: the range; that of the elements, if these are equal. What lies outside does not count.
+
+    Raises:
+        RuntimeError: for no parts, and an empty range.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.histc(torch.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=2)
+        tensor([0., 3.])
+    """
+    type = type_of(input)
+    row = reshape(input, shape=(type.size,))
+    low, high = (np.asarray(type.dtype.type(v)) for v in (min, max))
+    if min == max and type.size:
+        low, high = np.min(row), np.max(row)
+    same = np.equal(low, high)
+    low, high = np.where(same, np.subtract(low, 1), low), np.where(same, np.add(high, 1), high)
+    if not type.size:
+        return np.zeros((bins,), type.dtype)
+    inside = np.logical_and(np.greater_equal(row, low), np.less_equal(row, high))
+    part = np.divide(np.multiply(np.subtract(row, low), type.dtype.type(bins)), np.subtract(high, low))
+    place = np.clip(np.astype(np.where(inside, part, np.zeros((), type.dtype)), fdtypes.int64), 0, bins - 1)
+    return np.at(np.zeros((bins,), type.dtype))[place].add(np.astype(inside, type.dtype))
+
+
+# ---------------------------------------------------------------- places among sorted elements
+
+
+def _search(sorted: Any, values: Any, before: Callable[[Any, Any], Any]) -> Any:
+    """How many elements of sorted rows go before each value, by halving the range in all rows at once.
+
+    Args:
+        before: whether an element goes before a value.
+    """
+    n = type_of(sorted).shape[-1]
+    low = np.zeros(type_of(values).shape, fdtypes.int64)
+    high = np.full(type_of(values).shape, n, fdtypes.int64)
+    for _ in range(n.bit_length()):
+        middle = np.floor_divide(np.add(low, high), 2)
+        at = np.minimum(middle, max(n - 1, 0))
+        here = np.take(sorted, at) if type_of(sorted).ndim == 1 else np.take_along_axis(sorted, at, axis=-1)
+        open, further = np.less(low, high), before(here, values)
+        low = np.where(np.logical_and(open, further), np.add(middle, 1), low)
+        high = np.where(np.logical_and(open, np.logical_not(further)), middle, high)
+    return low
+
+
+def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
+    bounds, values = tuple(sorted_sequence.shape), tuple(input.shape)
+    if sorted_sequence.dim() == 0:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+    if len(bounds) > 1 and (len(values) != len(bounds) or bounds[:-1] != values[:-1]):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
+            f"tensor and input value tensor must match, but we got boundaries tensor {size_text(bounds)} and input "
+            f"value tensor {size_text(values)}"
+        )
+
+
+@op(None, names="", out=True, check=_check_search, name="searchsorted", promote="common", numbers=False)
+def _searched(sorted_sequence: Array, input: Array, right: bool, sorter: Index | None, int32: bool) -> Any:
+    ordered = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, axis=-1)
+    not_before = np.greater if right else np.greater_equal
+    # Said so that NaN goes last.
+    found = _search(ordered, input, lambda here, value: np.logical_not(not_before(here, value)))
+    return np.astype(found, fdtypes.int32 if int32 else fdtypes.int64)
+
+
+@function("torch.searchsorted")
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Where values would go among sorted elements: before equal ones.
+
+    Args:
+        sorted_sequence: a sorted vector, or rows of them, one per row of the values.
+        input: the values, or one number.
+        out_int32: give int32.
+        right: go behind equal ones.
+        side: ``"left"`` or ``"right"``, instead of ``right``.
+        sorter: the order in which the elements are sorted.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for rows that do not go together, and other dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.searchsorted(torch.tensor([1, 3, 5]), torch.tensor([3, 6]))
+        tensor([1, 3])
+    """
+    if side is not None and side not in ("left", "right"):
+        raise RuntimeError(f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}")
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True"
+        )
+    values = input
+    if not isinstance(values, Tensor):
+        values = from_array(numpy.asarray(input, sorted_sequence.dtype.numpy), sorted_sequence.dtype)
+    return _searched.function(sorted_sequence, values, right or side == "right", sorter, out_int32, out=out)
+
+
+@function("torch.bucketize")
+def bucketize(
+    input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """The bucket that each value falls into: how many boundaries lie before it.
+
+    Args:
+        input: the values, or one number.
+        boundaries: a sorted vector.
+        out_int32: give int32.
+        right: whether a boundary belongs to the bucket after it.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for boundaries that are no vector.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.bucketize(torch.tensor([0, 3, 9]), torch.tensor([1, 3, 5]))
+        tensor([0, 1, 3])
+    """
+    if boundaries.dim() != 1:
+        raise RuntimeError(f"boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+@elementwise(None, names="", inplace="", out=True, broadcasts=False, strides="contiguous", name="isin")
+def _isin(elements: Array, test_elements: Array, invert: bool) -> Any:
+    tests = np.sort(reshape(test_elements, shape=(type_of(test_elements).size,)))
+    if not type_of(tests).size:
+        found = np.zeros(type_of(elements).shape, fdtypes.bool_)
+    else:
+        place = np.minimum(_search(tests, elements, np.less), type_of(tests).size - 1)
+        found = np.equal(np.take(tests, place), elements)
+    return np.logical_not(found) if invert else found
+
+
+@function("torch.isin")
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """Whether each element is among others.
+
+    Args:
+        elements: a tensor, or a number.
+        test_elements: likewise, but not both numbers.
+        assume_unique: both contain nothing twice; it makes no difference.
+        invert: whether each is not.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
+        tensor([False,  True, False])
+    """
+    return _isin.function(elements, test_elements, invert, out=out)
