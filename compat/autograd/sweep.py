@@ -51,8 +51,8 @@ class Sweep(NamedTuple):
         code: what runs it; None where nothing has to be computed.
         operands: which of the buffers collected, and of the constants behind them, are its operands.
         constants: buffers that are always the same.
-        numbers: its numbers: each the place of a node and which of its numbers, or None and a number that is always
-            the same.
+        numbers: its numbers: each the place of a node and which of its numbers, or ``~i`` for where in its storage the
+            saved tensor ``i`` begins; or None and a number that is always the same.
         leaves: what becomes of the leaves, in the order of the walk.
     """
 
@@ -138,11 +138,11 @@ class Walk:
                 t, version = entry
                 if t._counter.version != version:
                     raise modified(t, version)
-                storage, layout, offset = t._storage, t._layout, t._offset
+                storage, layout = t._storage, t._layout
                 if layout.base is not storage.base:
                     return False
             elif kind is SavedResult:
-                storage, layout, offset = entry.storage, entry.layout, entry.offset
+                storage, layout = entry.storage, entry.layout
                 if entry.counter.version != entry.version:
                     return False
             elif entry is None:
@@ -155,7 +155,7 @@ class Walk:
             if place is None:
                 place = places[id(buffer)] = len(buffers)
                 buffers.append(buffer)
-            key += (layout, place, offset)
+            key += (layout, place)
         return True
 
     def _leaf(self, node: Any, key: list[Any]) -> bool:
@@ -191,17 +191,24 @@ class Marks:
     """Where in the operations noted down each node's begin.
 
     Attributes:
-        entries: node, how many operations there were before it, which of its outputs had gradients.
+        entries: node, how many operations there were before it, which of its outputs had gradients, which of its saved
+            tensors are not all of their storage.
     """
 
     __slots__ = ("entries",)
 
     def __init__(self) -> None:
-        self.entries: list[tuple[Node, int, tuple[bool, ...]]] = []
+        self.entries: list[tuple[Node, int, tuple[bool, ...], set[int]]] = []
 
     def add(self, node: Node, grads: Sequence[Any]) -> None:
         """Notes that a node is about to run."""
-        self.entries.append((node, runtime.noted(), tuple([g is not None for g in grads])))
+        saved = getattr(node, "saved", None) or ()
+        views = {i for i, entry in enumerate(saved) if entry is not None and not _layout(entry).whole}
+        self.entries.append((node, runtime.noted(), tuple([g is not None for g in grads]), views))
+
+
+def _layout(entry: Any) -> Layout:
+    return entry[0]._layout if entry.__class__ is tuple else entry.layout
 
 
 def sweep(
@@ -242,7 +249,7 @@ def _again(found: Sweep, walk: Walk) -> None:
     operands = [buffers[i] for i in found.operands]
     results: Sequence[Any] = ()
     if found.code is not None:
-        numbers = [n if place is None else nodes[place].numbers[n] for place, n in found.numbers]
+        numbers = [n if place is None else _number(nodes[place], n) for place, n in found.numbers]
         results = runtime.record_all(found.code, operands, numbers)
     for node, (layout, place) in zip(walk.leaves, found.leaves):
         buffer = results[place] if place >= 0 else buffers[~place]
@@ -253,6 +260,13 @@ def _again(found: Sweep, walk: Walk) -> None:
             storage = meta.grad._storage
             storage.write(buffer)
             meta.grad._counter.version += 1
+
+
+def _number(node: Any, which: int) -> Any:
+    if which >= 0:
+        return node.numbers[which]
+    entry = node.saved[~which]
+    return entry[0]._offset if entry.__class__ is tuple else entry.offset
 
 
 # ---------------------------------------------------------------- the first time
@@ -266,7 +280,9 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
         engine(marks)
     if not segment.complete:
         return None
-    constants = [b for b in segment.inputs if runtime.is_constant(b)]
+    # A tensor may have such a buffer too, and another one the next time.
+    collected = set(map(id, walk.buffers))
+    constants = [b for b in segment.inputs if runtime.is_constant(b) and id(b) not in collected]
     places = {id(b): i for i, b in enumerate([*walk.buffers, *constants])}
     leaves: list[tuple[Layout | None, Any]] = []
     for node, grad in zip(walk.leaves, before):
@@ -290,17 +306,18 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
 
 
 def _numbers(segment: runtime.Segment, marks: Marks, index: dict[Node, int]) -> list[Any]:
-    """Where the numbers of the operations came from: the first operation of a node has the node's own at its end."""
+    """Where the numbers of the operations came from: the first operation of a node has at its end those that say where
+    its saved tensors begin, and then the node's own."""
     own: dict[int, Sequence[tuple[int, int]]] = {}
-    ends = [at for _, at, _ in marks.entries[1:]] + [segment.end]
-    for (node, at, present), end in zip(marks.entries, ends):
-        numbers = getattr(node, "numbers", ())
-        if at == end or not numbers:
+    ends = [at for _, at, _, _ in marks.entries[1:]] + [segment.end]
+    for (node, at, present, views), end in zip(marks.entries, ends):
+        if at == end or not node.saves:
             continue
         plan: Any = node.plan  # type: ignore[attr-defined]
         padded = present + (False,) * (plan.derivative.results - len(present))
         backward = plan.derivative.backward(padded, plan.grad_strides)
-        own[at] = [(index[node], i) for i in backward.numbers]
+        places = [*[~i for i in backward.saved if i in views], *backward.numbers]
+        own[at] = [(index[node], place) for place in places]
     found: list[Any] = []
     for at, given in segment.numbers():
         mine = own.get(at, ())

@@ -49,6 +49,10 @@ class Executable:
         self.warm = True
         return found
 
+    def cold(self) -> set[Executable]:
+        """What would have to be compiled for ``now``."""
+        return set() if self.warm else {self}
+
     def prepare(self) -> None:
         """Compiles it without running it: what JAX compiled is found when it is called for the first time."""
         self.run.lower(*[jax.ShapeDtypeStruct(t.shape, t.dtype) for t in self.program.input_types]).compile()

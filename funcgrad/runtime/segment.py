@@ -8,7 +8,37 @@ from typing import Any
 
 from funcgrad.runtime.compose import join
 from funcgrad.runtime.deferred import Hold, holding, local
-from funcgrad.runtime.programs import Executable, executable
+from funcgrad.runtime.programs import Executable
+
+
+class Joined(Executable):
+    """Operations as one: compiled only as part of a window; until then they are run one by one.
+
+    Attributes:
+        parts: the operations' executables.
+        wires, wanted: as in ``compose.join``.
+    """
+
+    __slots__ = ("parts", "wires", "wanted")
+
+    def __init__(self, parts: Sequence[Executable], wires: Sequence[int], wanted: Sequence[int]):
+        super().__init__(join(parts, wires, wanted), sum([len(code.numbers) for code in parts]))
+        self.parts = parts
+        self.wires = wires
+        self.wanted = wanted
+
+    def cold(self) -> set[Executable]:
+        return set().union(*[code.cold() for code in self.parts])
+
+    def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
+        results: list[Any] = []
+        at = number = 0
+        for code in self.parts:
+            wires = self.wires[at : at + code.buffers]
+            given = numbers[number : number + len(code.numbers)]
+            results += code.now([buffers[~w] if w < 0 else results[w] for w in wires], given)
+            at, number = at + code.buffers, number + len(code.numbers)
+        return [results[i] for i in self.wanted]
 
 
 class Segment:
@@ -62,7 +92,7 @@ class Segment:
         if not self._codes:
             return None
         numbers = [n for _, given in self.numbers() for n in given]
-        code = executable(join(self._codes, self._wires, wanted), len(numbers))
+        code = Joined(self._codes, self._wires, wanted)
         results = [r for op in local.ops[self.begin :] for r in op[3]]
         local.ops[self.begin :] = [(code, self.inputs, numbers, tuple([results[i] for i in wanted]))]
         return code

@@ -263,7 +263,7 @@ class Window:
 
     def worth_compiling(self) -> bool:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
-        cold = {code for code in self.codes if not code.warm}
+        cold = set().union(*[code.cold() for code in self.codes])
         apart = sum([PROGRAM_COST + EQUATION_COST * len(code.program) for code in cold])
         return apart > PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
 
