@@ -9,7 +9,7 @@ import numpy
 
 from compat import dtypes
 from compat.errors import size_text, wrap_dim
-from compat.ops.indexing import as_vector, check_index_size, check_places, flat, flat_places
+from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
 from compat.ops.parts import diagonal, select, slice_view
 from compat.ops.signature import Array, Dim, Index
@@ -227,3 +227,77 @@ def scatter_reduce(input: Array, dim: Dim, index: Index, src: Array, reduce: str
     places = flat(flat_places(index, type_of(x).shape, dim))
     part = np.at(as_vector(src))[tuple(slice(0, n) for n in type_of(index).shape)].get()
     return reshape(_reduced(x, places, flat(part), reduce, include_self), shape=type_of(input).shape)
+
+
+def _check_index_reduce(
+    input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> None:
+    along, name = wrap_dim(dim, input.dim()), "index_reduce_()"
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
+    if index.dtype not in (dtypes.int32, dtypes.int64):
+        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
+    if index.dim() > 1:
+        raise IndexError(
+            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: "
+            f"{index.dtype.scalar_name} and size: {size_text(index.shape)}"
+        )
+    if input.dtype is not source.dtype:
+        raise RuntimeError(
+            f"{name}: self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the same "
+            "scalar type"
+        )
+    others = [[n for d, n in enumerate(t.shape) if d != along] for t in (input, source)]
+    if source.dim() and input.dim() and (source.dim() != input.dim() or others[0] != others[1]):
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{size_text(input.shape)} source.shape = {size_text(source.shape)}"
+        )
+    count = source.shape[along] if source.dim() else 1
+    if index.numel() != count:
+        raise RuntimeError(
+            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for dim: "
+            f"{along}"
+        )
+
+
+def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:
+    if outside(index, 0, extent(input, dim)) is not None:
+        raise IndexError("index out of range in self")
+
+
+@op(
+    "IndexReduceBackward0",
+    saved="dim include_self index reduce result self source",
+    keeps="input source result0",
+    inplace="Tensor.index_reduce_",
+    check=_check_index_reduce,
+    inspect=_inspect_index_reduce,
+)
+def index_reduce(input: Array, dim: Dim, index: Index, source: Array, reduce: str, *, include_self: bool = True) -> Any:
+    """The input with slices of ``source`` reduced into positions along a dimension.
+
+    Args:
+        dim: the dimension.
+        index: positions, one for each place of ``source`` along the dimension.
+        source: as the input but for that dimension.
+        reduce: ``prod``, ``mean``, ``amax`` or ``amin``.
+        include_self: whether the input's own elements count where others come.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for another reduction, and sizes that do not fit.
+        IndexError: for positions outside.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2).index_reduce(0, torch.tensor([1, 1]), torch.tensor([2.0, 3.0]), "amax")
+        tensor([0., 3.])
+    """
+    x, new = as_vector(input), as_vector(source)
+    shape = type_of(new).shape
+    if not type_of(new).size:
+        return input
+    row = reshape(index, shape=tuple(n if d == dim else 1 for d, n in enumerate(shape)))
+    places = flat(flat_places(np.broadcast_to(row, shape), type_of(x).shape, dim))
+    return reshape(_reduced(x, places, flat(new), reduce, include_self), shape=type_of(input).shape)
