@@ -39,13 +39,18 @@ class SavedResult:
 
 
 class Packed:
-    """A tensor that ``saved_tensors_hooks`` turned into something else."""
+    """A tensor that ``saved_tensors_hooks`` turned into something else.
 
-    __slots__ = ("value", "restore")
+    Attributes:
+        nr: which of the node's own results it is, if it is one: what is restored has its place in the graph.
+    """
 
-    def __init__(self, t: Tensor, pack: Pack, restore: Callable[[Any], Tensor]):
+    __slots__ = ("value", "restore", "nr")
+
+    def __init__(self, t: Tensor, pack: Pack, restore: Callable[[Any], Tensor], nr: int | None = None):
         self.value = pack(t)
         self.restore = restore
+        self.nr = nr
 
     def unpack(self, node: Any) -> Tensor:
         t = self.restore(self.value)
@@ -53,6 +58,9 @@ class Packed:
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type " + type(t).__name__
             )
+        if self.nr is not None and node is not None and t.dtype.category >= 2:
+            t = t.detach()
+            t._rg, t._node, t._nr = True, node, self.nr
         return t
 
 
@@ -114,7 +122,7 @@ def save_result(t: Tensor, nr: int) -> Any:
     """How a result is kept by its own node."""
     if hooks.stack:
         hooks.refuse()
-        return Packed(t.detach(), *hooks.stack[-1])
+        return Packed(t.detach(), *hooks.stack[-1], nr)
     return SavedResult(t, nr)
 
 

@@ -118,3 +118,11 @@ def test_no_node_is_made_where_nothing_requires_grad() -> None:
     assert (x * 2 + 1).grad_fn is None
     assert torch.ones(2, dtype=torch.int64).sum().grad_fn is None
     assert (torch.ones(2, requires_grad=True) > 0).grad_fn is None
+
+
+def test_second_derivatives_through_results_under_hooks() -> None:
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        x = torch.tensor([0.3, -0.7], dtype=torch.float64, requires_grad=True)
+        (first,) = torch.autograd.grad(torch.exp(2 * x).sum(), x, create_graph=True)
+        (second,) = torch.autograd.grad(first.sum(), x)
+    np.testing.assert_allclose(second.numpy(), 4 * np.exp(2 * x.detach().numpy()), rtol=1e-14)
