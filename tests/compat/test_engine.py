@@ -7,6 +7,7 @@ import threading
 import weakref
 from typing import Any
 
+import numpy as np
 import pytest
 
 import compat as torch
