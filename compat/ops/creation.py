@@ -66,6 +66,7 @@ def _c_name(dtype: Dtype) -> str:
 
 # ---------------------------------------------------------------- one value everywhere
 
+
 def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
     """A buffer of one value."""
     assert dtype.numpy is not None, f"there are no arrays of {dtype}"

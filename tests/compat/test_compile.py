@@ -58,9 +58,9 @@ OPTIMIZERS = {
     "AdamW": lambda p: optim.AdamW(p, lr=0.01, amsgrad=True),
     "RMSprop": lambda p: optim.RMSprop(p, lr=0.01, momentum=0.5, centered=True),
     "Adagrad": lambda p: optim.Adagrad(p, lr=0.01, lr_decay=0.1),
-    "Adadelta": lambda p: optim.Adadelta(p),
-    "NAdam": lambda p: optim.NAdam(p),
-    "Rprop": lambda p: optim.Rprop(p),
+    "Adadelta": optim.Adadelta,
+    "NAdam": optim.NAdam,
+    "Rprop": optim.Rprop,
 }
 
 
@@ -380,7 +380,7 @@ def test_a_method() -> None:
 def test_a_module() -> None:
     model = network()
     compiled = torch.compile(model)
-    assert list(compiled.state_dict())[0] == "_orig_mod.0.weight"
+    assert next(iter(compiled.state_dict())) == "_orig_mod.0.weight"
     assert compiled[0] is model[0] if hasattr(type(compiled), "__getitem__") else compiled._orig_mod is model
     x = torch.randn(4, 5)
     compiled.eval()
