@@ -8,8 +8,10 @@ from typing import Any
 # Before anything imports JAX. The tests are about numbers, whose tolerances are the CPU's.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+from funcgrad import runtime
 from funcgrad.ir import Program
 
 # The first example of a new shape compiles, which takes as long as it takes; a deadline would measure XLA.
@@ -28,3 +30,10 @@ def _checked(self: Program, *args: Any, **kwargs: Any) -> None:
 
 # Every program that a test traces, transforms or derives, however deep inside, is well formed and well typed.
 Program.__init__ = _checked  # type: ignore[method-assign]
+
+
+@pytest.fixture(autouse=True)
+def _deferral(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests of deferred execution have it also where ``COMPAT_EAGER=1`` turns it off for all others."""
+    if request.node.get_closest_marker("deferral") is not None:
+        monkeypatch.setattr(runtime.settings, "limit", runtime.deferred.Settings().limit)

@@ -13,6 +13,8 @@ import compat as torch
 from compat.compiling import Compiled
 from compat.compiling.replay import Replay
 
+pytestmark = pytest.mark.deferral
+
 nn, optim = torch.nn, torch.optim
 
 

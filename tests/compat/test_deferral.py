@@ -16,6 +16,8 @@ import compat as torch
 from compat import runtime
 from funcgrad.runtime import deferred, report, windows
 
+pytestmark = pytest.mark.deferral
+
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:

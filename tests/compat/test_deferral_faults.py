@@ -17,6 +17,8 @@ from compat import runtime
 from funcgrad.runtime import deferred, report, windows
 from funcgrad.runtime.programs import Executable
 
+pytestmark = pytest.mark.deferral
+
 #: Seconds after which a thread is taken to hang.
 LONG = 15
 

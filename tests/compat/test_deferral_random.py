@@ -6,11 +6,14 @@ import gc
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import compat as torch
 from compat import runtime
+
+pytestmark = pytest.mark.deferral
 
 # An instruction is a name, two tensors by their places, and a number. Places are taken modulo how many there are.
 Instruction = tuple[str, int, int, float]

@@ -11,6 +11,8 @@ import pytest
 import compat as torch
 from compat.autograd import sweep
 
+pytestmark = pytest.mark.deferral
+
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> list[int]:

@@ -22,6 +22,8 @@ from funcgrad.ir import ArrayType
 from funcgrad.runtime import Deferred, deferred, report, windows
 from funcgrad.runtime.constants import filled
 
+pytestmark = pytest.mark.deferral
+
 
 @pytest.fixture(autouse=True)
 def fresh() -> Iterator[None]:
