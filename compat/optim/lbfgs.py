@@ -109,7 +109,7 @@ class LBFGS(Optimizer):
             steps.append(s)
             ro.append(1.0 / ys)
             state["H_diag"] = ys / float(y.dot(y))
-        q, alphas = gradient.neg(), [0.0] * len(dirs)
+        q, alphas = gradient.neg(), state.setdefault("al", [None] * history)
         for i in reversed(range(len(dirs))):
             alphas[i] = float(steps[i].dot(q)) * ro[i]
             q = q.add(dirs[i], alpha=-alphas[i])
