@@ -38,6 +38,8 @@ from funcgrad.tracing import state
 #: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
 #: convolutional network and a transformer.
 PROGRAM_COST, EQUATION_COST = 14.0, 1.5
+#: How many operations never run before make a window the beginning of something.
+MANY_COLD = 16
 #: How many compiled windows are kept.
 KEPT = 512
 
@@ -265,6 +267,8 @@ class Window:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
         cold = set().union(*[code.cold() for code in self.codes])
         apart = sum([PROGRAM_COST + EQUATION_COST * len(code.program) for code in cold])
+        if len(cold) >= MANY_COLD:
+            apart *= 2  # a program's first step: it will come again, and the next process finds what is compiled whole
         return apart > PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
 
 
