@@ -12,6 +12,7 @@ from compat.errors import size_text, wrap_dim
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
 from compat.ops.parts import diagonal, select, slice_view
+from compat.ops.scattering import check_rows
 from compat.ops.signature import Array, Dim, Index
 from compat.registry import function
 from compat.tensor import Tensor
@@ -232,33 +233,10 @@ def scatter_reduce(input: Array, dim: Dim, index: Index, src: Array, reduce: str
 def _check_index_reduce(
     input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> None:
-    along, name = wrap_dim(dim, input.dim()), "index_reduce_()"
+    wrap_dim(dim, input.dim())
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
-    if index.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
-    if index.dim() > 1:
-        raise IndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: "
-            f"{index.dtype.scalar_name} and size: {size_text(index.shape)}"
-        )
-    if input.dtype is not source.dtype:
-        raise RuntimeError(
-            f"{name}: self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the same "
-            "scalar type"
-        )
-    others = [[n for d, n in enumerate(t.shape) if d != along] for t in (input, source)]
-    if source.dim() and input.dim() and (source.dim() != input.dim() or others[0] != others[1]):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{size_text(input.shape)} source.shape = {size_text(source.shape)}"
-        )
-    count = source.shape[along] if source.dim() else 1
-    if index.numel() != count:
-        raise RuntimeError(
-            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for dim: "
-            f"{along}"
-        )
+    check_rows("index_reduce_()", input, dim, index, source)
 
 
 def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:

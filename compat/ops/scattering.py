@@ -396,19 +396,24 @@ def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
     return found if type_of(input).shape else reshape(found, shape=())
 
 
-def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
+def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    """Whether rows of ``source`` can be combined with those of ``input`` that ``index`` names.
+
+    Raises:
+        RuntimeError, IndexError: naming the function, if not.
+    """
     along = wrap_dim(dim, input.dim())
     if index.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
+        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
     if index.dim() > 1:
         raise IndexError(
-            f"index_add_(): Index is supposed to be a vector, but got dim: {index.dim()} with type: "
+            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: "
             f"{index.dtype.scalar_name} "
             f"and size: {size_text(index.shape)}"
         )
     if input.dtype is not source.dtype:
         raise RuntimeError(
-            f"index_add_(): self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the "
+            f"{name}: self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the "
             "same scalar type"
         )
     others = [[n for d, n in enumerate(t.shape) if d != along] for t in (input, source)]
@@ -420,9 +425,13 @@ def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
     count = source.shape[along] if source.dim() else 1
     if index.numel() != count:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
+            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
             f"dim: {along}"
         )
+
+
+def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
+    check_rows("index_add_()", input, dim, index, source)
 
 
 def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:

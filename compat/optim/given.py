@@ -39,7 +39,7 @@ def _sees(name: str) -> Callable[..., Any]:
 
     def method(self: Given, *others: Any) -> Any:
         self.used = True
-        return plain(float(self), *others) if name != "__float__" else plain(self)
+        return plain(float(self), *others)
 
     return method
 

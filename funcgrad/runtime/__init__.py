@@ -17,7 +17,6 @@ from funcgrad.runtime.deferred import (
     record,
     record_all,
     settings,
-    type_when_deferred,
 )
 from funcgrad.runtime.eager import Eager, execute
 from funcgrad.runtime.programs import Executable, executable, from_numpy, to_numpy
@@ -30,5 +29,5 @@ __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
     "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy",
     "is_constant", "later", "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment", "settings",
-    "stats", "to_numpy", "type_when_deferred", "wait",
+    "stats", "to_numpy", "wait",
 ]  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,28 @@ class _Composer:
             known.update(zip(equation.outputs, outputs, strict=True))
         return [read(a) for a in program.outputs]
 
+    def wire(
+        self, codes: Sequence[Any], wires: Sequence[int], number: Callable[[Var], Atom]
+    ) -> tuple[list[Var], list[Atom]]:
+        """Adds the programs of executables wired together; returns the variables of their inputs, and their results.
+
+        Args:
+            codes, wires: as in ``compose``.
+            number: called for each number in turn, with the variable that a program has for it.
+        """
+        inputs: dict[int, Var] = {}
+        results: list[Atom] = []
+        at = 0
+        for code in codes:
+            variables = code.program.inputs
+            operands: list[Atom] = []
+            for w, variable in zip(wires[at : at + code.buffers], variables):
+                operands.append(results[w] if w >= 0 else inputs.setdefault(~w, Var(variable.type)))
+            at += code.buffers
+            operands += [number(v) for v in variables[code.buffers :]]
+            results += self.inline(code.program, operands)
+        return [inputs[i] for i in range(len(inputs))], results
+
     def _literal(self, atom: Any) -> Literal:
         """Equal literals are one object in a program."""
         return self._literals.setdefault((atom.type, atom.value.tobytes()), atom)
@@ -66,33 +88,27 @@ def compose(
         The program, and for each wanted result which of its outputs it is.
     """
     composer = _Composer()
-    inputs: dict[int, Var] = {}
     vectors: dict[np.dtype, int] = {}
     for dtype, _ in numbers:
         vectors[dtype] = vectors.get(dtype, 0) + 1
     heads = {dtype: Var(ArrayType((count,), dtype)) for dtype, count in vectors.items()}
     scalars = {dtype: composer.inline(_apart(dtype, count), [heads[dtype]]) for dtype, count in vectors.items()}
-    results: list[Atom] = []
-    at, number = 0, iter(numbers)
-    for code in codes:
-        operands: list[Atom] = []
-        for w, variable in zip(wires[at : at + code.buffers], code.program.inputs):
-            operands.append(results[w] if w >= 0 else inputs.setdefault(~w, Var(variable.type)))
-        at += code.buffers
-        for _ in code.numbers:
-            dtype, place = next(number)
-            operands.append(scalars[dtype][place])
-        results += composer.inline(code.program, operands)
-    head = [inputs[i] for i in range(len(inputs))]
+    places = iter(numbers)
+
+    def number(_: Var) -> Atom:
+        dtype, place = next(places)
+        return scalars[dtype][place]
+
+    head, results = composer.wire(codes, wires, number)
     whole = Program(
         [*head, *heads.values()], list(composer.constants.values()), composer.equations, [results[i] for i in wanted],
         "window",
     )  # fmt: skip
     small = dead_code(common_subexpressions(dead_code(whole)))
     distinct = list(dict.fromkeys(small.outputs))
-    places = {atom: i for i, atom in enumerate(distinct)}
+    place_of = {atom: i for i, atom in enumerate(distinct)}
     program = Program(small.inputs, small.constants, small.equations, distinct, small.name)
-    return program, [places[a] for a in small.outputs]
+    return program, [place_of[a] for a in small.outputs]
 
 
 def join(codes: Sequence[Any], wires: Sequence[int], wanted: Sequence[int]) -> Program:
@@ -102,21 +118,15 @@ def join(codes: Sequence[Any], wires: Sequence[int], wanted: Sequence[int]) -> P
         codes, wires, wanted: as in ``compose``; all inputs are used, in order.
     """
     composer = _Composer()
-    inputs: dict[int, Var] = {}
     numbers: list[Var] = []
-    results: list[Atom] = []
-    at = 0
-    for code in codes:
-        variables = code.program.inputs
-        operands: list[Atom] = []
-        for w, variable in zip(wires[at : at + code.buffers], variables):
-            operands.append(results[w] if w >= 0 else inputs.setdefault(~w, Var(variable.type)))
-        at += code.buffers
-        own = [Var(v.type) for v in variables[code.buffers :]]
-        numbers += own
-        results += composer.inline(code.program, [*operands, *own])
+
+    def number(variable: Var) -> Atom:
+        numbers.append(Var(variable.type))
+        return numbers[-1]
+
+    head, results = composer.wire(codes, wires, number)
     whole = Program(
-        [*[inputs[i] for i in range(len(inputs))], *numbers], list(composer.constants.values()), composer.equations,
+        [*head, *numbers], list(composer.constants.values()), composer.equations,
         [results[i] for i in wanted], "backward",
     )  # fmt: skip
     return dead_code(common_subexpressions(dead_code(whole)))

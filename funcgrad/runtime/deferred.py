@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from funcgrad.ir import ArrayType
 from funcgrad.tracing import Interpreter, Tracer
 
 if TYPE_CHECKING:
@@ -273,10 +272,3 @@ def set_runner(runner: Any) -> None:
     """Names the function that runs a queue."""
     global run_queue
     run_queue = runner
-
-
-def type_when_deferred(buffer: Any, type: ArrayType) -> Any:
-    """The buffer, told its type, so that operations may be traced on it."""
-    if buffer.__class__ is Deferred:
-        buffer.type = type
-    return buffer
