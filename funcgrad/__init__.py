@@ -7,7 +7,20 @@ Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``jac
 """
 
 import funcgrad.runtime
-from funcgrad import nn, numpy, random, trees
+from funcgrad import fft, nn, numpy, random, trees
+from funcgrad.collectives import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+)
 from funcgrad.compilation import jit
 from funcgrad.control import cond, fori_loop, scan, while_loop
 from funcgrad.errors import (
@@ -19,11 +32,12 @@ from funcgrad.errors import (
 )
 from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
-from funcgrad.transforms import grad, jvp, linearize, stop_gradient, trace, value_and_grad, vjp, vmap
+from funcgrad.transforms import grad, jvp, linearize, stop_gradient, trace, value_and_grad, vjp
+from funcgrad.vectorization import vmap
 
 __version__ = "0.1.0"
 __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
-    "ProgramError", "cond", "fori_loop", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "nn",
+    "ProgramError", "cond", "fft", "fori_loop", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "nn",
     "numpy", "random", "scan", "stop_gradient", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

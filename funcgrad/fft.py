@@ -1,0 +1,419 @@
+"""Discrete Fourier transforms, with the names and arguments of ``numpy.fft``.
+
+A float32 array has a complex64 transform, a float64 one a complex128 one. ``norm`` says which direction is divided by
+the number ``n`` of elements: ``"backward"``, the inverse; ``"forward"``, the other; ``"ortho"``, both by ``sqrt(n)``.
+
+Example:
+    >>> import funcgrad as fg, funcgrad.numpy as fnp
+    >>> from funcgrad import fft
+    >>> energy = lambda x: fnp.sum(fnp.abs(fft.rfft(x)) ** 2)
+    >>> print(fg.grad(energy)(fnp.array([1.0, 2.0, 0.0])))
+    [6. 9. 3.]
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted
+from funcgrad.numpy.shape import roll
+from funcgrad.primitives import fft as p
+from funcgrad.primitives.elementwise import conj, scale
+from funcgrad.primitives.shape import pad, slice_
+from funcgrad.runtime import from_numpy
+from funcgrad.tracing import type_of
+
+__all__ = [
+    "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn",
+    "hfft", "ihfft", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
+]  # fmt: skip
+
+Axes = Sequence[int] | None
+
+# ---------------------------------------------------------------- parts
+
+_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> Any:
+    """A transform as XLA gives it, the inverse divided by ``n``, as ``norm`` wants it."""
+    norm = "backward" if norm is None else norm
+    if norm not in _OPPOSITE:
+        raise ValueError(f'{name}: norm must be "backward", "ortho" or "forward", got {norm!r}')
+    wanted = _OPPOSITE[norm] if not inverse else norm
+    factor = {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[_OPPOSITE[wanted]]
+    if inverse:
+        factor *= n
+    return x if factor == 1 else scale(x, factor)
+
+
+def _operand(x: Any, name: str, real: bool = False) -> Any:
+    """``x`` as an array that there are transforms of: real or complex, in single or double precision."""
+    (x,) = promoted(asoperand(x, name), floating=True)
+    dtype = type_of(x).dtype
+    if real and dtypes.is_complex(dtype):
+        raise TypeError(f"{name}: takes real arrays, got {type_of(x)}")
+    if dtype.itemsize < 4:
+        dtype = dtypes.float32
+    return astype(x, dtype if real else dtypes.complex_of(dtype) if not dtypes.is_complex(dtype) else dtype)
+
+
+def _resized(x: Any, sizes: Sequence[int], axes: Sequence[int], name: str) -> Any:
+    """``x`` cut, or filled up with zeros at the end, to ``sizes`` along ``axes``."""
+    shape = list(type_of(x).shape)
+    for n, axis in zip(sizes, axes, strict=True):
+        if n < 1:
+            raise ValueError(f"{name}: invalid number of data points ({n}) along axis {axis} of {type_of(x)}")
+        shape[axis] = n
+    mine = type_of(x).shape
+    if any(n < m for n, m in zip(shape, mine, strict=True)):
+        limit = tuple(min(n, m) for n, m in zip(shape, mine, strict=True))
+        x = slice_(x, start=(0,) * len(mine), limit=limit, strides=(1,) * len(mine))
+        mine = limit
+    if tuple(shape) == tuple(mine):
+        return x
+    none = (0,) * len(mine)
+    high = tuple(n - m for n, m in zip(shape, mine, strict=True))
+    return pad(x, type_of(x).dtype.type(0), low=none, high=high, interior=none)
+
+
+def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], list[int]]:
+    """What ``s`` and ``axes`` mean for ``x``: one size for each axis."""
+    ndim, shape = type_of(x).ndim, type_of(x).shape
+    if axes is None:
+        count = ndim if s is None else len(s)
+        if count > ndim:
+            raise ValueError(f"{name}: s {tuple(s or ())} has more sizes than {type_of(x)} has axes")
+        chosen = list(range(ndim - count, ndim))
+    else:
+        chosen = [normalized_axis(a, ndim, name) for a in axes]
+    if s is None:
+        return [shape[a] for a in chosen], chosen
+    if len(s) != len(chosen):
+        raise ValueError(f"{name}: s {tuple(s)} and axes {tuple(chosen)} must have the same length")
+    return [shape[a] if n in (None, -1) else int(n) for n, a in zip(s, chosen, strict=True)], chosen
+
+
+def _along(x: Any, axes: Sequence[int], inverse: bool) -> Any:
+    """Transforms along ``axes``, the last first; an axis that is there twice is transformed twice."""
+    group: list[int] = []
+    for axis in reversed(axes):
+        if axis in group or len(group) == 3:
+            x = p.fft(x, axes=tuple(sorted(group)), inverse=inverse)
+            group = []
+        group.append(axis)
+    return p.fft(x, axes=tuple(sorted(group)), inverse=inverse) if group else x
+
+
+def _complex(x: Any, s: Axes, axes: Axes, norm: str | None, inverse: bool, name: str) -> Any:
+    x = _operand(x, name)
+    sizes, chosen = _sizes_and_axes(x, s, axes, name)
+    x = _resized(x, sizes, chosen, name)
+    return _normalized(_along(x, chosen, inverse), norm, math.prod(sizes), inverse, name)
+
+
+def _check_real_axes(axes: Sequence[int], name: str) -> None:
+    if not axes or axes[-1] in axes[:-1]:
+        raise ValueError(f"{name}: wants at least one axis, the last of them only once, got {tuple(axes)}")
+
+
+def _from_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) -> Any:
+    x = _operand(x, name, real=True)
+    sizes, chosen = _sizes_and_axes(x, s, axes, name)
+    _check_real_axes(chosen, name)
+    x = p.rfft(_resized(x, sizes, chosen, name), axis=chosen[-1])
+    return _normalized(_along(x, chosen[:-1], False), norm, math.prod(sizes), False, name)
+
+
+def _to_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) -> Any:
+    x = _operand(x, name)
+    sizes, chosen = _sizes_and_axes(x, s, axes, name)
+    _check_real_axes(chosen, name)
+    if s is None or s[-1] in (None, -1):
+        sizes[-1] = 2 * (sizes[-1] - 1)
+    if sizes[-1] < 1:
+        raise ValueError(f"{name}: invalid number of data points ({sizes[-1]}) along axis {chosen[-1]} of {type_of(x)}")
+    x = _resized(x, [*sizes[:-1], sizes[-1] // 2 + 1], chosen, name)
+    x = p.irfft(_along(x, chosen[:-1], True), axis=chosen[-1], n=sizes[-1])
+    return _normalized(x, norm, math.prod(sizes), True, name)
+
+
+def _one(n: int | None) -> Axes:
+    return None if n is None else (n,)
+
+
+# ---------------------------------------------------------------- complex
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The Fourier transform along an axis: ``sum(a[j] * exp(-2j * pi * j * k / n) for j in range(n))``.
+
+    Args:
+        a: an array; a real one becomes complex.
+        n: how many elements to transform: ``a`` is cut, or filled up with zeros. If not given, all.
+        axis: the axis.
+        norm: see the module's docstring.
+
+    Returns:
+        A complex array, of size ``n`` along the axis.
+
+    Raises:
+        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
+
+    Example:
+        >>> print(fft(np.array([1.0, 0.0, 0.0, 0.0])).real)
+        [1. 1. 1. 1.]
+    """
+    return _complex(a, _one(n), (axis,), norm, False, "fft")
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of ``fft``; arguments as there.
+
+    Example:
+        >>> print(ifft(fft(np.array([1.0, 2.0, 4.0]))).real.round(5))
+        [1. 2. 4.]
+    """
+    return _complex(a, _one(n), (axis,), norm, True, "ifft")
+
+
+def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
+    """The Fourier transform along several axes.
+
+    Args:
+        a: an array; a real one becomes complex.
+        s: how many elements to transform along each axis; -1 for all.
+        axes: the axes; one that is there twice is transformed twice. If not given, the last ``len(s)``, or all.
+        norm: see the module's docstring.
+
+    Returns:
+        A complex array.
+
+    Raises:
+        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+
+    Example:
+        >>> print(fftn(np.ones((2, 2))).real)
+        [[4. 0.]
+         [0. 0.]]
+    """
+    return _complex(a, s, axes, norm, False, "fftn")
+
+
+def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
+    """The inverse of ``fftn``; arguments as there.
+
+    Example:
+        >>> print(ifftn(fftn(np.eye(2))).real)
+        [[1. 0.]
+         [0. 1.]]
+    """
+    return _complex(a, s, axes, norm, True, "ifftn")
+
+
+def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
+    """``fftn`` along two axes, the last two unless others are named.
+
+    Example:
+        >>> fft2(np.ones((3, 2, 4))).shape
+        (3, 2, 4)
+    """
+    return _complex(a, s, axes, norm, False, "fft2")
+
+
+def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
+    """``ifftn`` along two axes, the last two unless others are named.
+
+    Example:
+        >>> ifft2(np.ones((3, 2, 4))).shape
+        (3, 2, 4)
+    """
+    return _complex(a, s, axes, norm, True, "ifft2")
+
+
+# ---------------------------------------------------------------- real
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The first ``n // 2 + 1`` elements of the transform of a real array; the others are their conjugates.
+
+    Args:
+        a: a real array.
+        n, axis, norm: as for ``fft``.
+
+    Returns:
+        A complex array, of size ``n // 2 + 1`` along the axis.
+
+    Raises:
+        TypeError: for a complex array.
+        ValueError: as for ``fft``.
+
+    Example:
+        >>> print(rfft(np.array([1.0, 1.0, 1.0])).real)
+        [3. 0.]
+    """
+    return _from_real(a, _one(n), (axis,), norm, "rfft")
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of ``rfft``: a real array, from half of its transform.
+
+    Args:
+        a: complex coefficients; the imaginary part of the first, and of the last for an even ``n``, does not count.
+        n: the number of elements of the result; ``2 * (m - 1)`` if not given, for ``m`` coefficients.
+        axis, norm: as for ``fft``.
+
+    Returns:
+        A real array, of size ``n`` along the axis.
+
+    Raises:
+        ValueError: as for ``fft``.
+
+    Example:
+        >>> print(irfft(rfft(np.array([1.0, 2.0, 3.0])), 3).round(5))
+        [1. 2. 3.]
+    """
+    return _to_real(a, _one(n), (axis,), norm, "irfft")
+
+
+def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
+    """``rfft`` along the last of ``axes``, then ``fft`` along the others; arguments as for ``fftn``.
+
+    Example:
+        >>> rfftn(np.ones((3, 4))).shape
+        (3, 3)
+    """
+    return _from_real(a, s, axes, norm, "rfftn")
+
+
+def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
+    """The inverse of ``rfftn``; the size along the last axis as for ``irfft``.
+
+    Example:
+        >>> irfftn(rfftn(np.ones((3, 5))), (3, 5)).shape
+        (3, 5)
+    """
+    return _to_real(a, s, axes, norm, "irfftn")
+
+
+def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
+    """``rfftn`` along two axes, the last two unless others are named.
+
+    Example:
+        >>> rfft2(np.ones((5, 3, 4))).shape
+        (5, 3, 3)
+    """
+    return _from_real(a, s, axes, norm, "rfft2")
+
+
+def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
+    """``irfftn`` along two axes, the last two unless others are named.
+
+    Example:
+        >>> irfft2(np.ones((5, 3, 3))).shape
+        (5, 3, 4)
+    """
+    return _to_real(a, s, axes, norm, "irfft2")
+
+
+def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The real transform of an array whose second half is the conjugate of the first, which is given.
+
+    Args:
+        a: the first ``n // 2 + 1`` elements.
+        n: the number of elements of the result; ``2 * (m - 1)`` if not given, for ``m`` elements.
+        axis, norm: as for ``fft``.
+
+    Returns:
+        A real array, of size ``n`` along the axis.
+
+    Example:
+        >>> print(hfft(np.array([1.0, 0.0, 0.0])))
+        [1. 1. 1. 1.]
+    """
+    x = conj(_operand(a, "hfft"))
+    return _to_real(x, _one(n), (axis,), _OPPOSITE.get(norm or "backward", norm), "hfft")
+
+
+def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
+    """The inverse of ``hfft``: the first half of the inverse transform of a real array.
+
+    Example:
+        >>> print(ihfft(np.array([1.0, 1.0, 1.0, 1.0])).real)
+        [1. 0. 0.]
+    """
+    return conj(_from_real(a, _one(n), (axis,), _OPPOSITE.get(norm or "backward", norm), "ihfft"))
+
+
+# ---------------------------------------------------------------- frequencies
+
+
+def _frequencies(counts: np.ndarray, n: int, d: float, dtype: Any, name: str) -> Any:
+    if n < 1:
+        raise ValueError(f"{name}: n must be positive, got {n}")
+    kind = dtypes.canonical(float if dtype is None else dtype)
+    if not dtypes.is_floating(kind):
+        raise TypeError(f"{name}: dtype must be floating, got {kind}")
+    return from_numpy((counts / (n * d)).astype(kind))
+
+
+def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
+    """The frequency of each coefficient of ``fft``, in cycles per unit of ``d``.
+
+    Args:
+        n: the number of elements.
+        d: how far they are apart.
+        dtype: float32 if not given.
+        device: for the array API; there is one.
+
+    Example:
+        >>> print(fftfreq(4))
+        [ 0.    0.25 -0.5  -0.25]
+    """
+    return _frequencies((np.arange(n) + n // 2) % max(n, 1) - n // 2, n, d, dtype, "fftfreq")
+
+
+def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
+    """The frequency of each coefficient of ``rfft``; arguments as for ``fftfreq``.
+
+    Example:
+        >>> print(rfftfreq(4))
+        [0.   0.25 0.5 ]
+    """
+    return _frequencies(np.arange(n // 2 + 1), n, d, dtype, "rfftfreq")
+
+
+def fftshift(x: Any, axes: int | Axes = None) -> Any:
+    """The elements rolled so that frequency 0 is in the middle.
+
+    Args:
+        x: an array of any dtype.
+        axes: an axis or several; all if not given.
+
+    Example:
+        >>> print(fftshift(fftfreq(4)))
+        [-0.5  -0.25  0.    0.25]
+    """
+    return _shifted(x, axes, 1, "fftshift")
+
+
+def ifftshift(x: Any, axes: int | Axes = None) -> Any:
+    """The inverse of ``fftshift``.
+
+    Example:
+        >>> print(ifftshift(fftshift(np.arange(5))))
+        [0 1 2 3 4]
+    """
+    return _shifted(x, axes, -1, "ifftshift")
+
+
+def _shifted(x: Any, axes: int | Axes, direction: int, name: str) -> Any:
+    x = asoperand(x, name)
+    chosen = normalized_axes(axes, type_of(x).ndim, name)
+    # Half of the size, rounded down for one direction and up for the other.
+    return roll(x, [direction * (type_of(x).shape[a] // 2) for a in chosen], list(chosen)) if chosen else x
