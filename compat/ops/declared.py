@@ -38,6 +38,7 @@ class Declared:
         made.__module__ = self.body.__module__
         made.__qualname__ = name
         made.__annotations__ = dict(getattr(self.body, "__annotations__", {}))
+        made.__wrapped__ = self.body  # type: ignore[attr-defined]  # its signature is the one to show
         return made
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:

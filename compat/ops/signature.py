@@ -28,6 +28,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,6 +255,30 @@ def entry(
         out: whether there is an ``out`` parameter.
         offsets: whether a tensor's storage offset is part of the key.
     """
+    scope: dict[str, Any] = {"mode": mode}
+    made = FunctionType(_waiting.__code__, scope, name)
+
+    def complete() -> Callable[..., Any]:
+        source, defaults = _source(params, out, offsets)
+        scope.update(Tensor=Tensor, sync=sync, plans=plans, miss=miss, **defaults)
+        exec(_compiled(source), scope, defined := {})
+        function = defined["function"]
+        made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+        place = os.path.join(_HERE, f"<{name}>")
+        made.__code__ = function.__code__.replace(co_name=name, co_qualname=name, co_filename=place)
+        return made
+
+    scope["complete"] = complete
+    return made
+
+
+def _waiting(*args: Any, **kwargs: Any) -> Any:
+    """What an entry function does when it is called for the first time: most never are, and compiling takes time."""
+    return complete()(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
+
+
+def _source(params: tuple[Param, ...], out: bool, offsets: bool) -> tuple[str, dict[str, Any]]:
+    """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments, defaults = [], [], [], [], [], {}
     starred = any(p.starred for p in params)
     aliased = starred or any(p.name in ALIASES.values() and p.name != "input" for p in params)
@@ -287,12 +312,7 @@ def entry(
         arguments=", ".join(arguments),
         values="".join(v + ", " for v in values),
     )
-    scope: dict[str, Any] = dict(Tensor=Tensor, sync=sync, mode=mode, plans=plans, miss=miss, **defaults)
-    exec(_compiled(source), scope)
-    made = scope["function"]
-    made.__code__ = made.__code__.replace(co_name=name, co_qualname=name, co_filename=os.path.join(_HERE, f"<{name}>"))
-    made.__name__ = made.__qualname__ = name
-    return made
+    return source, defaults
 
 
 @cache
