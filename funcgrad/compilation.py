@@ -209,7 +209,8 @@ class _Traced:
 
     def under_transform(self, compiled: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         """A call while a transform runs: compiled where no tracer takes part, else one call equation."""
-        if not any(isinstance(x, Tracer) for x in trees.leaves((args, kwargs))):
+        # What was compiled outside knows nothing of axes that are named here.
+        if not state.axes and not any(isinstance(x, Tracer) for x in trees.leaves((args, kwargs))):
             try:
                 return compiled(*args, **kwargs)
             except _ClosesOverTracer:
@@ -219,7 +220,8 @@ class _Traced:
         _check_arrays(leaves)
         # With their types: True and 1.0 equal 1.
         kinds = tuple(type(value) for group in static for _, value in group)
-        key = (tree, tuple(type_of(x) for x in leaves), static, kinds)
+        axes = tuple((name, size) for name, (_, size) in state.axes.items())
+        key = (tree, tuple(type_of(x) for x in leaves), static, kinds, axes)
         try:
             found = self.programs.get(key)
         except TypeError:

@@ -15,7 +15,7 @@ from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.shape import reshape, slice_
 from funcgrad.tracing import type_of
-from funcgrad.transforms import vmap
+from funcgrad.vectorization import vmap
 
 
 def _basis(leaves: Sequence[Any]) -> list[Any]:

@@ -15,7 +15,11 @@ Each rule is given once, in the form that fits the primitive:
     anything else: ``(primals, tangents, **params) -> (out, tangent)``, tangents ``None`` where zero. Reverse mode is
     derived by linearizing that one equation and transposing it.
 ``vjp``
-    primitives that carry programs: ``(primals, needs, params) -> (outs, pullback)``, together with ``jvp``.
+    primitives that carry programs: ``(primals, needs, params) -> (outs, pullback)``, together with ``jvp``. A primal
+    that is given as its ``ArrayType`` is not known, but the operation is linear in it.
+``close``
+    primitives that carry Python functions: ``(interpreter, operands, params) -> (operands, params)``, with programs in
+    their place, and what the functions close over as operands. Asked for by interpreters that have no values.
 """
 
 from __future__ import annotations
@@ -44,7 +48,7 @@ class Primitive:
 
     __slots__ = (
         "name", "infer", "lower", "multiple", "elementwise", "differentiable",
-        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "_types",
+        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "close", "_types",
     )  # fmt: skip
 
     def __init__(
@@ -58,6 +62,7 @@ class Primitive:
         jvp: Rule | None = None,
         vjp: Rule | None = None,
         batch: Rule | None = None,
+        close: Rule | None = None,
         bilinear: bool = False,
         multiple: bool = False,
         elementwise: bool = False,
@@ -71,6 +76,7 @@ class Primitive:
         self.jvp = jvp
         self.vjp = vjp
         self.batch = batch
+        self.close = close
         self.bilinear = bilinear
         self.multiple = multiple
         self.elementwise = elementwise

@@ -167,10 +167,13 @@ class _State(threading.local):
         floor: the interpreter that takes operations which no tracer claims.
         source: the user's line that the operations stand for, where it is not the line that is running now.
         deferring: how deep calls of transforms are nested whose callers look at results only.
+        axes: by name, the axes that surrounding transforms batch along: the number of each example there, traced, and
+            how many there are.
     """
 
     def __init__(self) -> None:
         self.depth = 0
+        self.axes: dict[Any, tuple[Tracer, int]] = {}
         self.deferring = 0
         self.floor: Interpreter | None = None
         self.source: Source | None = None
@@ -307,6 +310,11 @@ def call_when_running(function: Callable[[bool], None]) -> None:
     """Has ``function`` called: with True when the first thread enters a transform, with False when the last leaves."""
     global _on_running
     _on_running = function
+
+
+def traced(x: Any) -> bool:
+    """Whether ``x`` is traced by a transform, not an array that is only computed later."""
+    return isinstance(x, Tracer) and x.interpreter is not _base
 
 
 def type_of(x: Any) -> ArrayType:

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 
 from funcgrad import dtypes, trees
@@ -23,7 +22,6 @@ from funcgrad.arguments import (
     settled,
     zero_tangent,
 )
-from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
@@ -252,103 +250,6 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         return trees.unflatten(out_tree, settled(shaped))
 
     return result, push
-
-
-# ---------------------------------------------------------------- vmap
-
-
-def vmap(f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
-    """``f`` on all examples along an axis at once.
-
-    Args:
-        f: a function of single examples; takes and returns pytrees of arrays.
-        in_axes: where each argument has its batch axis: an int or None (the argument is shared) for all, or a sequence
-            with one entry per positional argument, each an int, None, or a pytree prefix of the argument.
-        out_axes: where each result gets it: an int, or a pytree prefix of the result.
-
-    Returns:
-        A function of batched arguments. Keyword arguments are batched along their first axis.
-
-    Raises:
-        ValueError: if nothing is batched, sizes differ, or an axis is out of range.
-
-    Example:
-        >>> import funcgrad as fg, funcgrad.numpy as fnp
-        >>> print(fg.vmap(fnp.dot, in_axes=(0, None))(fnp.ones((3, 2)), fnp.ones(2)))
-        [2. 2. 2.]
-    """
-
-    @functools.wraps(f)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        leaves, tree = trees.flatten((args, kwargs))
-        axes = _in_axes(in_axes, args, kwargs)
-        size = _batch_size(leaves, axes, (args, kwargs))
-        dims = [None if a is None else a % type_of(x).ndim for x, a in zip(leaves, axes, strict=True)]
-        flat = Flat(lambda a, k: f(*a, **k), tree, "vmap")
-        outs, found = batch_flat(flat, size, leaves, dims)
-        wanted = _prefix("out_axes", out_axes, trees.unflatten(flat.out_tree, outs))
-        placed = [_place(o, d, axis, size) for o, d, axis in zip(outs, found, wanted, strict=True)]
-        return trees.unflatten(flat.out_tree, settled(placed))
-
-    return wrapped
-
-
-def _place(out: Any, dim: int | None, axis: int | None, size: int) -> Any:
-    if axis is None:
-        if dim is not None:
-            raise ValueError("vmap: out_axes is None for a result that depends on the batched arguments; wanted an int")
-        return out
-    ndim = type_of(out).ndim + (dim is None)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"vmap: out_axes={axis} is out of range for a result of {ndim} axes")
-    return at_axis(out, dim, axis % ndim, size)
-
-
-def _in_axes(in_axes: Any, args: tuple, kwargs: dict) -> list[int | None]:
-    if isinstance(in_axes, list):
-        in_axes = tuple(in_axes)
-    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
-        raise ValueError(
-            f"vmap: in_axes {in_axes} has {len(in_axes)} entries, but the call has {len(args)} positional arguments"
-        )
-    return _prefix("in_axes", in_axes, args) + [0] * len(trees.leaves(kwargs))
-
-
-def _prefix(name: str, prefix: Any, value: Any) -> list[int | None]:
-    """One axis per leaf of ``value``, from a pytree prefix of it."""
-    if prefix is None or isinstance(prefix, int):
-        return [prefix] * len(trees.leaves(value))
-    axes: list[int | None] = []
-
-    def add(axis: Any, subtree: Any) -> None:
-        if not (axis is None or isinstance(axis, int)):
-            raise TypeError(f"vmap: {name} must hold ints and None, got {kind(axis)}")
-        axes.extend([axis] * len(trees.leaves(subtree)))
-
-    try:
-        jax.tree_util.tree_map(add, prefix, value, is_leaf=lambda x: x is None)
-    except ValueError as error:
-        raise ValueError(f"vmap: {name} {prefix} is not a prefix of {trees.structure(value)}: {error}") from None
-    return axes
-
-
-def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], arguments: Any) -> int:
-    paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(arguments)[0]]
-    sizes: dict[int, str] = {}
-    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
-        if axis is None:
-            continue
-        if not is_array(leaf):
-            raise TypeError(f"vmap: argument {path} is {kind(leaf)}, wanted an array, or None in in_axes")
-        type = type_of(leaf)
-        if not -type.ndim <= axis < type.ndim:
-            raise ValueError(f"vmap: in_axes has {axis} for argument {path} of type {type}, which has {type.ndim} axes")
-        sizes.setdefault(type.shape[axis], f"{path} of type {type} has {type.shape[axis]} along axis {axis}")
-    if not sizes:
-        raise ValueError("vmap: nothing to batch: in_axes is None for every argument, or there are no arrays")
-    if len(sizes) > 1:
-        raise ValueError(f"vmap: the batch sizes differ: argument {'; argument '.join(sizes.values())}")
-    return next(iter(sizes))
 
 
 # ---------------------------------------------------------------- programs

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from funcgrad.errors import ConcretizationError, FuncgradError, here
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import broadcast, moved, reshape
-from funcgrad.tracing import Interpreter, Tracer, bind, running, type_of
+from funcgrad.tracing import Interpreter, Tracer, bind, running, state, type_of
 
 
 class BatchTracer(Tracer):
@@ -51,6 +53,8 @@ class Batching(Interpreter):
         self.size = size
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if primitive.close is not None:
+            operands, params = primitive.close(self, operands, params)
         values: list[Any] = []
         dims: list[int | None] = []
         for x in operands:
@@ -92,14 +96,35 @@ def _elementwise(
     return bind(primitive, aligned, params), 0
 
 
+def axis_called(name: Any) -> tuple[Tracer, int]:
+    """The axis that a surrounding ``vmap`` has given a name: the number of each example, and how many there are."""
+    try:
+        return state.axes[name]
+    except KeyError:
+        known = f"there are {', '.join(map(repr, state.axes))}" if state.axes else "there is none at all"
+        raise NameError(
+            f"no axis is called {name!r} at {here()}, {known}; give it to a surrounding vmap as axis_name"
+        ) from None
+
+
 def batch_flat(
-    f: Callable[..., Sequence[Any]], size: int, values: Sequence[Any], dims: Sequence[int | None]
+    f: Callable[..., Sequence[Any]], size: int, values: Sequence[Any], dims: Sequence[int | None], name: Any = None
 ) -> tuple[list[Any], list[int | None]]:
-    """Runs ``f`` on all examples at once; returns results and where their batch axes are (``None``: not batched)."""
+    """Runs ``f`` on all examples at once; returns results and where their batch axes are (``None``: not batched).
+
+    Args:
+        name: what ``f`` may call the axis.
+    """
     interpreter = Batching(size)
+    outside = state.axes
     with running(interpreter):
         arguments = [v if d is None else BatchTracer(interpreter, v, d) for v, d in zip(values, dims, strict=True)]
-        results = list(f(*arguments))
+        try:
+            if name is not None:
+                state.axes = {**outside, name: (BatchTracer(interpreter, np.arange(size, dtype="int32"), 0), size)}
+            results = list(f(*arguments))
+        finally:
+            state.axes = outside
     mine = [isinstance(r, BatchTracer) and r.interpreter is interpreter for r in results]
     outs = [r.value if m else r for r, m in zip(results, mine, strict=True)]
     return outs, [r.dim if m else None for r, m in zip(results, mine, strict=True)]

@@ -1,0 +1,395 @@
+"""Functions of all examples of a ``vmap`` at once, by the name of its axis: sums, gathers, exchanges.
+
+``vmap(f, axis_name="i")`` gives its axis a name. Within ``f`` that name stands for an array: each example's number,
+traced by that ``vmap`` like any value. A collective is a primitive with that array as an operand, and where *it* is
+batched, the primitive's batching rule sees all examples and does its work. So no other part knows of names: ``jit``,
+``scan`` and derivatives carry the array along as they carry any value that is closed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes, trees
+from funcgrad import numpy as fnp
+from funcgrad.errors import FuncgradError
+from funcgrad.interpreters.batching import axis_called
+from funcgrad.ir import ArrayType
+from funcgrad.primitive import Primitive, Rule
+from funcgrad.primitives.elementwise import cast, mul, number
+from funcgrad.primitives.indexing import take
+from funcgrad.primitives.reductions import reduce_max, reduce_min, reduce_sum
+from funcgrad.primitives.shape import broadcast, moved
+from funcgrad.tracing import type_of
+
+AxisName = Any
+"""What ``vmap`` calls an axis: any hashable value, usually a string."""
+
+# ---------------------------------------------------------------- the primitives
+
+
+def _unbound(*_: Any, **__: Any) -> Any:
+    raise FuncgradError("a collective was run outside the vmap that has its axis")
+
+
+def _collective(name: str, *, infer: Rule, together: Rule, shifted: Rule, transpose: Callable[..., Any]) -> Primitive:
+    """A primitive of ``(x, index)``, where ``index`` is the number of the example along the named axis.
+
+    Args:
+        together: ``(size, x, dim, **params) -> (out, dim)``, where the named axis is the one that is batched.
+        shifted: ``**params -> params`` for examples of another axis, which are in front of ``x``.
+        transpose: ``(ct, x, index, **params)``, the collective that goes the other way.
+    """
+
+    def batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
+        (x, index), (dim, of_index) = operands, dims
+        if of_index is not None:
+            return together(size, x, dim, **params)
+        assert dim is not None
+        return primitive(moved(x, dim, 0), index, **shifted(**params)), 0
+
+    primitive = Primitive(name, infer=infer, lower=_unbound, transpose=(transpose, None), batch=batch)
+    return primitive
+
+
+def _sum_together(size: int, x: Any, dim: int | None) -> tuple[Any, None]:
+    return (mul(x, number(size, x)) if dim is None else reduce_sum(x, axes=(dim,))), None
+
+
+psum_p = _collective(
+    "psum",
+    infer=lambda x, index: x.strong(),
+    together=_sum_together,
+    shifted=dict,
+    transpose=lambda ct, x, index: psum_p(ct, index),
+)
+
+
+def _repeated(x: Any, size: int) -> Any:
+    """``x`` of each of ``size`` examples, in front."""
+    shape = type_of(x).shape
+    return broadcast(x, shape=(size, *shape), dims=tuple(range(1, len(shape) + 1)))
+
+
+def _every(x: Any, dim: int | None, size: int) -> Any:
+    """All examples, along the first axis."""
+    return _repeated(x, size) if dim is None else moved(x, dim, 0)
+
+
+def _inserted(x: ArrayType, axis: int, count: int) -> ArrayType:
+    return x.with_shape((*x.shape[:axis], count, *x.shape[axis:])).strong()
+
+
+def _scatter_infer(x: ArrayType, index: ArrayType, *, axis: int, count: int) -> ArrayType:
+    if x.shape[axis] != count:
+        raise ValueError(f"psum_scatter: axis {axis} of {x} must have as many elements as there are examples: {count}")
+    return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :])).strong()
+
+
+all_gather_p = _collective(
+    "all_gather",
+    infer=lambda x, index, *, axis, count: _inserted(x, axis, count),
+    together=lambda n, x, dim, *, axis, count: (moved(_every(x, dim, n), 0, axis), None),
+    shifted=lambda axis, count: {"axis": axis + 1, "count": count},
+    transpose=lambda ct, x, index, *, axis, count: psum_scatter_p(ct, index, axis=axis, count=count),
+)
+psum_scatter_p = _collective(
+    "psum_scatter",
+    infer=_scatter_infer,
+    together=lambda n, x, dim, *, axis, count: (_sum_together(n, x, dim)[0], axis),
+    shifted=lambda axis, count: {"axis": axis + 1, "count": count},
+    transpose=lambda ct, x, index, *, axis, count: all_gather_p(ct, index, axis=axis, count=count),
+)
+
+
+def _permute_together(size: int, x: Any, dim: int | None, *, perm: Sequence[tuple[int, int]]) -> tuple[Any, int]:
+    sources = np.full(size, size, "int32")  # what lies outside is read as zero
+    for source, target in perm:
+        sources[target] = source
+    return take(_every(x, dim, size), sources, axis=0), 0
+
+
+ppermute_p = _collective(
+    "ppermute",
+    infer=lambda x, index, *, perm: x.strong(),
+    together=_permute_together,
+    shifted=lambda perm: {"perm": perm},
+    transpose=lambda ct, x, index, *, perm: ppermute_p(ct, index, perm=tuple((b, a) for a, b in perm)),
+)
+
+
+def _exchange_infer(x: ArrayType, index: ArrayType, *, split: int, concat: int, count: int) -> ArrayType:
+    return _inserted(_scatter_infer(x, index, axis=split, count=count), concat, count)
+
+
+def _exchange_together(
+    n: int, x: Any, dim: int | None, *, split: int, concat: int, count: int
+) -> tuple[Any, int | None]:
+    # From (giver, .., receiver, ..) to (receiver, giver, ..), and the giver to its place.
+    return moved(moved(_every(x, dim, n), split + 1, 0), 1, concat + 1), 0
+
+
+all_to_all_p = _collective(
+    "all_to_all",
+    infer=_exchange_infer,
+    together=_exchange_together,
+    shifted=lambda split, concat, count: {"split": split + 1, "concat": concat + 1, "count": count},
+    transpose=lambda ct, x, index, *, split, concat, count: all_to_all_p(
+        ct, index, split=concat, concat=split, count=count
+    ),
+)
+
+# ---------------------------------------------------------------- what users call
+
+
+def _names(axis_name: AxisName) -> tuple[AxisName, ...]:
+    return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+
+
+def _each(f: Callable[[Any], Any], x: Any) -> Any:
+    return trees.map(lambda leaf: f(fnp.asarray(leaf)), x)
+
+
+def _axis(caller: str, axis: int, ndim: int) -> int:
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"{caller}: axis {axis} is out of range for an array of {ndim} axes")
+    return axis % ndim
+
+
+def axis_size(axis_name: AxisName) -> int:
+    """How many examples there are along an axis, or along several, named by a tuple.
+
+    Raises:
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: x / axis_size("i"), axis_name="i")(fnp.array([2.0, 4.0])))
+        [1. 2.]
+    """
+    size = 1
+    for name in _names(axis_name):
+        size *= axis_called(name)[1]
+    return size
+
+
+def axis_index(axis_name: AxisName) -> Any:
+    """The number of the example along an axis, an int32; along several, named by a tuple, the last one counts fastest.
+
+    Raises:
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: x * axis_index("i"), axis_name="i")(fnp.array([2, 2, 2])))
+        [0 2 4]
+    """
+    total: Any = None
+    for name in _names(axis_name):
+        index, size = axis_called(name)
+        total = index if total is None else total * size + index
+    return total
+
+
+def psum(x: Any, axis_name: AxisName) -> Any:
+    """The sum over all examples along an axis, or along several, named by a tuple.
+
+    Args:
+        x: a pytree of arrays; booleans are counted.
+        axis_name: as given to a surrounding ``vmap``.
+
+    Raises:
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: x / psum(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
+        [0.25 0.75]
+    """
+    axes = [axis_called(name)[0] for name in _names(axis_name)]
+
+    def one(leaf: Any) -> Any:
+        if leaf.dtype == dtypes.bool_:
+            leaf = cast(leaf, dtype=dtypes.int32)
+        for index in axes:
+            leaf = psum_p(leaf, index)
+        return leaf
+
+    return _each(one, x)
+
+
+def pmean(x: Any, axis_name: AxisName) -> Any:
+    """The mean over all examples along an axis, or along several; see ``psum``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
+        [-1.  1.]
+    """
+    size = axis_size(axis_name)
+    return trees.map(lambda total: total / size, psum(x, axis_name))
+
+
+def _extreme(x: Any, axis_name: AxisName, reduce: Primitive) -> Any:
+    axes = [axis_called(name) for name in _names(axis_name)]
+
+    def one(leaf: Any) -> Any:
+        for index, size in axes:
+            leaf = reduce(all_gather_p(leaf, index, axis=0, count=size), axes=(0,))
+        return leaf
+
+    return _each(one, x)
+
+
+def pmax(x: Any, axis_name: AxisName) -> Any:
+    """The largest over all examples along an axis, or along several; see ``psum``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: pmax(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
+        [3. 3.]
+    """
+    return _extreme(x, axis_name, reduce_max)
+
+
+def pmin(x: Any, axis_name: AxisName) -> Any:
+    """The smallest over all examples along an axis, or along several; see ``psum``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: pmin(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
+        [1. 1.]
+    """
+    return _extreme(x, axis_name, reduce_min)
+
+
+def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = False) -> Any:
+    """What all examples have, for each of them.
+
+    Args:
+        x: a pytree of arrays.
+        axis_name: as given to a surrounding ``vmap``.
+        axis: where the result has the examples: a new axis, or, if ``tiled``, one along which they are concatenated.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: all_gather(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
+        [[1. 3.]
+         [1. 3.]]
+    """
+    index, size = axis_called(axis_name)
+
+    def one(leaf: Any) -> Any:
+        at = _axis("all_gather", axis, leaf.ndim + (not tiled))
+        out = all_gather_p(leaf, index, axis=at, count=size)
+        return _merged(out, at) if tiled else out
+
+    return _each(one, x)
+
+
+def _merged(x: Any, axis: int) -> Any:
+    """``x`` with an axis and the next one as one."""
+    shape = x.shape
+    return fnp.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
+
+
+def _divided(x: Any, axis: int, size: int) -> Any:
+    """``x`` with an axis as two, of which the first has ``size`` elements."""
+    shape = x.shape
+    if shape[axis] % size:
+        raise ValueError(f"axis {axis} of an array of shape {shape} cannot be divided among {size} examples")
+    return fnp.reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
+
+
+def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, tiled: bool = False) -> Any:
+    """Each example's part of the sum over all of them: ``psum``, of which the first example has the first part.
+
+    Args:
+        x: a pytree of arrays.
+        axis_name: as given to a surrounding ``vmap``.
+        scatter_dimension: the axis along which the sum is divided; the result does not have it, unless ``tiled``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(fnp.array([[1.0, 2.0], [10.0, 20.0]])))
+        [11. 22.]
+    """
+    index, size = axis_called(axis_name)
+
+    def one(leaf: Any) -> Any:
+        at = _axis("psum_scatter", scatter_dimension, leaf.ndim)
+        return psum_scatter_p(_divided(leaf, at, size) if tiled else leaf, index, axis=at, count=size)
+
+    return _each(one, x)
+
+
+def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> Any:
+    """What another example has, by a fixed plan.
+
+    Args:
+        x: a pytree of arrays.
+        axis_name: as given to a surrounding ``vmap``.
+        perm: pairs of the number of an example that gives and of one that receives; none gives or receives twice. Who
+            receives nothing has zeros.
+
+    Raises:
+        ValueError: if ``perm`` is no such plan.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> around = [(0, 1), (1, 2), (2, 0)]
+        >>> print(fg.vmap(lambda x: ppermute(x, "i", around), axis_name="i")(fnp.array([1.0, 2.0, 3.0])))
+        [3. 1. 2.]
+    """
+    index, size = axis_called(axis_name)
+    pairs = tuple((int(a), int(b)) for a, b in perm)
+    for ends in zip(*pairs):
+        if len(set(ends)) != len(ends) or not all(0 <= n < size for n in ends):
+            raise ValueError(
+                f"ppermute: perm {list(pairs)} must name each of {size} examples at most once on each side"
+            )
+    return _each(lambda leaf: ppermute_p(leaf, index, perm=pairs), x)
+
+
+def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
+    """What example ``perm[i]`` has, for each example ``i``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.array([1.0, 2.0, 3.0])))
+        [3. 1. 2.]
+    """
+    if sorted(perm) != list(range(axis_size(axis_name))):
+        raise ValueError(f"pshuffle: perm {list(perm)} is no permutation of {axis_size(axis_name)} examples")
+    return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])
+
+
+def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *, tiled: bool = False) -> Any:
+    """Each example gives a part of what it has to each other one.
+
+    Args:
+        x: a pytree of arrays.
+        axis_name: as given to a surrounding ``vmap``.
+        split_axis: the axis along which ``x`` is divided among the examples; as many elements as there are examples,
+            and gone in the result, unless ``tiled``.
+        concat_axis: where the result has what was received: a new axis, unless ``tiled``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(lambda x: all_to_all(x, "i", 0, 0), axis_name="i")(fnp.array([[1, 2], [3, 4]])))
+        [[1 3]
+         [2 4]]
+    """
+    index, size = axis_called(axis_name)
+
+    def one(leaf: Any) -> Any:
+        split = _axis("all_to_all", split_axis, leaf.ndim)
+        concat = _axis("all_to_all", concat_axis, leaf.ndim)
+        parts = _divided(leaf, split, size) if tiled else leaf
+        out = all_to_all_p(parts, index, split=split, concat=concat, count=size)
+        return _merged(out, concat) if tiled else out
+
+    return _each(one, x)

@@ -1,0 +1,116 @@
+"""``vmap``: a function of single examples, on all examples along an axis at once."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+
+from funcgrad import trees
+from funcgrad.arguments import Flat, kind, settled
+from funcgrad.interpreters.batching import at_axis, batch_flat
+from funcgrad.tracing import is_array, type_of
+
+
+def vmap(
+    f: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None, axis_size: int | None = None
+) -> Callable[..., Any]:
+    """``f`` on all examples along an axis at once.
+
+    Args:
+        f: a function of single examples; takes and returns pytrees of arrays.
+        in_axes: where each argument has its batch axis: an int or None (the argument is shared) for all, or a sequence
+            with one entry per positional argument, each an int, None, or a pytree prefix of the argument.
+        out_axes: where each result gets it: an int, or a pytree prefix of the result; None for a result that is the
+            same for all examples, which gets none.
+        axis_name: what ``f`` may call the axis in ``psum`` and its kin; any hashable value.
+        axis_size: how many examples there are; needed where nothing is batched, else it must be what there is.
+
+    Returns:
+        A function of batched arguments. Keyword arguments are batched along their first axis.
+
+    Raises:
+        ValueError: if nothing is batched, sizes differ, or an axis is out of range.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.vmap(fnp.dot, in_axes=(0, None))(fnp.ones((3, 2)), fnp.ones(2)))
+        [2. 2. 2.]
+    """
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        leaves, tree = trees.flatten((args, kwargs))
+        axes = _in_axes(in_axes, args, kwargs)
+        size = _batch_size(leaves, axes, (args, kwargs), axis_size)
+        dims = [None if a is None else a % type_of(x).ndim for x, a in zip(leaves, axes, strict=True)]
+        flat = Flat(lambda a, k: f(*a, **k), tree, "vmap")
+        outs, found = batch_flat(flat, size, leaves, dims, axis_name)
+        wanted = _prefix("out_axes", out_axes, trees.unflatten(flat.out_tree, outs))
+        placed = [_place(o, d, axis, size) for o, d, axis in zip(outs, found, wanted, strict=True)]
+        return trees.unflatten(flat.out_tree, settled(placed))
+
+    return wrapped
+
+
+def _place(out: Any, dim: int | None, axis: int | None, size: int) -> Any:
+    if axis is None:
+        if dim is not None:
+            raise ValueError("vmap: out_axes is None for a result that depends on the batched arguments; wanted an int")
+        return out
+    ndim = type_of(out).ndim + (dim is None)
+    if not -ndim <= axis < ndim:
+        raise ValueError(f"vmap: out_axes={axis} is out of range for a result of {ndim} axes")
+    return at_axis(out, dim, axis % ndim, size)
+
+
+def _in_axes(in_axes: Any, args: tuple, kwargs: dict) -> list[int | None]:
+    if isinstance(in_axes, list):
+        in_axes = tuple(in_axes)
+    if isinstance(in_axes, tuple) and len(in_axes) != len(args):
+        raise ValueError(
+            f"vmap: in_axes {in_axes} has {len(in_axes)} entries, but the call has {len(args)} positional arguments"
+        )
+    return _prefix("in_axes", in_axes, args) + [0] * len(trees.leaves(kwargs))
+
+
+def _prefix(name: str, prefix: Any, value: Any) -> list[int | None]:
+    """One axis per leaf of ``value``, from a pytree prefix of it."""
+    if prefix is None or isinstance(prefix, int):
+        return [prefix] * len(trees.leaves(value))
+    axes: list[int | None] = []
+
+    def add(axis: Any, subtree: Any) -> None:
+        if not (axis is None or isinstance(axis, int)):
+            raise TypeError(f"vmap: {name} must hold ints and None, got {kind(axis)}")
+        axes.extend([axis] * len(trees.leaves(subtree)))
+
+    try:
+        jax.tree_util.tree_map(add, prefix, value, is_leaf=lambda x: x is None)
+    except ValueError as error:
+        raise ValueError(f"vmap: {name} {prefix} is not a prefix of {trees.structure(value)}: {error}") from None
+    return axes
+
+
+def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], arguments: Any, given: int | None) -> int:
+    paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(arguments)[0]]
+    sizes: dict[int, str] = {} if given is None else {operator.index(given): f"axis_size is {given}"}
+    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
+        if axis is None:
+            continue
+        if not is_array(leaf):
+            raise TypeError(f"vmap: argument {path} is {kind(leaf)}, wanted an array, or None in in_axes")
+        type = type_of(leaf)
+        if not -type.ndim <= axis < type.ndim:
+            raise ValueError(f"vmap: in_axes has {axis} for argument {path} of type {type}, which has {type.ndim} axes")
+        sizes.setdefault(type.shape[axis], f"argument {path} of type {type} has {type.shape[axis]} along axis {axis}")
+    if not sizes:
+        raise ValueError(
+            "vmap: nothing to batch: in_axes is None for every argument, or there are no arrays; give axis_size"
+        )
+    if len(sizes) > 1:
+        raise ValueError(f"vmap: the batch sizes differ: {'; '.join(sizes.values())}")
+    return next(iter(sizes))
