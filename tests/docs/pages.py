@@ -315,6 +315,7 @@ def run_apart(path: Path, *options: str) -> subprocess.CompletedProcess[str]:
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = dict(os.environ, PYTHONPATH=search, COLUMNS="100", NO_COLOR="1")
     environment.setdefault("JAX_PLATFORMS", "cpu")
+    environment.pop("COMPAT_EAGER", None)  # pages show what readers see who have not set it
     command = [sys.executable, __file__, "--here", *options, str(path)]
     return captured(command, environment)
 
