@@ -23,6 +23,7 @@ from funcgrad.collectives import (
 )
 from funcgrad.compilation import jit
 from funcgrad.control import cond, fori_loop, scan, while_loop
+from funcgrad.custom import closure_convert, custom_jvp, custom_vjp
 from funcgrad.errors import (
     ConcretizationError,
     FuncgradError,

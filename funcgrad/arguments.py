@@ -140,7 +140,12 @@ def partial_of(
 
 
 def zero_tangent(x: Any) -> Any:
-    type = type_of(x)
+    """The zero among the tangents of ``x``; of integers and booleans, of dtype ``float0``."""
+    return zero_of(type_of(x))
+
+
+def zero_of(type: ArrayType) -> Any:
+    """The zero tangent of an array of a type."""
     return zeros(type.strong()) if dtypes.is_inexact(type.dtype) else np.zeros(type.shape, jax.dtypes.float0)
 
 

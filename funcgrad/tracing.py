@@ -20,7 +20,15 @@ import jax
 import numpy as np
 
 from funcgrad import dtypes
-from funcgrad.errors import ConcretizationError, LeakedTracerError, Source, describe_location, here, user_location
+from funcgrad.errors import (
+    ConcretizationError,
+    LeakedTracerError,
+    NonDifferentiableError,
+    Source,
+    describe_location,
+    here,
+    user_location,
+)
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive, set_bind
 
@@ -310,6 +318,17 @@ def call_when_running(function: Callable[[bool], None]) -> None:
     """Has ``function`` called: with True when the first thread enters a transform, with False when the last leaves."""
     global _on_running
     _on_running = function
+
+
+def check_outside(interpreter: Interpreter, primitive: Primitive, results: Sequence[Any]) -> None:
+    """Raises where a rule, which runs in the context that surrounds an interpreter, returned one of its tracers."""
+    for x in results:
+        if isinstance(x, Tracer) and x.interpreter.level >= interpreter.level:
+            raise NonDifferentiableError(
+                f"the derivative rule of {primitive.name} gave a value that {x.interpreter.description} traces, at "
+                f"{here()}: the function or its rule closes over a value that is being differentiated or batched. Pass "
+                "it as an argument, or see closure_convert."
+            )
 
 
 def traced(x: Any) -> bool:

@@ -15,8 +15,8 @@ from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
-from funcgrad.interpreters.transpose import transpose_program
-from funcgrad.ir import ArrayType, Program, Var, kept_with_program
+from funcgrad.interpreters.transpose import transpose_call
+from funcgrad.ir import ArrayType, Program, kept_with_program
 from funcgrad.passes import dead_code
 from funcgrad.primitive import Primitive
 from funcgrad.tracing import type_of
@@ -56,7 +56,7 @@ def _jvp_program(program: Program, mask: tuple[bool, ...]) -> tuple[Program, lis
 def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any]) -> tuple[list[Any], Pullback]:
     program: Program = params["program"]
     if any(isinstance(x, ArrayType) for x in operands):
-        return [], lambda cts: _transpose_call(program, operands, cts)
+        return [], lambda cts: transpose_call(program, operands, cts)
     forward, backward = split_for_reverse(program, tuple(needs))
     results = call_program(forward, operands)
     outs, residuals = results[: len(program.outputs)], results[len(program.outputs) :]
@@ -68,18 +68,6 @@ def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any])
         return [next(found) if n else None for n in nonzero]
 
     return outs, pullback
-
-
-def _transpose_call(program: Program, operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
-    """The cotangents of the operands known by type only, in which the program is linear."""
-    linear: list[tuple[Var, Any]] = []
-    known: list[tuple[Var, Any]] = []
-    for variable, x in zip(program.inputs, operands, strict=True):
-        (linear if isinstance(x, ArrayType) else known).append((variable, x))
-    constants = [*program.constants, *known]
-    inner = Program([v for v, _ in linear], constants, program.equations, program.outputs, program.name)
-    found = iter(transpose_program(inner, cotangents))
-    return [next(found) if isinstance(x, ArrayType) else None for x in operands]
 
 
 def _batch(

@@ -113,8 +113,9 @@ class Residuals:
             if atom not in results:
                 results.append(atom)
             self._sources.append(("y", results.index(atom)))
-        self.step = Program(whole.inputs, [], whole.equations, [*whole.outputs[:carries], *results], whole.name)
-        self._same = dead_code(Program(head, [], equations, self._before, whole.name))
+        outputs = [*whole.outputs[:carries], *results]
+        self.step = Program(whole.inputs, whole.constants, whole.equations, outputs, whole.name)
+        self._same = dead_code(Program(head, whole.constants, equations, self._before, whole.name))
 
     def results(self, ys: Sequence[Any]) -> list[Any]:
         """The loop's own results among those of ``step``."""
@@ -131,8 +132,8 @@ class Residuals:
 
 
 def _same_in_all_steps(program: Program, consts: Sequence[Var]) -> tuple[set[Atom], list[Equation]]:
-    """The variables that depend on nothing but ``consts``, and their equations."""
-    same: set[Atom] = set(consts)
+    """The variables that depend on nothing but ``consts`` and the program's own constants, and their equations."""
+    same: set[Atom] = {*consts, *[v for v, _ in program.constants]}
     equations = []
     for equation in program.equations:
         if all(isinstance(a, Literal) or a in same for a in equation.inputs):

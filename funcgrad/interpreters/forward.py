@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad import dtypes
 from funcgrad.interpreters.rules import no_rule, push
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, running, type_of
+from funcgrad.tracing import Interpreter, Tracer, bind, check_outside, running, type_of
 
 
 class ForwardTracer(Tracer):
@@ -50,6 +50,7 @@ class Forward(Interpreter):
     def _general(self, primitive: Primitive, primals: list[Any], tangents: list[Any], params: dict[str, Any]) -> Any:
         assert primitive.jvp is not None
         out, tangent = primitive.jvp(primals, tangents, **params)
+        check_outside(self, primitive, out if primitive.multiple else [out])
         if primitive.multiple:
             return [self._wrap(o, t) for o, t in zip(out, tangent, strict=True)]
         return self._wrap(out, tangent)

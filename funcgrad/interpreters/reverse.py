@@ -15,7 +15,18 @@ from funcgrad.interpreters.rules import accumulate, no_rule, pull
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, base, bind, current_source, running, state, surrounding, type_of
+from funcgrad.tracing import (
+    Interpreter,
+    Tracer,
+    base,
+    bind,
+    check_outside,
+    current_source,
+    running,
+    state,
+    surrounding,
+    type_of,
+)
 
 _new = object.__new__
 Pullback = Callable[[Sequence[Any]], list[Any]]
@@ -95,6 +106,7 @@ class Reverse(Interpreter):
             outs, pullback = primitive.vjp(values, needs, params)
         else:
             outs, pullback = vjp_from_jvp(primitive, values, needs, params)
+        check_outside(self, primitive, outs)
         results = [self.wrap(o, t) if t.inexact else o for o, t in zip(outs, map(type_of, outs))]
         out_slots = [r.slot if isinstance(r, ReverseTracer) and r.interpreter is self else None for r in results]
         self.tape.append((pullback, None, tuple(slots), None, out_slots, None, source))

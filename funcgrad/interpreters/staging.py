@@ -70,6 +70,8 @@ class Staging(Interpreter):
         return var
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if primitive.close is not None:
+            operands, params = primitive.close(self, operands, params)
         inputs = [x.variable if type(x) is StagedTracer and x.interpreter is self else self.atom(x) for x in operands]
         types = primitive.output_types([a.type for a in inputs], params)
         if primitive.multiple:

@@ -9,7 +9,7 @@ from funcgrad import dtypes
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.rules import accumulate, no_rule, pull
 from funcgrad.interpreters.staging import Staging
-from funcgrad.ir import Atom, Equation, Literal, Program, Var
+from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.tracing import bind, running, type_of
 
 
@@ -65,6 +65,18 @@ def _transpose_equation(
     for index, atom in enumerate(equation.inputs):
         if isinstance(atom, Var) and atom in linear:
             give(atom, pull(primitive, index, received[0], None, operands, equation.params))
+
+
+def transpose_call(program: Program, operands: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+    """The cotangents of the operands known by type only, in which the program is linear."""
+    linear: list[tuple[Var, Any]] = []
+    known: list[tuple[Var, Any]] = []
+    for variable, x in zip(program.inputs, operands, strict=True):
+        (linear if isinstance(x, ArrayType) else known).append((variable, x))
+    constants = [*program.constants, *known]
+    inner = Program([v for v, _ in linear], constants, program.equations, program.outputs, program.name)
+    found = iter(transpose_program(inner, cotangents))
+    return [next(found) if isinstance(x, ArrayType) else None for x in operands]
 
 
 def linearize_flat(
