@@ -13,7 +13,8 @@ from compat.layout import Base
 from funcgrad import runtime
 
 # Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
-_addresses = itertools.count(1)
+# They begin where no machine has memory, so that none is that of a NumPy array.
+_addresses = itertools.count(1 << 12)
 
 
 class UntypedStorage:
@@ -28,8 +29,10 @@ class UntypedStorage:
         version: how many in-place operations have written it.
     """
 
-    __slots__ = ("buffer", "base", "version", "_address", "__weakref__")
+    __slots__ = ("buffer", "base", "version", "_address", "_memory", "__weakref__")
     buffer: Any
+    #: What a storage that has its memory in common with NumPy keeps (``compat.hosted``).
+    _memory: np.ndarray
     base: Base
     version: int
 
@@ -59,7 +62,7 @@ class UntypedStorage:
         try:
             return self._address
         except AttributeError:
-            self._address: int = next(_addresses) << 40
+            self._address: int = next(_addresses) << 36
             return self._address
 
     @property
@@ -86,6 +89,10 @@ class UntypedStorage:
         """Another storage with the same contents."""
         return UntypedStorage(self.buffer, self.base)
 
+    def resizable(self) -> bool:
+        """Whether its size may change: not while others refer to its memory."""
+        return True
+
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Makes it hold ``nbytes``, keeping the contents that fit; what is added is zero.
 
@@ -101,7 +108,13 @@ class UntypedStorage:
         return self
 
     def resize_elements(self, numel: int) -> None:
-        """Makes it a flat buffer of ``numel`` elements."""
+        """Makes it a flat buffer of ``numel`` elements.
+
+        Raises:
+            RuntimeError: while others refer to its memory.
+        """
+        if not self.resizable():
+            raise RuntimeError("Trying to resize storage that is not resizable")
         old = self.numpy().reshape(-1)
         new = np.zeros(numel, old.dtype)
         new[: min(numel, old.size)] = old[:numel]

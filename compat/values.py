@@ -10,6 +10,7 @@ import numpy as np
 
 from compat import dtypes, lens
 from compat.dtypes import dtype as Dtype
+from compat.hosted import array_over
 from compat.layout import is_dense, layout_of
 from compat.printing import tensor_text
 from compat.registry import function
@@ -28,7 +29,7 @@ def _number(t: Tensor) -> Any:
 
 @function("Tensor.numpy")
 def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
-    """The values as a NumPy array, read-only and without a copy where the layout allows.
+    """The values as a NumPy array over the tensor's memory: what is written into one is seen in the other.
 
     Args:
         force: detach, and resolve conjugation and negation, instead of complaining.
@@ -36,27 +37,47 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     Raises:
         RuntimeError: if it requires grad, or is a conjugate or negative view.
         TypeError: for ``bfloat16``, which NumPy does not have.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.zeros(2)
+        >>> x.numpy()[0] = 3
+        >>> x
+        tensor([3., 0.])
     """
+    if self._view is not None:
+        sync(self)
+    layout = self._layout
     if not force:
         if self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
-        for bit, name, fix in ((self._layout.conj, "conjugate", "conj"), (self._layout.neg, "negative", "neg")):
+        for bit, name, fix in ((layout.conj, "conjugate", "conj"), (layout.neg, "negative", "neg")):
             if bit:
                 raise RuntimeError(
                     f"Can't call numpy() on Tensor that has {name} bit set. Use tensor.resolve_{fix}().numpy() instead."
                 )
-    if self._layout.dtype is dtypes.bfloat16:
+    if layout.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
-    return array_of(self)
+    if layout.base.traced or layout.conj or layout.neg:
+        return np.array(array_of(self))
+    return array_over(self._storage, layout, self._offset)
 
 
 @function("Tensor.__array__")
 def to_array(self: Tensor, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-    """What ``numpy.asarray`` gets."""
+    """What ``numpy.asarray`` gets: an array over the tensor's memory, unless its dtype must be another.
+
+    Args:
+        dtype: the array's dtype.
+        copy: whether it must, or must not (False), be a copy.
+
+    Raises:
+        ValueError: if it must not be a copy but be of another dtype.
+    """
     array = self.numpy()
-    if dtype is not None and array.dtype != dtype:
-        return array.astype(dtype)
-    return array.copy() if copy else array
+    if copy is False:
+        return np.array(array, dtype, copy=False)
+    return np.array(array, dtype) if copy else array.astype(dtype or array.dtype, copy=False)
 
 
 @function("Tensor.item")

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, lens
+from compat import dtypes
 from compat.dtypes import dtype as Dtype
-from compat.layout import dense_layout, is_dense
 from compat.ops.copying import available
 from compat.ops.creation import constant, converted_number, with_grad
 from compat.registry import function
 from compat.size import Size
-from compat.tensor import Tensor, from_array, from_buffer, set_constructor
+from compat.tensor import Tensor, from_array, set_constructor
 
 # ---------------------------------------------------------------- nested sequences
 
@@ -94,9 +93,24 @@ def _cast(array: np.ndarray, dtype: Dtype) -> np.ndarray:
     return array.astype(dtype.numpy, copy=False)
 
 
+def reject_negative_strides(array: np.ndarray) -> None:
+    """Refuses what tensors cannot have.
+
+    Raises:
+        ValueError: for a negative stride.
+    """
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
+            "currently supported. "
+            "(You can probably work around this by making a copy of your array  with array.copy().) "
+        )
+
+
 def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
     """The NumPy array of what ``torch.tensor`` is given, and its dtype."""
     if isinstance(data, np.ndarray):
+        reject_negative_strides(data)
         found = dtypes.from_numpy(data.dtype)
         return _cast(data, dtype or found), dtype or found
     quick = _quick_array(data, dtype)
@@ -195,40 +209,6 @@ def tensor(
         return with_grad(data.detach().clone().to(dtype or data.dtype), requires_grad)
     array, dtype = _array(data, dtype)
     return with_grad(from_array(array, dtype), requires_grad)
-
-
-@function("torch.as_tensor", "torch.asarray")
-def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None, **more: Any) -> Tensor:
-    """``data`` as a tensor: itself if it is one already, of that dtype."""
-    if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
-    return tensor(data, dtype=dtype, device=device)
-
-
-@function("torch.from_numpy")
-def from_numpy(ndarray: np.ndarray, /) -> Tensor:
-    """A tensor with the contents and the strides of a NumPy array.
-
-    Raises:
-        TypeError: if it is not an array, or of a dtype that tensors do not have.
-        ValueError: for negative strides.
-    """
-    if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    dtype = dtypes.from_numpy(ndarray.dtype)
-    if any(s < 0 for s in ndarray.strides):
-        raise ValueError(
-            "At least one stride in the given numpy array is negative, and tensors with negative strides are not "
-            "currently supported. "
-            "(You can probably work around this by making a copy of your array  with array.copy().) "
-        )
-    stride = tuple(s // ndarray.itemsize for s in ndarray.strides)
-    if is_dense(ndarray.shape, stride) and ndarray.size:
-        order = sorted(range(ndarray.ndim), key=lambda d: -stride[d] if ndarray.shape[d] > 1 else 0)
-        layout = dense_layout(ndarray.shape, stride, dtype)
-        memory = ndarray.transpose(order).reshape(layout.base.shape)
-        return from_buffer(lens.buffer_from_numpy(memory), layout)
-    return from_array(ndarray, dtype)
 
 
 @function("Tensor.new_tensor")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from compat.utils import data, hooks
+from compat.utils import data, dlpack, hooks
 
-__all__ = ["benchmark", "checkpoint", "data", "hooks"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> Any:

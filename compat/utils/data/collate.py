@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.ops.from_data import as_tensor, tensor
+from compat.ops.from_data import tensor
+from compat.ops.from_memory import as_tensor
 from compat.registry import names_of
 from compat.tensor import Tensor
 

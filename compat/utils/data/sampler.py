@@ -10,7 +10,7 @@ import numpy as np
 
 from compat import rng
 from compat.dtypes import float64
-from compat.ops.from_data import as_tensor
+from compat.ops.from_memory import as_tensor
 from compat.random import engine_of
 from compat.tensor import array_of
 

@@ -1,0 +1,159 @@
+"""Memory that tensors and NumPy have in common.
+
+A buffer is immutable, so NumPy cannot be let loose on it. ``Tensor.numpy`` and ``torch.from_numpy`` make the storage a
+``Hosted`` one instead: its home is memory of NumPy's. Reading the storage gives a buffer with what the memory holds at
+that moment, so operations noted down before a write by NumPy do not see it, and later ones do. Writing the storage
+writes the memory at once, since NumPy would not ask. When nothing but the storage refers to the memory any more, it is
+an ordinary storage again. Ordinary ones know nothing of all this and pay nothing for it: a storage changes its class.
+
+Example:
+    >>> import numpy as np
+    >>> import compat as torch
+    >>> array = np.zeros(3, np.float32)
+    >>> x = torch.from_numpy(array)
+    >>> y = x + 1
+    >>> array[0] = 5
+    >>> x[1] = 7
+    >>> x, array, y
+    (tensor([5., 7., 0.]), array([5., 7., 0.], dtype=float32), tensor([1., 1., 1.]))
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+
+from compat.dtypes import dtype as Dtype
+from compat.layout import Base, Layout, dense_layout, is_dense, layout_of
+from compat.storage import UntypedStorage
+from funcgrad import runtime
+from funcgrad.tracing import Tracer
+
+_buffer: Any = UntypedStorage.__dict__["buffer"]
+
+
+class Hosted(UntypedStorage):
+    """A storage whose contents are those of a NumPy array, its ``_memory``; the buffer is a copy of them."""
+
+    __slots__ = ()
+
+    @property
+    def buffer(self) -> Any:
+        """The contents as they are now."""
+        known, memory = _buffer.__get__(self), self._memory
+        if known is None or not _same_bytes(runtime.to_numpy(known), memory):
+            known = runtime.from_numpy(memory)
+            _buffer.__set__(self, known)
+        if _unshared(memory):
+            self._settle()
+        return known
+
+    @buffer.setter
+    def buffer(self, new: Any) -> None:
+        new = runtime.ready(new)
+        if isinstance(new, Tracer) or not self._memory.flags.writeable:
+            # What is traced has no contents yet, and what may not be written is not: there the ways part.
+            self._settle()
+        elif new is not None:  # None lets go of the buffer for a while
+            np.copyto(self._memory, runtime.to_numpy(new))
+        _buffer.__set__(self, new)
+
+    def _settle(self) -> None:
+        """Makes it an ordinary storage. The memory stays where its address was told, so that no other has it."""
+        self.__class__ = UntypedStorage  # type: ignore[assignment]
+        if not hasattr(self, "_address"):
+            del self._memory
+
+    def resizable(self) -> bool:
+        return _unshared(self._memory)
+
+    def data_ptr(self) -> int:
+        if not hasattr(self, "_address"):
+            self._address = self._memory.__array_interface__["data"][0]
+        return self._address
+
+
+def _same_bytes(x: np.ndarray, y: np.ndarray) -> bool:
+    return np.array_equal(x.reshape(-1).view(np.uint8), y.reshape(-1).view(np.uint8))
+
+
+def _references(memory: np.ndarray) -> int:
+    """How many refer to what owns the memory, the one who asks included."""
+    return sys.getrefcount(memory.base)
+
+
+_ALONE = _references(np.empty(1)[...])
+
+
+def _unshared(memory: np.ndarray) -> bool:
+    """Whether nothing but this one view is there to change the memory; of foreign memory there is no telling."""
+    return type(memory.base) is np.ndarray and memory.base.flags.owndata and _references(memory) == _ALONE
+
+
+# ---------------------------------------------------------------- from tensors
+
+
+def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:
+    """A tensor's elements as an array over the same memory."""
+    dtype = layout.dtype.numpy
+    if not layout.numel:
+        return np.zeros(layout.size, dtype)
+    flat = _memory_of(storage).reshape(-1).view(dtype)
+    step = layout.dtype.itemsize
+    return np.ndarray(tuple(layout.size), dtype, flat, offset * step, [n * step for n in layout.stride])
+
+
+def _memory_of(storage: UntypedStorage) -> np.ndarray:
+    """The memory of a storage, which becomes a hosted one if it is not yet."""
+    if not isinstance(storage, Hosted):
+        # A view, so that whoever refers to the array that owns the memory can be counted.
+        storage._memory = np.array(storage.numpy(), order="C")[...]
+        storage.buffer = runtime.ready(storage.buffer)
+        storage.__class__ = Hosted
+    return storage._memory
+
+
+# ---------------------------------------------------------------- from arrays
+
+
+class _Span:
+    """Memory that another array keeps, described for NumPy."""
+
+    def __init__(self, keeper: np.ndarray):
+        self.base = keeper
+        description = dict(keeper.__array_interface__)
+        description["data"] = (description["data"][0], False)
+        self.__array_interface__ = description
+
+
+def writable(array: np.ndarray) -> np.ndarray:
+    """An array over the same memory that may be written."""
+    return array if array.flags.writeable or not array.size else np.asarray(_Span(array))
+
+
+def storage_over(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layout]:
+    """A storage whose memory is an array's, from its first element to its last, and the array's layout in it.
+
+    Args:
+        array: with strides that are not negative and multiples of its item size.
+        dtype: what it holds.
+    """
+    stride = tuple(s // array.itemsize for s in array.strides)
+    array = np.asarray(array)[...]
+    if not array.size:
+        base = Base((0,), dtype)
+        return UntypedStorage(runtime.from_numpy(array.reshape(-1)), base), layout_of(base, array.shape, stride, 0)
+    if is_dense(array.shape, stride):
+        order = sorted(range(array.ndim), key=lambda d: -stride[d] if array.shape[d] > 1 else 0)
+        layout = dense_layout(array.shape, stride, dtype)
+        memory = array.transpose(order).reshape(layout.base.shape)
+    else:
+        span = 1 + sum((n - 1) * s for n, s in zip(array.shape, stride))
+        memory = np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,), writeable=array.flags.writeable)
+        layout = layout_of(Base((span,), dtype), array.shape, stride, 0)
+    storage = UntypedStorage(None, layout.base)
+    storage._memory = memory
+    storage.__class__ = Hosted
+    return storage, layout

@@ -1,0 +1,277 @@
+"""Tensors over memory that is there already: NumPy's, another library's, any buffer's."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from compat import dlpack, dtypes
+from compat.dtypes import dtype as Dtype
+from compat.hosted import storage_over
+from compat.ops.copying import available
+from compat.ops.creation import with_grad
+from compat.ops.from_data import reject_negative_strides, tensor
+from compat.registry import function
+from compat.tensor import Tensor, from_array, wrap
+
+
+@cache
+def _warn_read_only(what: str, short: str, then: str) -> None:
+    """Says once in a process that memory may not be written."""
+    warnings.warn(
+        f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {then}. "
+        f"You may want to copy the {short} to protect its data or make it writable before converting it to "
+        "a tensor. This type of warning will be suppressed for the rest of this program.",
+        stacklevel=4,
+    )
+
+
+def over(array: np.ndarray) -> Tensor:
+    """A tensor over the memory of an array.
+
+    Raises:
+        TypeError: for a dtype that tensors do not have.
+        ValueError: for strides that tensors cannot have, and for foreign byte order.
+    """
+    reject_negative_strides(array)
+    if array.size and any(s % array.itemsize for s in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy array to reallocate "
+            "the memory."
+        )
+    if not array.dtype.isnative:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between byte orders is "
+            "currently not supported."
+        )
+    dtype = dtypes.from_numpy(array.dtype)
+    return wrap(*storage_over(array, dtype))
+
+
+@function("torch.from_numpy")
+def from_numpy(ndarray: np.ndarray, /) -> Tensor:
+    """A tensor over the memory of a NumPy array: what is written into one is seen in the other.
+
+    An array that may not be written stays as it is: the tensor has memory of its own once it is written.
+
+    Raises:
+        TypeError: if it is not an array, or of a dtype that tensors do not have.
+        ValueError: for strides that tensors cannot have, and for foreign byte order.
+
+    Example:
+        >>> import numpy as np
+        >>> import compat as torch
+        >>> array = np.zeros(2)
+        >>> torch.from_numpy(array).add_(1)
+        tensor([1., 1.], dtype=torch.float64)
+        >>> array
+        array([1., 1.])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    made = over(ndarray)
+    if not ndarray.flags.writeable:
+        _warn_read_only("NumPy array", "array", "writing to this tensor will result in undefined behavior")
+    return made
+
+
+@function("torch.frombuffer")
+def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A tensor of one dimension over memory that an object exposes: a ``bytearray``, an ``array.array``.
+
+    Args:
+        buffer: the object.
+        dtype: the tensor's dtype.
+        count: how many elements; all that there are, if negative.
+        offset: at which byte they begin.
+        requires_grad: whether gradients are to be computed for it.
+
+    Raises:
+        ValueError: if the object exposes no memory, or not as much.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.frombuffer(bytearray(b"abcd"), dtype=torch.uint8, offset=1)
+        tensor([ 98,  99, 100], dtype=torch.uint8)
+    """
+    memory = _bytes_of(buffer)
+    have, step = len(memory), dtype.itemsize
+    if not have or not count:
+        raise ValueError(f"both buffer length ({have}) and count ({count}) must not be 0")
+    if not 0 <= offset < have:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length ({have} bytes) minus 1"
+        )
+    if count > 0 and count * step > have - offset:
+        raise ValueError(
+            f"requested buffer length ({count} * {step} bytes) after offset ({offset} bytes) must not be greater than "
+            f"actual buffer length ({have} bytes)"
+        )
+    if count < 0 and (have - offset) % step:
+        raise ValueError(
+            f"buffer length ({have - offset} bytes) after offset ({offset} bytes) must be a multiple of element size "
+            f"({step})"
+        )
+    if memory.readonly:
+        _warn_read_only(
+            "buffer",
+            "buffer",
+            "you can write to the underlying (supposedly non-writable) buffer using the tensor",
+        )
+    array = np.frombuffer(memory, dtype.numpy, count, offset)
+    return with_grad(wrap(*storage_over(array, dtype)), requires_grad)
+
+
+def _bytes_of(buffer: Any) -> memoryview:
+    try:
+        memory = memoryview(buffer)
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    if not memory.c_contiguous:
+        raise RuntimeError("could not retrieve buffer from object")
+    return memory.cast("B") if memory.nbytes else memoryview(b"")
+
+
+@function("torch.as_tensor")
+def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
+    """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy."""
+    if device is not None:
+        available(device)
+    if isinstance(data, Tensor):
+        return data if dtype is None else data.to(dtype)
+    if isinstance(data, np.ndarray):
+        made = from_numpy(data)
+        return made if dtype is None else made.to(dtype)
+    return tensor(data, dtype=dtype)
+
+
+@function("torch.asarray")
+def asarray(
+    obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: Any = None
+) -> Tensor:
+    """Anything as a tensor, over its memory where it has some.
+
+    Args:
+        obj: a tensor, an array, an object with ``__dlpack__`` or that exposes memory, numbers in nested sequences.
+        dtype: the tensor's dtype.
+        device: where it lives.
+        copy: True for memory of its own, False to fail rather than copy.
+        requires_grad: whether gradients are to be computed for it; by default if ``obj`` is a tensor that requires
+            them.
+
+    Raises:
+        ValueError: where ``copy=False`` cannot be.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2)
+        >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
+        (True, False)
+    """
+    if device is not None:
+        available(device)
+    found = _aliased(obj, dtype, copy)
+    if found is None:
+        if copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+        made = tensor(obj, dtype=dtype)
+    else:
+        made = _as_dtype(found, dtype, copy)
+        if copy and made is found:
+            made = made.clone()
+    wanted = getattr(obj, "requires_grad", False) if requires_grad is None else requires_grad
+    if wanted:
+        return made if made.requires_grad else with_grad(made, True)
+    if made.grad_fn is not None:
+        return made.detach()
+    return made.requires_grad_(False) if made.requires_grad else made
+
+
+def _aliased(obj: Any, dtype: Dtype | None, copy: bool | None) -> Tensor | None:
+    """The tensor over the memory that an object has, or None."""
+    if isinstance(obj, Tensor):
+        return obj
+    if isinstance(obj, np.ndarray):
+        return from_numpy(obj)
+    if isinstance(obj, np.generic):
+        if copy is False:
+            raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
+        return from_array(np.asarray(obj), dtypes.from_numpy(obj.dtype))
+    if hasattr(obj, "__dlpack__"):
+        return from_dlpack(obj)
+    try:
+        memoryview(obj)
+    except TypeError:
+        return None
+    return frombuffer(obj, dtype=dtype or dtypes.get_default_dtype())
+
+
+def _as_dtype(t: Tensor, dtype: Dtype | None, copy: bool | None) -> Tensor:
+    if dtype is None or dtype is t.dtype:
+        return t
+    if copy is False:
+        raise ValueError(f"can't alias tensor with dtype '{t.dtype.scalar_name}' into dtype '{dtype.scalar_name}'.")
+    return t.to(dtype)
+
+
+# ---------------------------------------------------------------- between libraries
+
+
+@function("torch.from_dlpack")
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array.
+
+    Args:
+        ext_tensor: an object with ``__dlpack__``, or the capsule that it gives.
+        device: where the tensor is to live.
+        copy: True for memory of its own.
+
+    Raises:
+        RuntimeError: for a capsule that was used before.
+        BufferError: where the other library cannot lend the memory.
+
+    Example:
+        >>> import numpy as np
+        >>> import compat as torch
+        >>> torch.from_dlpack(np.arange(3))
+        tensor([0, 1, 2])
+    """
+    if device is not None:
+        available(device)
+    array, dtype = dlpack.array_from(ext_tensor)
+    made = wrap(*storage_over(array, dtype))
+    return made.clone() if copy else made
+
+
+@function("Tensor.__dlpack__")
+def to_capsule(
+    self: Tensor, *, stream: Any = -1, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
+) -> Any:
+    """The tensor's memory, for another library to use.
+
+    Raises:
+        BufferError: for a tensor that requires grad, or whose conjugation is still to be done.
+    """
+    if self.requires_grad:
+        raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+    if self.is_conj():
+        raise BufferError("Can't export tensors with the conjugate bit set")
+    if stream not in (None, -1):
+        raise AssertionError("stream should be None on cpu.")
+    source = self.clone() if copy or self.is_neg() else self
+    return dlpack.capsule_of(source._storage, source._layout, source._offset, max_version)
+
+
+@function("torch.to_dlpack")
+def to_dlpack(tensor: Tensor, /) -> Any:
+    """The tensor's memory as a capsule, which ``from_dlpack`` of any library takes once."""
+    return to_capsule(tensor)
+
+
+@function("Tensor.__dlpack_device__")
+def dlpack_device(self: Tensor) -> tuple[Any, int]:
+    """Where the memory is: (kind of device, number of it)."""
+    return dlpack.CPU, 0

@@ -1,0 +1,279 @@
+"""Memory that tensors have in common with NumPy, JAX and whoever speaks DLPack or exposes a buffer."""
+
+from __future__ import annotations
+
+import array as arrays
+import gc
+import warnings
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import compat as torch
+from compat.hosted import Hosted
+
+
+def test_a_write_is_seen_on_either_side() -> None:
+    x = torch.zeros(2, 3)
+    array = x.numpy()
+    array[0, 1] = 4
+    assert x.tolist() == [[0, 4, 0], [0, 0, 0]]
+    x[1] = 7
+    assert array.tolist() == [[0, 4, 0], [7, 7, 7]]
+    x.T.numpy()[2, 0] = 9
+    assert x[0, 2] == 9 and array[0, 2] == 9
+
+
+def test_what_was_noted_down_before_a_write_does_not_see_it() -> None:
+    array = np.ones(3, np.float32)
+    x = torch.from_numpy(array)
+    before = x * 2
+    array[:] = 5
+    assert before.tolist() == [2, 2, 2]
+    assert (x * 2).tolist() == [10, 10, 10]
+
+
+def test_backward_reads_saved_memory_as_it_is_then() -> None:
+    """As in PyTorch, whose version counters do not see NumPy either."""
+    array = np.ones(2, np.float32)
+    x, w = torch.from_numpy(array), torch.ones(2, requires_grad=True)
+    y = (x * w).sum()
+    array[:] = 3
+    y.backward()
+    assert w.grad.tolist() == [3, 3]
+
+
+def test_an_optimizer_writes_into_the_array() -> None:
+    array = np.ones(2, np.float32)
+    p = torch.nn.Parameter(torch.from_numpy(array))
+    optimizer = torch.optim.SGD([p], lr=0.5)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (p * p).sum().backward()
+        optimizer.step()
+    assert array.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [
+        lambda a: a,
+        lambda a: a.T,
+        lambda a: a[1:],
+        lambda a: a[:, 1:3],
+        lambda a: a[::2, ::3],
+        lambda a: a[2],
+        lambda a: a[:, 1],
+        lambda a: a[1, 2:3],
+        lambda a: np.broadcast_to(a[0], (3, 4)),
+        lambda a: a[:0],
+        lambda a: a.transpose()[..., None],
+    ],
+)
+def test_any_strides(cut: Any) -> None:
+    array = np.arange(16.0).reshape(4, 4)
+    part = cut(array)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = torch.from_numpy(part)
+    assert tuple(x.shape) == part.shape
+    assert x.stride() == tuple(s // 8 for s in part.strides)
+    np.testing.assert_array_equal(x.numpy(), part)
+    array += 1
+    np.testing.assert_array_equal(x.numpy(), part)
+    if part.flags.writeable:
+        x.mul_(2)
+        np.testing.assert_array_equal(x.numpy(), part)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_random_programs_of_both(data: Any) -> None:
+    """Two tensors and two arrays over one memory, written and read at random, against one list of numbers."""
+    array = np.zeros((3, 4), np.float32)
+    made = data.draw(st.booleans())
+    x = torch.from_numpy(array) if made else torch.tensor(array)
+    model = np.zeros((3, 4), np.float32)
+    if not made:
+        del array
+    for step in range(data.draw(st.integers(1, 12))):
+        i, j = data.draw(st.integers(0, 2)), data.draw(st.integers(0, 3))
+        what = data.draw(st.sampled_from(["numpy", "tensor", "view", "add", "read", "column"]))
+        if what == "numpy":
+            x.numpy()[i, j] = step
+            model[i, j] = step
+        elif what == "tensor":
+            x[i, j] = step
+            model[i, j] = step
+        elif what == "view":
+            x[i].detach().numpy()[j] = step
+            model[i, j] = step
+        elif what == "add":
+            x.add_(1)
+            model += 1
+        elif what == "column":
+            x.t()[j].mul_(2)
+            model[:, j] *= 2
+        else:
+            np.testing.assert_array_equal((x + 1).numpy(), model + 1)
+    np.testing.assert_array_equal(x.numpy(), model)
+    if made:
+        np.testing.assert_array_equal(array, model)
+
+
+def test_a_storage_is_an_ordinary_one_again_when_nothing_else_refers_to_its_memory() -> None:
+    x = torch.ones(4)
+    held = x.numpy()[1:3]
+    assert type(x.untyped_storage()) is Hosted
+    held[:] = 2
+    _ = x + 1
+    assert type(x.untyped_storage()) is Hosted
+    del held
+    gc.collect()
+    assert (x + 1).tolist() == [2, 3, 3, 2]
+    assert type(x.untyped_storage()) is not Hosted
+
+
+def test_it_may_be_resized_only_then() -> None:
+    x = torch.ones(2)
+    held = x.numpy()
+    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+        x.resize_(10)
+    assert held.tolist() == x.tolist() == [1, 1]
+    del held
+    assert x.resize_(3).shape == (3,)
+
+
+def test_addresses_are_those_of_the_memory() -> None:
+    array = np.zeros(4, np.float32)
+    assert torch.from_numpy(array[1:]).data_ptr() == array.ctypes.data + 4
+    x, y = torch.zeros(4), torch.zeros(4)
+    assert x[2:].data_ptr() == x.data_ptr() + 8 != y[2:].data_ptr()
+    told = x.data_ptr()
+    x.numpy()
+    assert x.data_ptr() == told
+
+
+def test_versions_count_tensors_writes_only() -> None:
+    array = np.zeros(2, np.float32)
+    x = torch.from_numpy(array)
+    array[0] = 1
+    assert x._version == 0
+    x.add_(1)
+    assert x._version == 1
+
+
+def test_what_may_not_be_written_is_not() -> None:
+    array = np.arange(3)
+    array.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        x = torch.from_numpy(array)
+    x[0] = 7
+    assert x.tolist() == [7, 1, 2] and array.tolist() == [0, 1, 2]
+
+
+def test_complaints() -> None:
+    for array, kind, text in [
+        (np.arange(3)[::-1], ValueError, "negative"),
+        (np.zeros(2, ">f4"), ValueError, "byte order"),
+        (np.zeros(2, [("a", "f4"), ("b", "i2")])["a"], ValueError, "not a multiple of the element byte size"),
+        (np.array(["a"]), TypeError, "can't convert np.ndarray of type numpy.str_"),
+        ([1], TypeError, "expected np.ndarray"),
+    ]:
+        with pytest.raises(kind, match=text):
+            torch.from_numpy(array)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        torch.ones(1, requires_grad=True).numpy()
+    with pytest.raises(TypeError, match="BFloat16"):
+        torch.ones(1, dtype=torch.bfloat16).numpy()
+
+
+def test_as_tensor_asarray_and_frombuffer() -> None:
+    array = np.zeros(2, np.float32)
+    for alias in (torch.as_tensor(array), torch.asarray(array), torch.frombuffer(array, dtype=torch.float32)):
+        alias += 1
+    assert array.tolist() == [3, 3]
+    assert torch.as_tensor(array, dtype=torch.float64).add_(1).tolist() == [4, 4] and array[0] == 3
+    assert torch.asarray(array, copy=True).add_(1).tolist() == [4, 4] and array[0] == 3
+    with pytest.raises(ValueError, match="can't alias tensor with dtype 'Float' into dtype 'Double'"):
+        torch.asarray(array, dtype=torch.float64, copy=False)
+    numbers = arrays.array("i", [1, 2, 3])
+    x = torch.frombuffer(numbers, dtype=torch.int32, offset=4)
+    x[1] = 9
+    assert numbers.tolist() == [1, 2, 9]
+    numbers[1] = 5
+    assert x.tolist() == [5, 9]
+    with pytest.raises(ValueError, match=r"buffer length \(10 bytes\) after offset \(2 bytes\)"):
+        torch.frombuffer(numbers, dtype=torch.int32, offset=2)
+
+
+def test_numpy_takes_tensors() -> None:
+    x = torch.ones(2)
+    np.asarray(x)[0] = 5
+    np.array(x)[0] = 6
+    assert x.tolist() == [5, 1]
+    assert np.asarray(x, np.float64).dtype == np.float64
+    np.add(np.asarray(x), 1, out=x.numpy())
+    assert x.tolist() == [6, 2]
+    with pytest.raises(ValueError, match="Unable to avoid copy"):
+        np.array(x, np.float64, copy=False)
+
+
+def test_batches_of_a_loader_are_over_the_arrays() -> None:
+    array = np.zeros((4, 2), np.float32)
+    data = torch.utils.data.TensorDataset(torch.from_numpy(array))
+    array[2] = 1
+    batches = [batch.tolist() for (batch,) in torch.utils.data.DataLoader(data, batch_size=2)]
+    assert batches == [[[0, 0], [0, 0]], [[1, 1], [0, 0]]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int16, torch.bool, torch.complex64, torch.bfloat16])
+def test_dlpack_there_and_back(dtype: Any) -> None:
+    x = torch.tensor([[0, 1, 2], [3, 4, 5]]).to(dtype)
+    y = torch.from_dlpack(x.t())
+    assert (
+        y.dtype is dtype and y.stride() == (1, 3) and y.data_ptr() == x.numpy().ctypes.data
+        if (dtype is not torch.bfloat16)
+        else y.dtype is dtype
+    )
+    y[0, 1] = 0
+    assert x[1, 0].item() == 0
+    x[0, 2] = 0
+    assert y[2, 0].item() == 0
+
+
+def test_dlpack_with_numpy_and_jax() -> None:
+    x = torch.arange(4.0)
+    array = np.from_dlpack(x)
+    x[0] = 9
+    assert array[0] == 9
+    assert jax.numpy.from_dlpack(x).tolist() == [9, 1, 2, 3]
+    assert torch.from_dlpack(jax.numpy.arange(3)).tolist() == [0, 1, 2]
+    assert torch.from_dlpack(jax.numpy.ones(2, "bfloat16")).dtype is torch.bfloat16
+    capsule = torch.to_dlpack(x)
+    assert torch.from_dlpack(capsule).tolist() == x.tolist()
+    with pytest.raises(RuntimeError, match="consumed only once"):
+        torch.from_dlpack(capsule)
+    with pytest.raises(BufferError, match="require gradient"):
+        np.from_dlpack(torch.ones(1, requires_grad=True))
+    assert torch.from_dlpack(array, copy=True).add_(1)[0] == 10 and array[0] == 9
+    kind, number = x.__dlpack_device__()
+    assert (kind.name, number) == ("kDLCPU", 0)
+
+
+def test_inside_a_transform_the_ways_part() -> None:
+    """What is traced has no contents: NumPy keeps the memory as it was."""
+    array = np.ones(2, np.float32)
+
+    def f(w: Any) -> Any:
+        x = torch.from_numpy(array)
+        x.mul_(w)
+        return x.sum()
+
+    assert torch.func.grad(f)(torch.tensor(3.0)).item() == 2
+    assert array.tolist() == [1, 1]
