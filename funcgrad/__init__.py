@@ -8,6 +8,7 @@ Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``jac
 
 import funcgrad.runtime
 from funcgrad import fft, nn, numpy, random, trees
+from funcgrad import checkpoint_policies
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
@@ -33,6 +34,7 @@ from funcgrad.errors import (
 )
 from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
+from funcgrad.rematerialization import checkpoint, checkpoint_name
 from funcgrad.transforms import grad, jvp, linearize, stop_gradient, trace, value_and_grad, vjp
 from funcgrad.vectorization import vmap
 

@@ -1,8 +1,10 @@
-"""Program-to-program clean-ups: dead code, common subexpressions."""
+"""Program-to-program clean-ups: dead code, common subexpressions, calls inlined."""
 
 from __future__ import annotations
 
-from funcgrad.ir import Atom, Equation, Program
+from collections.abc import Sequence
+
+from funcgrad.ir import Atom, Equation, Program, Var
 
 
 def dead_code(program: Program) -> Program:
@@ -48,3 +50,26 @@ def common_subexpressions(program: Program) -> Program:
         else:
             known.update(zip(equation.outputs, earlier.outputs, strict=True))
     return Program(program.inputs, program.constants, kept, [known.get(a, a) for a in program.outputs], program.name)
+
+
+def inlined(program: Program) -> Program:
+    """The program with the equations of what it calls in place of the calls."""
+    if not any(e.primitive.name == "call" for e in program.equations):
+        return program
+    equations: list[Equation] = []
+    known = _inline(program, program.inputs, equations)
+    return Program(program.inputs, program.constants, equations, known, program.name)
+
+
+def _inline(program: Program, arguments: Sequence[Atom], equations: list[Equation]) -> list[Atom]:
+    """Adds a program's equations, with variables of their own; returns its outputs."""
+    known: dict[Atom, Atom] = dict(zip(program.inputs, arguments, strict=True))
+    for equation in program.equations:
+        inputs = [known.get(a, a) for a in equation.inputs]
+        if equation.primitive.name == "call":
+            known.update(zip(equation.outputs, _inline(equation.params["program"], inputs, equations), strict=True))
+            continue
+        outputs = [Var(v.type) for v in equation.outputs]
+        equations.append(Equation(equation.primitive, inputs, outputs, equation.params, equation.source))
+        known.update(zip(equation.outputs, outputs, strict=True))
+    return [known.get(a, a) for a in program.outputs]

@@ -32,14 +32,15 @@ def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program) -
         outs, residuals = known[: len(program.outputs)], known[len(program.outputs) :]
         found = iter(call_program(linear, [*residuals, *given]))
         return outs, [next(found) if n else None for n in moving]
-    derived, nonzero = _jvp_program(program, mask)
+    derived, nonzero = jvp_program(program, mask)
     results = iter(call_program(derived, [*primals, *given]))
     outs = [next(results) for _ in program.outputs]
     return outs, [next(results) if n else None for n in nonzero]
 
 
 @kept_with_program
-def _jvp_program(program: Program, mask: tuple[bool, ...]) -> tuple[Program, list[bool]]:
+def jvp_program(program: Program, mask: tuple[bool, ...]) -> tuple[Program, list[bool]]:
+    """The program on operands and then the tangents that ``mask`` marks, and which results have a tangent."""
     nonzero: list[bool] = []
     types = program.input_types
 
@@ -74,14 +75,15 @@ def _batch(
     size: int, operands: Sequence[Any], dims: Sequence[int | None], *, program: Program
 ) -> tuple[list[Any], list[Any]]:
     types = tuple(type_of(x) for x in operands)
-    derived, out_dims = _batched_program(program, size, types, tuple(dims))
+    derived, out_dims = batched_program(program, size, types, tuple(dims))
     return call_program(derived, operands), out_dims
 
 
 @kept_with_program
-def _batched_program(
+def batched_program(
     program: Program, size: int, types: tuple[ArrayType, ...], dims: tuple[int | None, ...]
 ) -> tuple[Program, list[int | None]]:
+    """The program for ``size`` examples at once, and where its results have them."""
     out_dims: list[int | None] = []
 
     def f(*args: Any) -> list[Any]:

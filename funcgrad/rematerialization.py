@@ -1,0 +1,218 @@
+"""``checkpoint``: a function whose intermediate values are computed again on the way back, instead of being kept.
+
+The function is one equation that carries its program. Split for a derivative, that program gives a forward part, whose
+residuals are what the way back needs. Of these only what a policy names is kept; the others are computed once more from
+the operands, by the forward part's own equations.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from jax import lax
+
+from funcgrad import trees
+from funcgrad.arguments import Flat, check_leaves
+from funcgrad.checkpoint_policies import Policy, nothing_saveable
+from funcgrad.control.call import batched_program, jvp_program
+from funcgrad.control.split import depth, split_for_forward, split_for_reverse
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.lower import lowered
+from funcgrad.interpreters.reverse import Pullback
+from funcgrad.interpreters.staging import stage
+from funcgrad.interpreters.transpose import transpose_call
+from funcgrad.ir import ArrayType, Program, Var, kept_with_program
+from funcgrad.passes import dead_code, inlined, used_inputs
+from funcgrad.primitive import Primitive
+from funcgrad.primitives.elementwise import elementwise
+from funcgrad.tracing import state, traced, type_of, typed
+
+# ---------------------------------------------------------------- names and barriers
+
+name_p = elementwise("name", lambda x, *, name: x, (lambda g, out, x, *, name: g,), accepts="any")
+
+barrier_p = Primitive(
+    "optimization_barrier",
+    infer=lambda *types: list(types),
+    lower=lambda *xs: list(lax.optimization_barrier(xs)),
+    jvp=lambda primals, tangents: (barrier_p(*primals), tangents),
+    vjp=lambda operands, needs, params: (
+        [] if any(isinstance(x, ArrayType) for x in operands) else barrier_p(*operands),
+        list,
+    ),
+    batch=lambda size, operands, dims: (barrier_p(*operands), dims),
+    multiple=True,
+)
+
+
+def checkpoint_name(x: Any, name: str) -> Any:
+    """``x``, under a name by which policies of ``checkpoint`` can keep it.
+
+    Args:
+        x: a pytree of arrays.
+
+    Example:
+        >>> print(checkpoint_name(2.0, "hidden"))
+        2.0
+    """
+    return trees.map(lambda leaf: name_p(typed(leaf), name=name), x)
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+class _Kept:
+    """The forward part of a split program, of which only what a policy names is kept.
+
+    Attributes:
+        forward: from the operands to the results and then what is kept.
+        again: from the operands and what is kept to all residuals.
+    """
+
+    def __init__(self, whole: Program, outs: int, policy: Policy):
+        results, residuals = whole.outputs[:outs], whole.outputs[outs:]
+        known = {*whole.inputs, *[v for v, _ in whole.constants]}
+        chosen: dict[Var, None] = {}
+        for equation in whole.equations:
+            if policy(equation.primitive, *[a.type for a in equation.inputs], **equation.params):
+                # What has a name is the named value itself.
+                values = equation.inputs if equation.primitive is name_p else equation.outputs
+                chosen.update(dict.fromkeys(v for v in values if isinstance(v, Var) and v not in known))
+        equations = [e for e in whole.equations if not any(v in chosen for v in e.outputs)]
+        again = Program([*whole.inputs, *chosen], whole.constants, equations, residuals, f"again_{whole.name}")
+        used = used_inputs(again)[len(whole.inputs) :]
+        saved = [v for v, u in zip(chosen, used, strict=True) if u]
+        self.again = dead_code(Program([*whole.inputs, *saved], whole.constants, equations, residuals, again.name))
+        kept = [*results, *saved]
+        self.forward = dead_code(Program(whole.inputs, whole.constants, whole.equations, kept, whole.name))
+
+
+@kept_with_program
+def _reverse(program: Program, needs: tuple[bool, ...], policy: Policy) -> tuple[_Kept, Any]:
+    whole, derive = split_for_reverse(inlined(program), needs)
+    return _Kept(whole, len(program.outputs), policy), derive
+
+
+@kept_with_program
+def _forward(program: Program, mask: tuple[bool, ...], policy: Policy) -> tuple[_Kept, Program, list[bool]]:
+    whole, linear, nonzero = split_for_forward(inlined(program), mask)
+    return _Kept(whole, len(program.outputs), policy), linear, nonzero
+
+
+def _apart(values: Sequence[Any], prevent_cse: bool) -> Sequence[Any]:
+    """The values, so that XLA does not see that what is computed of them was computed before."""
+    return barrier_p(*values) if prevent_cse and values else values
+
+
+# ---------------------------------------------------------------- the primitive
+
+
+def _jvp(primals: Sequence[Any], tangents: Sequence[Any], *, program: Program, **how: Any) -> Any:
+    mask = tuple(t is not None for t in tangents)
+    given = [t for t in tangents if t is not None]
+    if depth(given) > depth(primals):
+        # In one program with their tangents, results would be values of that deeper context too.
+        kept, linear, moving = _forward(program, mask, how["policy"])
+        known = evaluate(kept.forward, primals)
+        outs, saved = known[: len(program.outputs)], known[len(program.outputs) :]
+        residuals = evaluate(kept.again, _apart([*primals, *saved], how["prevent_cse"]))
+        found = iter(evaluate(linear, [*residuals, *given]))
+        return outs, [next(found) if n else None for n in moving]
+    derived, nonzero = jvp_program(program, mask)
+    closed, constants = derived.closed()
+    results = iter(checkpoint_p(*constants, *primals, *given, program=closed, **how))
+    outs = [next(results) for _ in program.outputs]
+    return outs, [next(results) if n else None for n in nonzero]
+
+
+def _vjp(operands: Sequence[Any], needs: Sequence[bool], params: dict[str, Any]) -> tuple[list[Any], Pullback]:
+    program: Program = params["program"]
+    if any(isinstance(x, ArrayType) for x in operands):
+        return [], lambda cts: transpose_call(program, operands, cts)
+    kept, derive = _reverse(program, tuple(needs), params["policy"])
+    results = evaluate(kept.forward, operands)
+    outs, saved = results[: len(program.outputs)], results[len(program.outputs) :]
+
+    def pullback(cotangents: Sequence[Any]) -> list[Any]:
+        derived, nonzero = derive(tuple(ct is not None for ct in cotangents))
+        residuals = evaluate(kept.again, _apart([*operands, *saved], params["prevent_cse"]))
+        found = iter(evaluate(derived, [*residuals, *[ct for ct in cotangents if ct is not None]]))
+        return [next(found) if n else None for n in nonzero]
+
+    return outs, pullback
+
+
+def _batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], *, program: Program, **how: Any) -> Any:
+    derived, out_dims = batched_program(program, size, tuple(type_of(x) for x in operands), tuple(dims))
+    closed, constants = derived.closed()
+    return checkpoint_p(*constants, *operands, program=closed, **how), out_dims
+
+
+checkpoint_p = Primitive(
+    "checkpoint",
+    infer=lambda *types, program, policy, prevent_cse: program.output_types,
+    lower=lambda *xs, program, policy, prevent_cse: lowered(program)(*xs),
+    jvp=_jvp,
+    vjp=_vjp,
+    batch=_batch,
+    multiple=True,
+)
+
+# ---------------------------------------------------------------- what users call
+
+
+def checkpoint(
+    f: Callable[..., Any] | None = None,
+    *,
+    policy: Policy | None = None,
+    prevent_cse: bool = True,
+    static_argnums: int | Iterable[int] = (),
+) -> Callable[..., Any]:
+    """``f``, whose intermediate values are computed again when its derivative needs them.
+
+    Without derivatives it is ``f``. It trades time for memory: around a layer of a deep network, or around the step of
+    a ``scan``, for which only the carry of each step is then kept.
+
+    Args:
+        f: takes and returns pytrees of arrays; it may close over anything.
+        policy: which values are kept after all; see ``checkpoint_policies``. None for none but the arguments.
+        prevent_cse: keeps XLA from seeing that a value was computed before, and keeping it. Inside ``scan`` there is no
+            such danger, and False makes faster code.
+        static_argnums: arguments that are Python values.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> f = fg.checkpoint(lambda x: fnp.sin(fnp.sin(x)))
+        >>> print(fg.grad(f)(0.0), fg.grad(lambda x: fg.scan(lambda c, _: (f(c), None), x, length=9)[0])(0.0))
+        1.0 1.0
+    """
+    if f is None:
+        return functools.partial(checkpoint, policy=policy, prevent_cse=prevent_cse, static_argnums=static_argnums)
+    fixed_numbers = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
+    function = f
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        skipped = {n % len(args) for n in fixed_numbers if -len(args) <= n < len(args)}
+        dynamic = tuple(None if i in skipped else a for i, a in enumerate(args))
+        leaves, tree = trees.flatten((dynamic, kwargs))
+
+        def of_dynamic(given: tuple, named: dict[str, Any]) -> Any:
+            return function(*[args[i] if i in skipped else a for i, a in enumerate(given)], **named)
+
+        if state.floor is None and not state.depth:
+            return function(*args, **kwargs)
+        check_leaves("checkpoint", ["arguments", "keyword arguments"], (dynamic, kwargs))
+        flat = Flat(of_dynamic, tree, "checkpoint")
+        name = getattr(function, "__name__", "function")
+        program = stage(flat, [type_of(x) for x in leaves], name=name, description="checkpoint")
+        closed, constants = dead_code(program).closed()
+        operands = [*constants, *[typed(x) for x in leaves]]
+        if state.floor is None and not any(map(traced, operands)):
+            return function(*args, **kwargs)
+        outs = checkpoint_p(*operands, program=closed, policy=policy or nothing_saveable, prevent_cse=bool(prevent_cse))
+        return trees.unflatten(flat.out_tree, outs)
+
+    return wrapped
