@@ -11,6 +11,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from compat import levels
+from compat.autograd.anomaly_mode import made, written
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
 from compat.dtypes import dtype as Dtype
 from compat.errors import OVERLAPS_INPUT
@@ -84,14 +86,22 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
                 raise RuntimeError(OVERLAPS_INPUT)
 
 
-def put(t: Tensor, buffer: Any, traced: bool) -> None:
-    """Replaces the storage's buffer and counts it."""
+def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
+    """Replaces the storage's buffer and counts it.
+
+    Args:
+        name: the operation's, for messages.
+    """
     storage = t._storage
+    if traced:
+        levels.note_write(name, storage, buffer)
     storage.write(buffer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)
     if t._counter is not None:
         t._counter.version += 1
+        if mode.anomaly:
+            written(t._counter)
 
 
 def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
@@ -99,7 +109,7 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     t = values[plan.target]
     check_memory(t, values)
     if plan.node is None:
-        put(t, plan.forward(*plan.arguments(values))[0], plan.traced)
+        put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
         if plan.traced:
             regenerate_layout(t)
         return t
@@ -109,7 +119,7 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
         kept = list(values)
         kept[plan.target] = _snapshot(t)
     node = plan.make_node(kept)
-    put(t, plan.forward(*plan.arguments(values))[0], plan.traced)
+    put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
     if plan.traced:
         regenerate_layout(t)
     if plan.derivative.saved_results:
@@ -196,6 +206,8 @@ class CopySlices(Node):
         self.next_functions = (_edge(base), *fn.next_functions[1:])
         self._sequence = next_sequence()
         self._hooks = None
+        if mode.anomaly:
+            made(self)
 
     def name(self) -> str:
         return "torch::autograd::CopySlices"

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, lens
+from compat import dtypes, lens, levels
+from compat.autograd.anomaly_mode import made
 from compat.autograd.node import NO_EDGE, Edge, accumulator, next_sequence
 from compat.autograd.saved import HookStack, save, save_result
 from compat.grad_mode import mode
@@ -70,7 +71,8 @@ def numbers_last(program: Program, numeric: Sequence[bool]) -> Program:
 
 def run_traced(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
     """A program, buffers before numbers, replayed into what is being traced."""
-    return evaluate(program, [*map(runtime.ready, buffers), *map(number_buffer, numbers)])
+    results = evaluate(program, [*map(runtime.ready, buffers), *map(number_buffer, numbers)])
+    return [levels.held(x) for x in results]
 
 
 # ---------------------------------------------------------------- the program
@@ -309,7 +311,7 @@ class Plan:
                     raise RuntimeError("Overflow when unpacking long long")
                 numbers.append(value)
             else:
-                buffers.append(value._storage.buffer)
+                buffers.append(levels.buffer(value) if self.traced else value._storage.buffer)
                 if what == _BUFFER_AND_OFFSET:
                     numbers.append(value._offset)
         return buffers, numbers or _NO_NUMBERS
@@ -368,7 +370,7 @@ def node_maker(
     """
     scope: dict[str, Any] = dict(
         new=_new, kind=plan.node, plan=plan, next_sequence=next_sequence, NO_EDGE=NO_EDGE, leaf_edge=leaf_edge,
-        hooks=HookStack, save=save,
+        hooks=HookStack, save=save, made=made,
     )  # fmt: skip
     exec(_node_maker(tuple(edges), tuple(saves), tuple(numbers or ())), scope)
     return scope["make"]
@@ -385,6 +387,7 @@ def make(values):
     node.numbers = ({numbers})
     if hooks.used:
         node.saved = ({packed})
+        made(node)
     else:
         try:
             node.saved = ({saved})

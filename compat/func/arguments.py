@@ -1,0 +1,81 @@
+"""Which arguments a function is differentiated by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat.tensor import Tensor
+from compat.utils._pytree import tree_leaves
+
+Argnums = int | tuple[int, ...]
+
+
+def chosen(args: tuple, argnums: Argnums) -> Any:
+    """The arguments that ``argnums`` names: one, or a tuple of them.
+
+    Raises:
+        RuntimeError: for numbers that are none, that name no argument, or one twice.
+    """
+    places = _places(args, argnums)
+    if isinstance(argnums, tuple):
+        return tuple(args[i] for i in places)
+    return args[places[0]]
+
+
+def of_chosen(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """``func`` as a function of the arguments that ``argnums`` names alone, given as ``chosen`` gives them."""
+    places = _places(args, argnums)
+
+    def of_some(some: Any) -> Any:
+        full = list(args)
+        for i, x in zip(places, some if isinstance(argnums, tuple) else (some,)):
+            full[i] = x
+        return func(*full, **kwargs)
+
+    return of_some
+
+
+def _places(args: tuple, argnums: Any) -> list[int]:
+    if not isinstance(argnums, int | tuple):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    numbers = argnums if isinstance(argnums, tuple) else (argnums,)
+    places = []
+    for n in numbers:
+        if not isinstance(n, int):
+            raise RuntimeError(f"argnum must be int, got: {type(n)}")
+        if not -len(args) <= n < len(args):
+            raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
+        places.append(n % len(args))
+    if not places:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {tuple(places)}")
+    return places
+
+
+def check_differentiable(tree: Any) -> None:
+    """Whether a tree holds tensors that have derivatives, only.
+
+    Raises:
+        ValueError: if something is no tensor.
+        RuntimeError: if a tensor holds integers or booleans.
+    """
+    for x in tree_leaves(tree):
+        if not isinstance(x, Tensor):
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(x)}")
+        if not (x.is_floating_point() or x.is_complex()):
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+
+
+def check_real(name: str, tree: Any, what: str) -> None:
+    """Whether a tree holds no complex tensors.
+
+    Raises:
+        RuntimeError: if it does.
+    """
+    for i, x in enumerate(tree_leaves(tree)):
+        if isinstance(x, Tensor) and x.is_complex():
+            raise RuntimeError(
+                f"{name}: Expected all {what} to be real but received complex tensor at flattened input idx: {i}"
+            )

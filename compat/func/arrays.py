@@ -1,0 +1,128 @@
+"""Between tensors, of which the user's functions are, and arrays, of which the interpreters are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes, lens, levels
+from compat.func.recording import RecordingTracer, lift
+from compat.grad_mode import mode
+from compat.layout import contiguous_layout
+from compat.tensor import Tensor, from_buffer, sync
+from compat.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from funcgrad import runtime
+from funcgrad.dtypes import is_complex
+from funcgrad.primitives.elementwise import conj
+from funcgrad.tracing import Tracer, type_of
+
+
+def array(t: Tensor) -> Any:
+    """A tensor's elements as an array, or as what is being traced."""
+    if t._view is not None:
+        sync(t)
+    if t._rg and mode.grad and not t._storage.base.traced:
+        return lift(t)
+    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+
+
+def tensor_of(x: Any) -> Tensor:
+    """A tensor over an array, or over what is being traced."""
+    x = outside(runtime.ready(x))
+    if isinstance(x, RecordingTracer):
+        return x.tensor
+    t = type_of(x)
+    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer)))
+
+
+def outside(x: Any) -> Any:
+    """A value without those transforms around it that have returned."""
+    while isinstance(x, Tracer) and not x.interpreter.alive:
+        x = x.underlying()
+    return x
+
+
+def tensors_outside(tree: Any) -> Any:
+    """A tree of tensors, without those transforms around them that have returned.
+
+    Raises:
+        RuntimeError: if something is no tensor.
+    """
+
+    def one(x: Any) -> Tensor:
+        if not isinstance(x, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(x)}")
+        return tensor_of(levels.held(outside(array(x)))) if x._storage.base.traced else x
+
+    return tree_map(one, tree)
+
+
+def conjugate(x: Any) -> Any:
+    return conj(x) if is_complex(type_of(x).dtype) else x
+
+
+class Flat:
+    """A function of trees of tensors as one of a flat sequence of arrays.
+
+    Args:
+        function: takes the parts of a tree of structure ``tree``.
+        kind: which transform it runs in.
+        name: what messages call it.
+        has_aux: whether it returns a pair, of which only the first part is the result.
+
+    Attributes:
+        out_tree, aux: the structure of what it returned last, and what came with it.
+    """
+
+    def __init__(self, function: Any, tree: TreeSpec, kind: str, name: str, has_aux: bool = False):
+        self.function = function
+        self.tree = tree
+        self.kind = kind
+        self.name = name
+        self.has_aux = has_aux
+        self.out_tree: Any = None
+        self.aux: Any = None
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        interpreter = next((x.interpreter for x in arrays if isinstance(x, Tracer)), None)
+        if any(isinstance(getattr(x, "value", None), RecordingTracer) for x in arrays):
+            levels.through(interpreter)
+        with levels.level(self.kind) as entered:
+            entered.interpreter = interpreter
+            result = self.function(*tree_unflatten([tensor_of(a) for a in arrays], self.tree))
+            if self.has_aux:
+                result, self.aux = paired(result, f"{self.name}: output of function f should be a tuple: (output, aux)")
+            leaves, self.out_tree = tree_flatten(result)
+            self.check(leaves)
+            return [array(leaf) for leaf in leaves]
+
+    def check(self, leaves: Sequence[Any]) -> None:
+        """Whether it returned tensors.
+
+        Raises:
+            RuntimeError: if not.
+        """
+        if not leaves or (len(leaves) == 1 and leaves[0] is None):
+            raise RuntimeError(
+                f"{self.name}: Expected f to be a function that has non-empty output (got output = {list(leaves)})"
+            )
+        for leaf in leaves:
+            if not isinstance(leaf, Tensor):
+                raise RuntimeError(
+                    f"{self.name}: expected f(*primals) to return only tensors, got unsupported type {type(leaf)}"
+                )
+
+    def wrap(self, arrays: Sequence[Any]) -> Any:
+        """Arrays as the tree of tensors that the function returned."""
+        return tree_unflatten([tensor_of(a) for a in arrays], self.out_tree)
+
+
+def paired(result: Any, message: str) -> tuple[Any, Any]:
+    """What a function returned with ``has_aux``, in two parts.
+
+    Raises:
+        RuntimeError: if it is no pair.
+    """
+    if not (isinstance(result, tuple) and len(result) == 2):
+        raise RuntimeError(f"{message} if has_aux is True")
+    return result

@@ -1,0 +1,232 @@
+"""``vmap``: a function of examples on all of them at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from compat import levels
+from compat.func.arrays import array, tensor_of
+from compat.ops.joining import cat
+from compat.tensor import Tensor
+from compat.utils._pytree import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
+from funcgrad.tracing import running
+
+
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """``func`` on all examples along a dimension at once.
+
+    Args:
+        func: a function of single examples.
+        in_dims: where the arguments have their examples: an int or None (shared by all) for every argument, or a tuple
+            of them, nested as the arguments are.
+        out_dims: where results get them, None for results that are the same for all.
+        randomness: "error": random numbers must not be drawn; "same": all examples see the same; "different": each has
+            its own.
+        chunk_size: at most so many examples at once.
+
+    Raises:
+        ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
+        tensor([2., 2., 2.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        _check_out_dims(func, out_dims)
+        mapped = _Mapped(func, in_dims, out_dims, randomness, args, kwargs)
+        if chunk_size is None:
+            return mapped.run(mapped.leaves, mapped.size)
+        return mapped.run_in_chunks(chunk_size)
+
+    return wrapper
+
+
+def name_of(func: Any) -> str:
+    """What messages call a function."""
+    if hasattr(func, "__name__"):
+        return func.__name__
+    if isinstance(func, functools.partial):
+        return f"functools.partial({name_of(func.func)}, ...)"
+    return repr(func)
+
+
+def _check_out_dims(func: Any, out_dims: Any) -> None:
+    for d in () if isinstance(out_dims, int) else tree_leaves(out_dims):
+        if d is not None and not isinstance(d, int):
+            raise ValueError(
+                f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
+                "collection of ints representing where in the outputs the vmapped dimension should appear."
+            )
+
+
+class _Mapped:
+    """One call of a function on many examples.
+
+    Attributes:
+        leaves, tree: its arguments.
+        dims: per leaf, where its examples are; None where it is the same for all.
+        size: how many examples there are.
+    """
+
+    def __init__(self, func: Any, in_dims: Any, out_dims: Any, randomness: str, args: tuple, kwargs: dict[str, Any]):
+        self.func = func
+        self.out_dims = out_dims
+        self.randomness = randomness
+        self.kwargs = kwargs
+        self.name = name_of(func)
+        self._check_arguments(in_dims, args)
+        self.leaves, self.tree = tree_flatten(args)
+        self.dims = self._dims(in_dims)
+        sizes = [x.shape[d] for x, d in zip(self.leaves, self.dims) if d is not None]
+        if not sizes:
+            raise ValueError("vmap: Expected at least one Tensor to vmap over")
+        if len(set(sizes)) != 1:
+            raise ValueError(
+                f"vmap: Expected all tensors to have the same size in the mapped dimension, got sizes {sizes} for the "
+                "mapped dimension"
+            )
+        self.size = sizes[0]
+
+    def _check_arguments(self, in_dims: Any, args: tuple) -> None:
+        if not isinstance(in_dims, int | tuple):
+            raise ValueError(
+                f"vmap({self.name}, in_dims={in_dims}, ...)(<inputs>): expected `in_dims` to be int or a (potentially "
+                f"nested) tuple matching the structure of inputs, got: {type(in_dims)}."
+            )
+        if not args:
+            raise ValueError(
+                f"vmap({self.name})(<inputs>): got no inputs. Maybe you forgot to add inputs, or you are trying to "
+                "vmap over a function with no inputs. The latter is unsupported."
+            )
+
+    def _dims(self, in_dims: Any) -> list[int | None]:
+        name = f"vmap({self.name}, in_dims={in_dims}, ...)(<inputs>)"
+        dims = broadcast_to_and_flatten(in_dims, self.tree)
+        if dims is None:
+            raise ValueError(
+                f"{name}: in_dims is not compatible with the structure of `inputs`. in_dims has structure "
+                f"{tree_flatten(in_dims)[1]} but inputs has structure {self.tree}."
+            )
+        for i, (x, d) in enumerate(zip(self.leaves, dims)):
+            if d is None:
+                continue
+            if not isinstance(d, int):
+                raise ValueError(
+                    f"{name}: Got in_dim={d} for an input but in_dim must be either an integer dimension or None."
+                )
+            if not isinstance(x, Tensor):
+                raise ValueError(
+                    f"{name}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
+                    "non-Tensor arguments, please use None as the respective in_dim"
+                )
+            if not -x.dim() <= d < x.dim():
+                raise ValueError(
+                    f"{name}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} "
+                    f"so expected in_dim to satisfy -{x.dim()} <= in_dim < {x.dim()}."
+                )
+            dims[i] = d % x.dim()
+        return dims
+
+    # ---------------------------------------------------------------- running
+
+    def run(self, leaves: Sequence[Any], size: int) -> Any:
+        """The results for so many examples."""
+        interpreter = Batching(size)
+        with mapping(interpreter, self.randomness):
+            given = [x if d is None else batched(interpreter, x, d) for x, d in zip(leaves, self.dims)]
+            result = self.func(*tree_unflatten(given, self.tree), **self.kwargs)
+            outs, tree = tree_flatten(result)
+            dims = self._out_dims(result, tree)
+            placed = [self._placed(x, d, interpreter) for x, d in zip(outs, dims)]
+        return tree_unflatten(placed, tree)
+
+    def run_in_chunks(self, chunk_size: int) -> Any:
+        """The results for all examples, a number of them at a time."""
+        from compat import random
+
+        before = random.get_rng_state() if self.randomness == "same" else None
+        parts: list[list] = []
+        tree: Any = None
+        for start in range(0, self.size, chunk_size):
+            n = min(chunk_size, self.size - start)
+            some = [x if d is None else x.narrow(d, start, n) for x, d in zip(self.leaves, self.dims)]
+            if before is not None:
+                random.set_rng_state(before)
+            found, tree = tree_flatten(self.run(some, n))
+            parts.append(found)
+        dims = broadcast_to_and_flatten(self.out_dims, tree)
+        assert dims is not None  # the parts were made by it
+        return tree_unflatten([cat(list(xs), d) for xs, d in zip(zip(*parts), dims)], tree)
+
+    def _out_dims(self, result: Any, tree: TreeSpec) -> list[int | None]:
+        given = self.out_dims
+        if isinstance(result, Tensor):
+            single = given[0] if isinstance(given, tuple) and len(given) == 1 else given
+            dims = [single] if single is None or isinstance(single, int) else None
+        else:
+            dims = broadcast_to_and_flatten(given, tree)
+        if dims is None:
+            raise ValueError(
+                f"vmap({self.name}, ..., out_dims={given})(<inputs>): out_dims is not compatible with the structure "
+                f"of `outputs`. out_dims has structure {tree_flatten(given)[1]} but outputs has structure {tree}."
+            )
+        return dims
+
+    def _placed(self, x: Any, dim: int | None, interpreter: Batching) -> Any:
+        """A result with its examples where they are wanted."""
+        if not isinstance(x, Tensor):
+            if dim is None:
+                return x
+            raise ValueError(
+                f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type {type(x)}. Did you mean to "
+                "set out_dims= to None for output?"
+            )
+        value, found = unbatched(interpreter, x)
+        if dim is None:
+            if found is not None:
+                raise ValueError(
+                    f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
+                )
+            return x
+        if not -x.dim() - 1 <= dim <= x.dim():
+            raise IndexError(
+                f"Dimension out of range (expected to be in range of [{-x.dim() - 1}, {x.dim()}], but got {dim})"
+            )
+        return tensor_of(at_axis(value, found, dim % (x.dim() + 1), interpreter.size))
+
+
+@contextmanager
+def mapping(interpreter: Batching, randomness: str) -> Iterator[None]:
+    """Runs the body inside a ``vmap``."""
+    with running(interpreter), levels.level("vmap", randomness) as entered:
+        entered.interpreter = interpreter
+        yield
+
+
+def batched(interpreter: Batching, t: Tensor, dim: int) -> Tensor:
+    """A tensor as an example sees it."""
+    return tensor_of(BatchTracer(interpreter, array(t), dim))
+
+
+def unbatched(interpreter: Batching, t: Tensor) -> tuple[Any, int | None]:
+    """An array of what all examples have for a tensor, and where its examples are; None if it is the same for all."""
+    x = array(t)
+    return (x.value, x.dim) if isinstance(x, BatchTracer) and x.interpreter is interpreter else (x, None)

@@ -1,0 +1,37 @@
+"""Looking at tensors inside transforms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.func.arrays import tensor_of
+from compat.tensor import Tensor
+from funcgrad.interpreters.batching import BatchTracer
+from funcgrad.interpreters.forward import ForwardTracer
+from funcgrad.interpreters.reverse import ReverseTracer
+
+
+def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
+    """What a transform wraps: under ``vmap`` the values of all examples, under ``grad`` and ``jvp`` the plain value.
+
+    For looking only: operations on it are unknown to the transform.
+
+    Args:
+        recurse: whether all transforms around the tensor are taken off, rather than the innermost.
+
+    Example:
+        >>> import compat as torch
+        >>> shapes = []
+        >>> def f(x):
+        ...     shapes.append((x.shape, torch.func.debug_unwrap(x).shape))
+        ...     return x
+        >>> _ = torch.vmap(f)(torch.ones(2, 3))
+        >>> shapes
+        [(torch.Size([3]), torch.Size([2, 3]))]
+    """
+    x: Any = tensor._storage.buffer
+    while isinstance(x, BatchTracer | ForwardTracer | ReverseTracer):
+        x = x.primal if isinstance(x, ForwardTracer) else x.value
+        if not recurse:
+            break
+    return tensor if x is tensor._storage.buffer else tensor_of(x)

@@ -1,0 +1,134 @@
+"""Forward mode: ``jvp`` and ``linearize``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat import levels
+from compat.errors import size_text
+from compat.func.arrays import Flat, array, tensor_of, tensors_outside
+from compat.tensor import Tensor
+from compat.utils._pytree import tree_flatten, tree_unflatten
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.forward import jvp_flat
+from funcgrad.interpreters.transpose import linearize_flat
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+_NAME = "jvp(f, primals, tangents)"
+
+
+def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> Any:
+    """The value of ``func`` and its derivative in the direction of ``tangents``.
+
+    Args:
+        primals, tangents: tuples of as many tensors (or trees of them) as ``func`` takes.
+        strict: complain where the value does not depend on ``primals``, instead of giving zeros.
+        has_aux: whether it returns a pair, of which only the first part is differentiated.
+
+    Returns:
+        ``(value, derivative)``, or ``(value, derivative, aux)``.
+
+    Raises:
+        RuntimeError: if primals and tangents are not tuples of tensors of the same structure and sizes, or ``func``
+            returns something else than tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.jvp(lambda x: x * x, (torch.tensor(3.0),), (torch.tensor(1.0),))
+        (tensor(9.), tensor(6.))
+    """
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{_NAME}: Expected primals to be a tuple. E.g. it should be valid to call f(*primals).")
+    leaves, tree = tree_flatten(primals)
+    directions, same = tree_flatten(tangents)
+    if tree != same:
+        raise RuntimeError(
+            f"{_NAME}: Expected primals and tangents to have the same python structure. For example, if primals is a "
+            f"tuple of 3 tensors, tangents also must be. Got primals with structure {tree} and tangents with structure "
+            f"{same}"
+        )
+    _check_tensors("primals", leaves)
+    _check_tensors("tangents", directions)
+    for x, d in zip(leaves, directions):
+        check_tangent(x, d)
+    values, moving = [array(x) for x in leaves], [array(d.to(x.dtype)) for d, x in zip(directions, leaves)]
+    if not levels.state.forward:
+        values, moving = [levels.held(x) for x in values], [levels.held(d) for d in moving]
+    flat = Flat(func, tree, "jvp", _NAME, has_aux)
+    outs, moved = jvp_flat(flat, values, moving)
+    if strict and any(t is None for t in moved):
+        raise RuntimeError(
+            "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
+            "with strict=True."
+        )
+    found = [zeros(type_of(o)) if t is None else t for o, t in zip(outs, moved)]
+    result = flat.wrap([levels.held(o) for o in outs]), flat.wrap([levels.held(t) for t in found])
+    return (*result, tensors_outside(flat.aux)) if has_aux else result
+
+
+def _check_tensors(what: str, leaves: Sequence[Any]) -> None:
+    if not leaves:
+        raise RuntimeError(f"{_NAME}: Expected {what} to contain at least one Tensor.")
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{_NAME}: Expected {what} to only contain Tensors, got {type(leaf)}")
+
+
+def check_tangent(primal: Tensor, tangent: Tensor) -> None:
+    """Whether a tensor can be the tangent of another.
+
+    Raises:
+        ValueError: if one of them is of integers or booleans.
+        RuntimeError: if their sizes differ.
+    """
+    for what, t in (("primal", primal), ("tangent", tangent)):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
+    if primal.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {size_text(primal.shape)} while the given forward gradient is of size "
+            f"{size_text(tangent.shape)}."
+        )
+
+
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """The value of ``func`` and the linear function from tangents of ``primals`` to those of the value.
+
+    ``func`` runs once; the linear function, however often it is called, only repeats what touches tangents.
+
+    Raises:
+        RuntimeError: from the linear function, if tangents are not of the primals' structure, shapes and dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> y, push = torch.func.linearize(torch.sin, torch.zeros(2))
+        >>> push(torch.ones(2))
+        tensor([1., 1.])
+    """
+    leaves, tree = tree_flatten(primals)
+    values = [array(x) for x in leaves]
+    flat = Flat(func, tree, "jvp", "linearize(f, *primals)")
+    outs, program = linearize_flat(flat, values, [True] * len(values))
+    result = flat.wrap(outs)
+    types = [type_of(o) for o in outs]
+
+    def push(*tangents: Any) -> Any:
+        given, same = tree_flatten(tangents)
+        if same != tree:
+            raise RuntimeError(f"Expected the tangents {same} to have the same argspec as the primals {tree}")
+        for i, (x, t) in enumerate(zip(leaves, given)):
+            for what, have, want in (("shape", t.shape, x.shape), ("dtype", t.dtype, x.dtype)):
+                if have != want:
+                    raise RuntimeError(
+                        f"tangent:{i} with {what} {have} in flattened pytree doesn't match the {what} {want} of the "
+                        "corresponding primal."
+                    )
+        moved = evaluate(program, [array(t) for t in given])
+        # What nothing depends on has a scalar zero for a tangent.
+        full = [m if type_of(m).shape == t.shape else zeros(t) for m, t in zip(moved, types)]
+        return tree_unflatten([tensor_of(m) for m in full], flat.out_tree)
+
+    return result, push

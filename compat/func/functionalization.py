@@ -1,0 +1,43 @@
+"""``functionalize``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from compat import levels
+
+
+def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Callable[..., Any]:
+    """``func`` without mutation, for what follows its operations.
+
+    Here there is nothing to remove: a buffer is never changed, writing in place is an operation like any other that
+    gives a new one, so what is traced of ``func`` is free of mutation as it is.
+
+    Args:
+        remove: "mutations", or "mutations_and_views".
+
+    Raises:
+        RuntimeError: for another ``remove``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.functionalize(lambda x: x.clone().add_(1))(torch.zeros(2))
+        tensor([1., 1.])
+    """
+    if remove not in ("mutations", "mutations_and_views"):
+        raise RuntimeError(
+            f"functionalize(f, remove='mutations'): received invalid argument for remove={remove}. Valid options are:\n"
+            "     remove='mutations': all inplace and out= operators will be removed from the program, and replaced "
+            "with their out-of-place equivalents.\n"
+            "     remove='mutations_and_views': In addition to the above, all aliasing operators {view} will be "
+            "replaced with their non-aliasing counterparts, {view}_copy.\n"
+        )
+
+    @functools.wraps(func)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        with levels.level("functionalize"):
+            return func(*args, **kwargs)
+
+    return wrapped

@@ -1,0 +1,154 @@
+"""Jacobians and Hessians: all rows, or all columns, at once."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.func.arguments import Argnums, check_real, chosen, of_chosen
+from compat.func.batching import vmap
+from compat.func.forward import jvp
+from compat.func.reverse import vjp
+from compat.ops.joining import cat
+from compat.ops.sequences import eye
+from compat.tensor import Tensor
+from compat.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+
+
+def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The unit vectors of the space of several tensors together: for each tensor, its part of them all, along a new
+    first dimension."""
+    counts = [t.numel() for t in tensors]
+    total, start = sum(counts), 0
+    found = []
+    for t, n in zip(tensors, counts):
+        part = t.detach().new_zeros(total, n) if n != total else eye(n, dtype=t.dtype)
+        if n != total:
+            part.diagonal(-start).fill_(1)
+        start += n
+        found.append(part.reshape(total, *t.shape))
+    return found
+
+
+def jacrev(
+    func: Callable[..., Any],
+    argnums: Argnums = 0,
+    *,
+    has_aux: bool = False,
+    chunk_size: int | None = None,
+    _preallocate_and_copy: bool = False,
+) -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, computed in reverse mode: a row for each element of the result.
+
+    Args:
+        argnums: with respect to which arguments.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
+            too.
+        chunk_size: at most so many rows at once.
+
+    Raises:
+        ValueError: for a ``chunk_size`` that is not positive.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.jacrev(lambda x: x * x)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
+    """
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError("jacrev: `chunk_size` should be greater than 0.")
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        check_real("jacrev", args, "inputs")
+        some = chosen(args, argnums)
+        out, pullback, *aux = vjp(of_chosen(func, args, argnums, kwargs), some, has_aux=has_aux)
+        check_real("jacrev", out, "outputs")
+        leaves, tree = tree_flatten(out)
+        inputs, input_tree = tree_flatten(some)
+        units = basis(leaves)
+        pull = lambda *cts: tree_leaves(pullback(tree_unflatten(cts, tree)))
+        if len(units[0]):
+            columns = _rows(pull, units, chunk_size)
+        else:
+            columns = [x.detach().new_zeros(0, *x.shape) for x in inputs]
+        # By input, then by output: turned round.
+        parts = [c.split([x.numel() for x in leaves], 0) for c in columns]
+        rows = [
+            tree_unflatten([part[k].reshape((*x.shape, *c.shape[1:])) for part, c in zip(parts, columns)], input_tree)
+            for k, x in enumerate(leaves)
+        ]
+        result = tree_unflatten(rows, tree)
+        return (result, aux[0]) if has_aux else result
+
+    return wrapper
+
+
+def _rows(pull: Callable[..., Any], units: Sequence[Tensor], chunk_size: int | None) -> list[Tensor]:
+    """What ``pull`` gives for each unit vector; one at a time it is called on them as they are."""
+    if chunk_size != 1:
+        return vmap(pull, chunk_size=chunk_size)(*units)
+    found = [pull(*[u[i] for u in units]) for i in range(len(units[0]))]
+    return [cat([row.unsqueeze(0) for row in column]) for column in zip(*found)]
+
+
+def jacfwd(
+    func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error"
+) -> Callable[..., Any]:
+    """A function that gives the Jacobian of ``func``, computed in forward mode: a column for each element of the
+    argument.
+
+    Args:
+        argnums: with respect to which arguments.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
+            too.
+        randomness: what random numbers ``func`` may draw, as for ``vmap``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.jacfwd(lambda x: x * x)(torch.tensor([1.0, 2.0]))
+        tensor([[2., 0.],
+                [0., 4.]])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        check_real("jacfwd", args, "inputs")
+        some = chosen(args, argnums)
+        of_some = of_chosen(func, args, argnums, kwargs)
+        leaves, tree = tree_flatten(some)
+        units = basis(leaves)
+        aux: Any = None
+
+        def push(*tangents: Tensor) -> Any:
+            nonlocal aux
+            value, moved, *more = jvp(of_some, (some,), (tree_unflatten(tangents, tree),), has_aux=has_aux)
+            check_real("jacfwd", value, "outputs")
+            return (moved, more[0]) if has_aux else moved
+
+        moved = vmap(push, out_dims=(-1, None) if has_aux else -1, randomness=randomness)(*units)
+        if has_aux:
+            moved, aux = moved
+        counts = [x.numel() for x in leaves]
+
+        def columns(j: Tensor) -> Any:
+            parts = j.split(counts, -1)
+            return tree_unflatten([p.reshape((*j.shape[:-1], *x.shape)) for p, x in zip(parts, leaves)], tree)
+
+        result = tree_map(columns, moved)
+        return (result, aux) if has_aux else result
+
+    return wrapper
+
+
+def hessian(func: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """A function that gives the second derivatives of ``func``: forward over reverse.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.hessian(lambda x: (x**3).sum())(torch.tensor([1.0, 2.0]))
+        tensor([[ 6.,  0.],
+                [ 0., 12.]])
+    """
+    return jacfwd(jacrev(func, argnums), argnums)

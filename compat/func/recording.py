@@ -1,0 +1,97 @@
+"""Tensors that require grad, inside transforms: what is done there with one is recorded in the graph it belongs to.
+
+``Recording`` is the interpreter around all others. Its tracers wrap tensors, and each primitive that reaches it runs as
+an operation on these, with a node, so that ``backward`` goes through the transform.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes, lens, levels
+from compat.grad_mode import mode
+from compat.layout import contiguous_layout
+from compat.ops.kernel import Kernel
+from compat.ops.node import make_node_class
+from compat.tensor import Tensor, from_buffer, sync
+from funcgrad import runtime
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import Interpreter, Tracer, bind, type_of
+
+
+class RecordingTracer(Tracer):
+    """A tensor that requires grad."""
+
+    __slots__ = ("tensor",)
+    interpreter: Recording
+
+    def __init__(self, interpreter: Recording, tensor: Tensor):
+        self.interpreter = interpreter
+        self.type = type_of(_elements(tensor))
+        self.tensor = tensor
+
+    def underlying(self) -> Any:
+        return _elements(self.tensor)
+
+
+class Recording(Interpreter):
+    """Runs each primitive as an operation on tensors."""
+
+    __slots__ = ()
+    description = "the graph of tensors"
+
+    def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        if not mode.grad:
+            return bind(primitive, [x.underlying() if isinstance(x, RecordingTracer) else x for x in operands], params)
+        results = _kernel(primitive, len(operands), params).call([_tensor(x) for x in operands])
+        found = [lift(t) if t._rg else _elements(t) for t in results]
+        return found if primitive.multiple else found[0]
+
+
+_recording = Recording()
+#: Below every transform, and above what runs on arrays.
+_recording.level = 0.5  # type: ignore[assignment]
+
+
+def lift(t: Tensor) -> RecordingTracer:
+    """A tensor that requires grad, as a tracer."""
+    return RecordingTracer(_recording, t)
+
+
+levels.set_lift(lift)
+
+
+def _elements(t: Tensor) -> Any:
+    if t._view is not None:
+        sync(t)
+    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+
+
+def _tensor(x: Any) -> Tensor:
+    if isinstance(x, RecordingTracer):
+        return x.tensor
+    x = runtime.ready(x)
+    t = type_of(x)
+    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer)))
+
+
+_kernels: dict[tuple, Kernel] = {}
+
+
+def _kernel(primitive: Primitive, count: int, params: dict[str, Any]) -> Kernel:
+    """A primitive as an operation."""
+    key = (primitive, count, *params.items())
+    found = _kernels.get(key) if primitive.vjp is None else None  # programs are not remembered
+    if found is None:
+
+        def body(*arrays: Any) -> list[Any]:
+            results = bind(primitive, arrays, params)
+            return list(results) if primitive.multiple else [results]
+
+        name = "".join(part.capitalize() for part in primitive.name.split("_"))
+        node = make_node_class(f"{name}Backward0", {})
+        found = Kernel(primitive.name, body, [f"operand{i}" for i in range(count)], node=node)
+        if primitive.vjp is None:
+            _kernels[key] = found
+    return found

@@ -1,0 +1,163 @@
+"""Reverse mode: ``vjp``, ``grad``, ``grad_and_value``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from compat import levels
+from compat.errors import size_text
+from compat.func.arguments import Argnums, check_differentiable, chosen, of_chosen
+from compat.func.arrays import Flat, array, conjugate, paired, tensor_of, tensors_outside
+from compat.tensor import Tensor
+from compat.utils._pytree import tree_flatten, tree_unflatten, treespec_pprint
+from funcgrad.dtypes import is_inexact
+from funcgrad.interpreters.reverse import vjp_flat
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
+    """The value of ``func`` and a function from cotangents of it to a tuple of cotangents of ``primals``.
+
+    Args:
+        func: takes and returns tensors, or trees of them.
+        has_aux: whether it returns a pair, of which only the first part is differentiated.
+
+    Returns:
+        ``(value, pullback)``, or ``(value, pullback, aux)``.
+
+    Raises:
+        RuntimeError: if ``func`` returns something else than tensors that have derivatives; from the pullback, if the
+            cotangents are not of the value's structure and shapes.
+
+    Example:
+        >>> import compat as torch
+        >>> y, pullback = torch.func.vjp(torch.sin, torch.zeros(2))
+        >>> pullback(torch.ones(2))
+        (tensor([1., 1.]),)
+    """
+    value, pull, aux = _vjp(func, primals, has_aux, "vjp(f, *primals)")
+
+    def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
+        return pull(cotangents)
+
+    return (value, pullback, tensors_outside(aux)) if has_aux else (value, pullback)
+
+
+def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> tuple[Any, Callable[..., Any], Any]:
+    """The value, the pullback, and what came with the value."""
+    check_differentiable(primals)
+    leaves, tree = tree_flatten(primals)
+    values = [levels.held(array(x)) for x in leaves]
+    flat = Flat(func, tree, "grad", name, has_aux)
+    outs, pull = vjp_flat(flat, values)
+    types, out_types = [type_of(v) for v in values], [type_of(o) for o in outs]
+    result = flat.wrap(outs)
+    for x, t in zip(tree_flatten(result)[0], out_types):
+        if not is_inexact(t.dtype) and name.startswith("vjp"):
+            raise RuntimeError(
+                "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
+                f"{x.dtype}"
+            )
+
+    def pullback(cotangents: Any) -> Any:
+        found, structure = tree_flatten(cotangents)
+        if structure != flat.out_tree:
+            raise RuntimeError(
+                "Expected pytree structure of cotangents to be the same as pytree structure of outputs to the "
+                f"function. cotangents: {treespec_pprint(structure)}, primal output: {treespec_pprint(flat.out_tree)}"
+            )
+        grads = pull([_seed(i, ct, t) for i, (ct, t) in enumerate(zip(found, out_types))])
+        given = [zeros(t) if g is None else levels.held(conjugate(g)) for g, t in zip(grads, types)]
+        return tree_unflatten([tensor_of(g) for g in given], tree)
+
+    return result, pullback, flat.aux
+
+
+def _seed(i: int, cotangent: Any, wanted: Any) -> Any:
+    if not isinstance(cotangent, Tensor):
+        raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
+    x = array(cotangent)
+    have = type_of(x)
+    if have.shape != wanted.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{i}] has a shape of torch.Size({size_text(have.shape)}) and output[{i}] "
+            f"has a shape of torch.Size({size_text(wanted.shape)})."
+        )
+    if have.dtype != wanted.dtype:
+        x = array(cotangent.to(tensor_of(zeros(wanted)).dtype))
+    return conjugate(x)
+
+
+def grad_and_value(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func`` and its value.
+
+    Args:
+        func: returns a tensor without dimensions.
+        argnums: with respect to which arguments.
+        has_aux: whether it returns a pair, of which only the first part is differentiated.
+
+    Returns:
+        A function of the same arguments that returns ``(gradient, value)``, or ``(gradient, (value, aux))``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.grad_and_value(lambda x: (x**3).sum())(torch.tensor([2.0]))
+        (tensor([12.]), tensor(8.))
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        return _grad_and_value(func, argnums, has_aux, args, kwargs)
+
+    return wrapper
+
+
+_NAME = "grad_and_value(f)(*args)"
+
+
+def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
+    some = chosen(args, argnums)
+    of_some = of_chosen(func, args, argnums, kwargs)
+
+    def scalar(x: Any) -> Any:
+        result = of_some(x)
+        out = result
+        if has_aux:
+            out, _ = paired(result, f"{_NAME}: output of function f should be a tuple: (output, aux)")
+        if not isinstance(out, Tensor):
+            raise RuntimeError(f"{_NAME}: Expected f(*args) to return a Tensor, got {type(out)}")
+        if out.dim():
+            raise RuntimeError(
+                f"{_NAME}: Expected f(*args) to return a scalar Tensor, got tensor with {out.dim()} dims. Maybe you "
+                "wanted to use the vjp or jacrev APIs instead?"
+            )
+        return result
+
+    value, pull, aux = _vjp(scalar, (some,), has_aux, _NAME)
+    (grads,) = pull(value.detach().new_ones(()))
+    return grads, ((value, tensors_outside(aux)) if has_aux else value)
+
+
+def grad(func: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False) -> Callable[..., Any]:
+    """A function that gives the gradient of ``func``, which returns a tensor without dimensions.
+
+    Args:
+        argnums: with respect to which arguments.
+        has_aux: whether ``func`` returns a pair, of which only the first part is differentiated; the result is a pair
+            too.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.func.grad(lambda x: (x**3).sum())(torch.tensor([2.0]))
+        tensor([12.])
+    """
+
+    @functools.wraps(func)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        grads, value = _grad_and_value(func, argnums, has_aux, args, kwargs)
+        return (grads, value[1]) if has_aux else grads
+
+    return wrapper

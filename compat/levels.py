@@ -1,0 +1,217 @@
+"""The transforms that run around an operation in this thread: those of ``torch.func``, and levels of dual numbers.
+
+An operation on what is traced is replayed into what surrounds it (``compat.ops.plan``). What PyTorch's transforms ask
+of it beyond that stands here: ``no_grad`` and its kin hold derivatives back, tensors outside that require grad stay in
+their graph, and under ``vmap`` memory that all examples share cannot take what differs between them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat.grad_mode import mode
+from compat.layout import Base
+from funcgrad.interpreters.batching import Batching, BatchTracer
+from funcgrad.interpreters.forward import Forward, ForwardTracer
+from funcgrad.interpreters.reverse import Reverse, ReverseTracer
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import Interpreter, Tracer, bind
+
+
+@dataclass
+class Level:
+    """One transform.
+
+    Attributes:
+        kind: "grad", "jvp", "vmap", "functionalize".
+        randomness: what random numbers are to examples: "error", "same", "different".
+        interpreter: its interpreter, once it has one.
+        written: the storages that were written while it was the innermost.
+    """
+
+    kind: str
+    randomness: str = "error"
+    interpreter: Any = None
+    written: list[Any] = field(default_factory=list)
+
+
+class _State(threading.local):
+    """What runs in this thread.
+
+    Attributes:
+        levels: the transforms of ``torch.func``, outermost first.
+        duals: how many levels of dual numbers there are.
+        forward: whether tangents are pushed through operations.
+    """
+
+    def __init__(self) -> None:
+        self.levels: list[Level] = []
+        self.duals = 0
+        self.forward = True
+
+
+state = _State()
+
+
+@contextmanager
+def level(kind: str, randomness: str = "error") -> Iterator[Level]:
+    """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
+    entered = Level(kind, randomness)
+    grad, forward = mode.grad, state.forward
+    state.levels.append(entered)
+    if kind == "grad":
+        mode.grad = True
+    elif kind == "jvp":
+        state.forward = True
+    try:
+        yield entered
+    finally:
+        state.levels.pop()
+        mode.grad, state.forward = grad, forward
+        for storage in entered.written:
+            _left(storage, entered.interpreter)
+
+
+def _left(storage: Any, interpreter: Interpreter | None) -> None:
+    """Has memory from outside that was written inside a transform hold what it holds when that has returned."""
+    buffer = storage.buffer
+    while isinstance(buffer, ForwardTracer | ReverseTracer) and buffer.interpreter is interpreter:
+        buffer = buffer.underlying()
+    if buffer is not storage.buffer:
+        storage.buffer = buffer
+        storage.base = Base(storage.base.shape, storage.base.dtype, isinstance(buffer, Tracer))
+
+
+# ---------------------------------------------------------------- holding derivatives back
+
+#: The value itself, without its derivative backwards, or forwards.
+hold_backward = Primitive(
+    "hold_backward",
+    infer=lambda x: x,
+    lower=lambda x: x,
+    batch=lambda size, operands, dims: (hold_backward(operands[0]), dims[0]),
+    jvp=lambda primals, tangents: (hold_backward(primals[0]), tangents[0] and hold_backward(tangents[0])),
+    vjp=lambda primals, needs, params: ([hold_backward(primals[0])], lambda cotangents: [None]),
+)
+hold_forward = Primitive(
+    "hold_forward",
+    infer=lambda x: x,
+    lower=lambda x: x,
+    batch=lambda size, operands, dims: (hold_forward(operands[0]), dims[0]),
+    jvp=lambda primals, tangents: (hold_forward(primals[0]), None),
+    vjp=lambda primals, needs, params: ([hold_forward(primals[0])], list),
+)
+
+
+def held(x: Any) -> Any:
+    """A value that is traced without the derivatives that ``no_grad``, or the like, forbids here."""
+    if isinstance(x, Tracer) and (state.levels or state.duals):
+        if not mode.grad:
+            x = hold_backward(x)
+        if not state.forward:
+            x = hold_forward(x)
+    return x
+
+
+# ---------------------------------------------------------------- tensors from outside
+
+#: From a tensor that requires grad to a tracer by which it stays in its graph; ``compat.func.recording`` sets it.
+_lift: Callable[[Any], Any]
+
+
+def set_lift(function: Callable[[Any], Any]) -> None:
+    """Names the function that makes a tensor that requires grad a tracer."""
+    global _lift
+    _lift = function
+
+
+def buffer(t: Any) -> Any:
+    """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
+    if t._rg and mode.grad and not t._storage.base.traced and (state.levels or state.duals):
+        for entered in state.levels:
+            through(entered.interpreter)
+        return _lift(t)
+    return t._storage.buffer
+
+
+def through(interpreter: Interpreter | None) -> None:
+    """Has an interpreter that was the outermost one bind operations, since there is a graph of tensors around it."""
+    if isinstance(interpreter, Reverse):
+        interpreter.outside = bind
+
+
+# ---------------------------------------------------------------- vmap
+
+
+def examples(x: Any) -> list[int]:
+    """The levels of ``vmap`` over which a value differs."""
+    found = []
+    while isinstance(x, Tracer):
+        if isinstance(x, BatchTracer):
+            found.append(x.interpreter.level)
+            x = x.value
+        elif isinstance(x.interpreter, Forward):
+            x = x.primal  # type: ignore[attr-defined]
+        elif isinstance(x.interpreter, Reverse):
+            x = x.value  # type: ignore[attr-defined]
+        else:
+            break
+    return found
+
+
+#: What messages call an operation that writes in place; others by their own name.
+_WRITES = dict.fromkeys(("add", "sub", "mul", "div", "copy"), "inplace arithmetic")
+
+
+def note_write(name: str, storage: Any, new: Any) -> None:
+    """Notes that memory gets a new buffer, which is traced.
+
+    Raises:
+        RuntimeError: where memory that all examples of a ``vmap`` share is to take what differs between them.
+    """
+    if state.levels:
+        _check_write(name, storage.buffer, new)
+        state.levels[-1].written.append(storage)
+
+
+def _check_write(name: str, old: Any, new: Any) -> None:
+    if not any(entered.kind == "vmap" for entered in state.levels):
+        return
+    if set(examples(new)) <= set(examples(old)):
+        return
+    what = _WRITES.get(name.rstrip("_"), f"{name.rstrip('_')}_")
+    raise RuntimeError(
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
+        "has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+        f"over in a vmap. Please try to use out-of-place operators instead of {what}. If said operator is being called "
+        "inside the PyTorch framework, please file a bug report instead."
+    )
+
+
+_RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+
+def drawing() -> list[Batching]:
+    """The ``vmap``s around whose examples each get random numbers of their own, outermost first.
+
+    Raises:
+        RuntimeError: if one of them does not want any.
+    """
+    maps = [entered for entered in state.levels if entered.kind == "vmap"]
+    if any(entered.randomness == "error" for entered in maps):
+        raise RuntimeError(_RANDOM)
+    return [entered.interpreter for entered in maps if entered.randomness == "different"]
+
+
+def spread(maps: Sequence[Batching], x: Any) -> Any:
+    """An array with leading axes for ``maps`` as what their examples see."""
+    for interpreter in maps:
+        x = BatchTracer(interpreter, x, 0)
+    return x
