@@ -9,7 +9,7 @@ from compat.ops import together
 from tests.compat.scripts import assert_same, cases, observe
 
 
-@pytest.mark.parametrize(("source", "want"), cases("optim"))
+@pytest.mark.parametrize(("source", "want"), [*cases("optim"), *cases("schedules")])
 def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 

@@ -15,7 +15,7 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts import GOLDEN, observe
 
-FAMILIES = ("random", "init", "nn", "optim", "data", "engine", "tensor", "environment", "averaging")
+FAMILIES = ("random", "init", "nn", "optim", "data", "engine", "tensor", "environment", "averaging", "schedules")
 
 
 def main() -> None:

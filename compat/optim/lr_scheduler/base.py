@@ -1,0 +1,150 @@
+"""The base of all schedules of learning rates."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from functools import wraps
+from typing import Any
+
+from compat.optim.optimizer import Group, Optimizer
+from compat.tensor import Tensor
+
+EPOCH_WARNING = (
+    "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
+    "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
+    "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
+    "replicate your use case: https://github.com/pytorch/pytorch/issues/new/choose."
+)
+_ORDER_WARNING = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
+    "PyTorch skipping the first value of the learning rate schedule. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+_REPLACED_WARNING = (
+    "Seems like `optimizer.step()` has been overridden after learning rate scheduler initialization. Please, make "
+    "sure to call `optimizer.step()` before `lr_scheduler.step()`. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
+_NOT_RESUMABLE = (
+    "param 'initial_lr' is not specified in param_groups[{}] when resuming scheduler with last_epoch >= 0.\nThis "
+    "typically happens when:\n1. You're trying to resume training from a checkpoint but haven't properly loaded the "
+    "optimizer state\n2. You're using last_epoch >= 0 for a fresh training run (not recommended)"
+)
+
+
+class LRScheduler:
+    """The base of all schedules: after each epoch ``step()`` sets the learning rates that ``get_lr()`` gives.
+
+    Args:
+        optimizer: whose learning rates change.
+        last_epoch: the epoch to resume after; -1 begins anew.
+
+    Attributes:
+        base_lrs: the learning rates at the beginning, one for each group.
+        last_epoch: how many epochs there were.
+
+    Raises:
+        TypeError: if it is no optimizer.
+        KeyError: when resuming, if the groups do not know their first learning rate.
+    """
+
+    _get_lr_called_within_step = False
+    _is_initial = False
+    optimizer: Any
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", copied(group["lr"]))
+            elif "initial_lr" not in group:
+                raise KeyError(_NOT_RESUMABLE.format(i))
+        self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
+        self.last_epoch = last_epoch
+        _count_steps(optimizer)
+        self._step_count = 0
+        self._is_initial = True
+        self.step()
+        self._is_initial = False
+
+    @property
+    def _groups(self) -> list[Group]:
+        return self.optimizer.param_groups
+
+    def get_lr(self) -> list[Any]:
+        """The next learning rate of each group, from the present one."""
+        raise NotImplementedError
+
+    def get_last_lr(self) -> list[Any]:
+        """The learning rates that were set last."""
+        return self._last_lr
+
+    def _present(self) -> list[Any]:
+        """The learning rates as they are; warns if nobody is stepping."""
+        if not self._get_lr_called_within_step:
+            warnings.warn(
+                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3
+            )
+        return [copied(group["lr"]) for group in self._groups]
+
+    def step(self, epoch: int | None = None) -> None:
+        """Sets the learning rates of the next epoch; to be called after the optimizer's ``step``."""
+        if self._step_count == 1:
+            if not hasattr(self.optimizer.step, "_counted"):
+                warnings.warn(_REPLACED_WARNING, stacklevel=2)
+            elif not getattr(self.optimizer, "_opt_called", False):
+                warnings.warn(_ORDER_WARNING, stacklevel=2)
+        self._step_count += 1
+        if epoch is not None:
+            warnings.warn(EPOCH_WARNING, stacklevel=2)
+        self._get_lr_called_within_step = True
+        try:
+            self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+            closed = getattr(self, "_get_closed_form_lr", None)
+            values = self.get_lr() if epoch is None or closed is None else closed()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self._groups, values):
+            set_lr(group, value)
+        self._last_lr = [copied(group["lr"]) for group in self._groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer."""
+        return {key: value for key, value in self.__dict__.items() if key != "optimizer"}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what ``state_dict`` gave."""
+        self.__dict__.update(state_dict)
+
+
+def copied(value: Any) -> Any:
+    """A learning rate that stays as it is now."""
+    return value.clone() if isinstance(value, Tensor) else value
+
+
+def set_lr(group: Group, value: Any) -> None:
+    """Sets a group's learning rate; one that is a tensor keeps its identity."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(value))
+    else:
+        group["lr"] = value
+
+
+def _count_steps(optimizer: Any) -> None:
+    """Makes the optimizer note that it has stepped."""
+    if hasattr(optimizer.step, "_counted"):
+        return
+    owner, step = weakref.ref(optimizer), optimizer.step.__func__
+
+    @wraps(step)
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        found: Any = owner()
+        found._opt_called = True
+        return step.__get__(found, type(found))(*args, **kwargs)
+
+    counted._counted = True  # type: ignore[attr-defined]
+    optimizer.step = counted

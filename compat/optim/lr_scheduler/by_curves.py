@@ -1,0 +1,184 @@
+"""Schedules that follow a curve: by powers, lines, a wave."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from compat.optim.lr_scheduler.base import LRScheduler
+from compat.optim.optimizer import Optimizer
+
+
+class StepLR(LRScheduler):
+    """Multiplies the learning rate by ``gamma`` every ``step_size`` epochs."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size = step_size
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        present = self._present()
+        if self.last_epoch == 0 or self.last_epoch % self.step_size:
+            return present
+        return [lr * self.gamma for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
+
+
+class MultiStepLR(LRScheduler):
+    """Multiplies the learning rate by ``gamma`` at each of the epochs ``milestones``."""
+
+    def __init__(self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1):
+        self.milestones = Counter(milestones)
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        present = self._present()
+        if self.last_epoch not in self.milestones:
+            return present
+        return [lr * self.gamma ** self.milestones[self.last_epoch] for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        return [base * self.gamma**passed for base in self.base_lrs]
+
+
+class ExponentialLR(LRScheduler):
+    """Multiplies the learning rate by ``gamma`` every epoch."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        present = self._present()
+        return present if self._is_initial else [lr * self.gamma for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        return [base * self.gamma**self.last_epoch for base in self.base_lrs]
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Half a cosine wave from the first learning rate to ``eta_min`` in ``T_max`` epochs, and back.
+
+    Source: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+    """
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+        self.T_max = T_max
+        self.eta_min = eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def _wave(self, epoch: float) -> float:
+        return 1 + math.cos(math.pi * epoch / self.T_max)
+
+    def get_lr(self) -> list[Any]:
+        present, least, epoch = self._present(), self.eta_min, self.last_epoch
+        if self._is_initial:
+            return present
+        if self._step_count == 1 and epoch > 0:
+            return self._get_closed_form_lr()
+        if (epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # there the wave is zero, and cannot be divided by
+            rise = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [lr + (base - least) * rise for base, lr in zip(self.base_lrs, present)]
+        return [self._wave(epoch) / self._wave(epoch - 1) * (lr - least) + least for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        wave = self._wave(self.last_epoch)
+        return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
+
+
+class ConstantLR(LRScheduler):
+    """The first learning rate times ``factor`` for ``total_iters`` epochs, then the whole.
+
+    Raises:
+        ValueError: for a factor outside ``[0, 1]``.
+    """
+
+    def __init__(self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1):
+        if not 0 <= factor <= 1.0:
+            raise ValueError("Constant multiplicative factor expected to be between 0 and 1.")
+        self.factor = factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        present = self._present()
+        if self.last_epoch == 0:
+            return [lr * self.factor for lr in present]
+        if self.last_epoch != self.total_iters:
+            return present
+        return [lr * (1.0 / self.factor) for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        factor = self.factor if self.last_epoch < self.total_iters else 1
+        return [base * factor for base in self.base_lrs]
+
+
+class LinearLR(LRScheduler):
+    """The first learning rate times a factor that goes linearly from ``start_factor`` to ``end_factor``.
+
+    Args:
+        total_iters: in so many epochs.
+
+    Raises:
+        ValueError: for factors outside ``[0, 1]``.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1.0 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if not 0 < start_factor <= 1.0:
+            raise ValueError("Starting multiplicative factor expected to be greater than 0 and less or equal to 1.")
+        if not 0 <= end_factor <= 1.0:
+            raise ValueError("Ending multiplicative factor expected to be between 0 and 1.")
+        self.start_factor = start_factor
+        self.end_factor = end_factor
+        self.total_iters = total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        present = self._present()
+        if self.last_epoch == 0:
+            return [lr * self.start_factor for lr in present]
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return present
+        climb = self.end_factor - self.start_factor
+        before = self.total_iters * self.start_factor + (self.last_epoch - 1) * climb
+        return [lr * (1.0 + climb / before) for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        done = min(self.total_iters, self.last_epoch) / self.total_iters
+        factor = self.start_factor + (self.end_factor - self.start_factor) * done
+        return [base * factor for base in self.base_lrs]
+
+
+class PolynomialLR(LRScheduler):
+    """The first learning rate times ``(1 - epoch / total_iters) ** power``, down to 0."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        self.total_iters = total_iters
+        self.power = power
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        present = self._present()
+        if self._is_initial or self.last_epoch > self.total_iters:
+            return present
+        left, before = 1.0 - self.last_epoch / self.total_iters, 1.0 - (self.last_epoch - 1) / self.total_iters
+        return [lr * (left / before) ** self.power for lr in present]
+
+    def _get_closed_form_lr(self) -> list[Any]:
+        left = (1.0 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+        return [base * left for base in self.base_lrs]

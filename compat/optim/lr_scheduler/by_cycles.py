@@ -1,0 +1,371 @@
+"""Schedules that come back, and those that also move the momentum."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from compat.optim.lr_scheduler.base import LRScheduler, set_lr
+from compat.optim.optimizer import Group, Optimizer
+
+
+def _for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """A setting for each group, from one for all or a list."""
+    groups = len(optimizer.param_groups)
+    if not isinstance(value, list | tuple):
+        return [value] * groups
+    if len(value) != groups:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
+            f"param_groups has {groups}."
+        )
+    return list(value)
+
+
+def _check_optimizer(optimizer: Any) -> None:
+    if not isinstance(optimizer, Optimizer):
+        raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+
+
+class _WithMomentum(LRScheduler):
+    """A schedule that moves the momentum too, against the learning rate: Adam's is the first of its betas."""
+
+    cycle_momentum: bool
+    use_beta1: bool
+
+    def _begin_momentum(self, optimizer: Optimizer, bases: Any, tops: Any, last_epoch: int) -> None:
+        """Notes the range of each group's momentum, and sets it to the largest.
+
+        Raises:
+            ValueError: if the optimizer has no momentum.
+        """
+        if "momentum" not in optimizer.defaults and "betas" not in optimizer.defaults:
+            raise ValueError("optimizer must support momentum or beta1 with `cycle_momentum` option enabled")
+        self.use_beta1 = "betas" in optimizer.defaults
+        if last_epoch != -1:
+            return
+        for group, base, top in zip(optimizer.param_groups, bases, tops, strict=True):
+            self._set_momentum(group, top)
+            group["max_momentum"], group["base_momentum"] = top, base
+
+    def _set_momentum(self, group: Group, value: float) -> None:
+        if self.use_beta1:
+            group["betas"] = (value, *group["betas"][1:])
+        else:
+            group["momentum"] = value
+
+
+class CyclicLR(_WithMomentum):
+    """Up from ``base_lr`` to ``max_lr`` in ``step_size_up`` steps, and down again; to be stepped after every batch.
+
+    Source: L. N. Smith, "Cyclical learning rates for training neural networks", WACV 2017.
+
+    Args:
+        base_lr, max_lr: for all groups, or a list with one for each.
+        step_size_up, step_size_down: how many steps up, and down (as many).
+        mode: ``"triangular"``; ``"triangular2"``, each cycle half as high; ``"exp_range"``, step ``i`` being
+            ``gamma ** i`` as high.
+        scale_fn: how high, in place of the modes: a function of the cycle, or of the step with
+            ``scale_mode="iterations"``.
+        cycle_momentum: whether the momentum goes from ``max_momentum`` to ``base_momentum`` and back meanwhile.
+
+    Raises:
+        ValueError: for an unknown mode; if the momentum is to be cycled and there is none.
+
+    Example:
+        >>> import compat as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.5, momentum=0.9)
+        >>> scheduler = CyclicLR(optimizer, base_lr=0.25, max_lr=0.75, step_size_up=2)
+        >>> rates = []
+        >>> for _ in range(5):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [0.25, 0.5, 0.75, 0.5, 0.25]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        base_lr: Any,
+        max_lr: Any,
+        step_size_up: int = 2000,
+        step_size_down: int | None = None,
+        mode: str = "triangular",
+        gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None,
+        scale_mode: str = "cycle",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.8,
+        max_momentum: Any = 0.9,
+        last_epoch: int = -1,
+    ):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        bases = _for_each_group("base_lr", optimizer, base_lr)
+        if last_epoch == -1:
+            for lr, group in zip(bases, optimizer.param_groups, strict=True):
+                set_lr(group, lr)
+        self.max_lrs = _for_each_group("max_lr", optimizer, max_lr)
+        up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
+        self.total_size = up + down
+        self.step_ratio = up / self.total_size
+        if mode not in _HEIGHTS and scale_fn is None:
+            raise ValueError("mode is invalid and scale_fn is None")
+        self.mode = mode
+        self.gamma = gamma
+        self._scale_fn_custom = scale_fn
+        self.scale_mode = scale_mode if scale_fn is not None else _HEIGHTS[mode][0]
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            self.base_momentums = _for_each_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = _for_each_group("max_momentum", optimizer, max_momentum)
+            self._begin_momentum(optimizer, self.base_momentums, self.max_momentums, last_epoch)
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = bases
+
+    def scale_fn(self, x: float) -> float:
+        """How high the cycle, or step, ``x`` is."""
+        if self._scale_fn_custom is not None:
+            return self._scale_fn_custom(x)
+        return _HEIGHTS[self.mode][1](self.gamma, x)
+
+    def get_lr(self) -> list[Any]:
+        self._present()
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        x = 1.0 + self.last_epoch / self.total_size - cycle
+        part = x / self.step_ratio if x <= self.step_ratio else (x - 1) / (self.step_ratio - 1)
+        height = self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.cycle_momentum:
+            for group, base, top in zip(self._groups, self.base_momentums, self.max_momentums, strict=True):
+                self._set_momentum(group, top - (top - base) * part * height)
+        return [base + (top - base) * part * height for base, top in zip(self.base_lrs, self.max_lrs, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything but the optimizer and a plain function; of a callable object, its attributes."""
+        state = super().state_dict()
+        custom = state.pop("_scale_fn_custom")
+        plain = custom is None or hasattr(custom, "__code__")
+        return state | {"_scale_fn_custom": None if plain else dict(custom.__dict__)}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes over what ``state_dict`` gave."""
+        state = dict(state_dict)
+        attributes = state.pop("_scale_fn_custom")
+        if attributes is not None and self._scale_fn_custom is not None:
+            self._scale_fn_custom.__dict__.update(attributes)
+        super().load_state_dict(state)
+
+
+#: What the height of a cycle is a function of, and the function, of ``gamma`` and that.
+_HEIGHTS: dict[str, tuple[str, Callable[[float, float], float]]] = {
+    "triangular": ("cycle", lambda gamma, cycle: 1.0),
+    "triangular2": ("cycle", lambda gamma, cycle: 1 / 2.0 ** (cycle - 1)),
+    "exp_range": ("iterations", lambda gamma, step: gamma**step),
+}
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine wave from the first learning rate to ``eta_min``, and from the top again.
+
+    Source: I. Loshchilov and F. Hutter, "SGDR: stochastic gradient descent with warm restarts", ICLR 2017.
+
+    Args:
+        T_0: how many epochs the first wave has.
+        T_mult: how many times longer each next one is.
+
+    Raises:
+        ValueError: if ``T_0`` or ``T_mult`` is no positive integer, or ``eta_min`` no number.
+
+    Example:
+        >>> import compat as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+        >>> scheduler = CosineAnnealingWarmRestarts(optimizer, T_0=2)
+        >>> rates = []
+        >>> for _ in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> rates
+        [1.0, 0.5, 1.0, 0.5]
+    """
+
+    def __init__(self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1):
+        if T_0 <= 0 or not isinstance(T_0, int):
+            raise ValueError(f"Expected positive integer T_0, but got {T_0}")
+        if T_mult < 1 or not isinstance(T_mult, int):
+            raise ValueError(f"Expected integer T_mult >= 1, but got {T_mult}")
+        if not isinstance(eta_min, float | int):
+            raise ValueError(f"Expected float or int eta_min, but got {eta_min} of type {type(eta_min)}")
+        self.T_0 = T_0
+        self.T_i = T_0
+        self.T_mult = T_mult
+        self.eta_min = eta_min
+        self.T_cur: float = last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        self._present()
+        wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
+        return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+        """Sets the learning rates of the next epoch, or of ``epoch``, which need not be whole."""
+        if epoch is None and self.last_epoch < 0:
+            epoch = 0
+        if epoch is None:
+            epoch = self.last_epoch + 1
+            self.T_cur += 1
+            if self.T_cur >= self.T_i:
+                self.T_cur -= self.T_i
+                self.T_i *= self.T_mult
+        else:
+            self._move(epoch)
+        self.last_epoch = math.floor(epoch)
+        self._get_lr_called_within_step = True
+        try:
+            values = self.get_lr()
+        finally:
+            self._get_lr_called_within_step = False
+        for group, value in zip(self._groups, values, strict=True):
+            set_lr(group, value)
+        self._last_lr = [group["lr"] for group in self._groups]
+
+    def _move(self, epoch: float) -> None:
+        """Finds the wave that an epoch belongs to, and where in it it is."""
+        if epoch < 0:
+            raise ValueError(f"Expected non-negative epoch, but got {epoch}")
+        if epoch < self.T_0:
+            self.T_i, self.T_cur = self.T_0, epoch
+        elif self.T_mult == 1:
+            self.T_cur = epoch % self.T_0
+        else:
+            waves = int(math.log(epoch / self.T_0 * (self.T_mult - 1) + 1, self.T_mult))
+            self.T_cur = epoch - self.T_0 * (self.T_mult**waves - 1) / (self.T_mult - 1)
+            self.T_i = self.T_0 * self.T_mult**waves
+
+
+class OneCycleLR(_WithMomentum):
+    """Up to ``max_lr`` and then down below the beginning, once; to be stepped after every batch.
+
+    Source: L. N. Smith and N. Topin, "Super-convergence: very fast training of neural networks using large learning
+    rates", 2019.
+
+    Args:
+        max_lr: for all groups, or a list with one for each.
+        total_steps: how many steps there are, or ``epochs * steps_per_epoch``.
+        pct_start: which part of them goes up.
+        anneal_strategy: ``"cos"`` or ``"linear"``.
+        cycle_momentum: whether the momentum goes from ``max_momentum`` to ``base_momentum`` and back meanwhile.
+        div_factor: it begins with ``max_lr / div_factor``,
+        final_div_factor: and ends at that divided by this.
+        three_phase: down to the beginning as steeply as up, and then to the end.
+
+    Raises:
+        ValueError: for settings out of range, and for a step after the last one.
+
+    Example:
+        >>> import compat as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0, momentum=0.9)
+        >>> scheduler = OneCycleLR(optimizer, 1.0, total_steps=5, pct_start=0.4, anneal_strategy="linear", div_factor=2)
+        >>> rates = []
+        >>> for _ in range(4):
+        ...     rates += scheduler.get_last_lr()
+        ...     optimizer.step()
+        ...     scheduler.step()
+        >>> [round(rate, 3) for rate in rates]
+        [0.5, 1.0, 0.667, 0.333]
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        max_lr: Any,
+        total_steps: int | None = None,
+        epochs: int | None = None,
+        steps_per_epoch: int | None = None,
+        pct_start: float = 0.3,
+        anneal_strategy: str = "cos",
+        cycle_momentum: bool = True,
+        base_momentum: Any = 0.85,
+        max_momentum: Any = 0.95,
+        div_factor: float = 25.0,
+        final_div_factor: float = 1e4,
+        three_phase: bool = False,
+        last_epoch: int = -1,
+    ):
+        _check_optimizer(optimizer)
+        self.optimizer = optimizer
+        self.total_steps = _total_steps(total_steps, epochs, steps_per_epoch)
+        if pct_start < 0 or pct_start > 1 or not isinstance(pct_start, float):
+            raise ValueError(f"Expected float between 0 and 1 pct_start, but got {pct_start}")
+        self._schedule_phases = _phases(self.total_steps, pct_start, three_phase)
+        if anneal_strategy not in _BETWEEN:
+            raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
+        self._anneal_func_type = anneal_strategy
+        tops = _for_each_group("max_lr", optimizer, max_lr)
+        if last_epoch == -1:
+            for group, top in zip(optimizer.param_groups, tops, strict=True):
+                group["initial_lr"] = top / div_factor
+                group["max_lr"] = top
+                group["min_lr"] = group["initial_lr"] / final_div_factor
+        self.cycle_momentum = cycle_momentum
+        if cycle_momentum:
+            bases = _for_each_group("base_momentum", optimizer, base_momentum)
+            self._begin_momentum(optimizer, bases, _for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[Any]:
+        self._present()
+        step, start = self.last_epoch, 0.0
+        if step > self.total_steps:
+            raise ValueError(f"Tried to step {step} times. The specified number of total steps is {self.total_steps}")
+        for phase in self._schedule_phases:
+            if step <= phase["end_step"] or phase is self._schedule_phases[-1]:
+                break
+            start = phase["end_step"]
+        part = (step - start) / (phase["end_step"] - start)
+        between = _BETWEEN[self._anneal_func_type]
+        if self.cycle_momentum:
+            for group in self._groups:
+                at = between(group[phase["start_momentum"]], group[phase["end_momentum"]], part)
+                self._set_momentum(group, at)
+        return [between(group[phase["start_lr"]], group[phase["end_lr"]], part) for group in self._groups]
+
+
+def _total_steps(total_steps: Any, epochs: Any, steps_per_epoch: Any) -> int:
+    """How many steps there are."""
+    given = {"total_steps": total_steps} if total_steps is not None else {}
+    if not given and epochs is not None and steps_per_epoch is not None:
+        given = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
+    if not given:
+        raise ValueError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+    for name, value in given.items():
+        if not isinstance(value, int) or value <= 0:
+            raise ValueError(f"Expected positive integer {name}, but got {value}")
+    return math.prod(given.values())
+
+
+def _phases(steps: int, up: float, three: bool) -> list[dict[str, Any]]:
+    """The parts of the cycle: to which step, and between which of a group's settings."""
+
+    def phase(end: float, *names: str) -> dict[str, Any]:
+        return {"end_step": end} | dict(zip(("start_lr", "end_lr", "start_momentum", "end_momentum"), names))
+
+    rise = phase(float(up * steps) - 1, "initial_lr", "max_lr", "max_momentum", "base_momentum")
+    if not three:
+        return [rise, phase(steps - 1, "max_lr", "min_lr", "base_momentum", "max_momentum")]
+    return [
+        rise,
+        phase(float(2 * up * steps) - 2, "max_lr", "initial_lr", "base_momentum", "max_momentum"),
+        phase(steps - 1, "initial_lr", "min_lr", "max_momentum", "max_momentum"),
+    ]
+
+
+#: Between a start and an end, by the part of the way.
+_BETWEEN: dict[str, Callable[[Any, Any, float], Any]] = {
+    "cos": lambda start, end, part: end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1),
+    "linear": lambda start, end, part: (end - start) * part + start,
+}

@@ -1,0 +1,109 @@
+"""A schedule by results."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from compat.optim.lr_scheduler.base import EPOCH_WARNING, LRScheduler, set_lr
+from compat.optim.optimizer import Optimizer
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Multiplies the learning rate by ``factor`` when a measure has not got better for more than ``patience`` epochs.
+
+    Args:
+        mode: whether smaller (``"min"``) or larger (``"max"``) is better.
+        factor: less than 1.
+        patience: how many epochs without improvement are borne.
+        threshold: by how much it must be better; of the best (``threshold_mode="rel"``) or as it is (``"abs"``).
+        cooldown: how many epochs after a reduction do not count.
+        min_lr: the least learning rate, for all groups or for each.
+        eps: smaller changes are not made.
+
+    Raises:
+        ValueError: for settings out of range.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        cooldown: int = 0,
+        min_lr: Any = 0,
+        eps: float = 1e-8,
+    ):
+        if factor >= 1.0:
+            raise ValueError("Factor should be < 1.0.")
+        self.factor = factor
+        if not isinstance(optimizer, Optimizer):
+            raise TypeError(f"{type(optimizer).__name__} is not an Optimizer")
+        self.optimizer = optimizer
+        groups = len(optimizer.param_groups)
+        several = isinstance(min_lr, list | tuple)
+        if several and len(min_lr) != groups:
+            raise ValueError(f"expected {groups} min_lrs, got {len(min_lr)}")
+        self.default_min_lr = None if several else min_lr
+        self.min_lrs = list(min_lr) if several else [min_lr] * groups
+        self.patience = patience
+        self.cooldown = cooldown
+        self.eps = eps
+        self.last_epoch = 0
+        self._last_lr = [group["lr"] for group in optimizer.param_groups]
+        if mode not in ("min", "max"):
+            raise ValueError(f"mode {mode} is unknown!")
+        if threshold_mode not in ("rel", "abs"):
+            raise ValueError(f"threshold mode {threshold_mode} is unknown!")
+        self.mode_worse = math.inf if mode == "min" else -math.inf
+        self.mode = mode
+        self.threshold = threshold
+        self.threshold_mode = threshold_mode
+        self._reset()
+
+    def _reset(self) -> None:
+        self.best = self.mode_worse
+        self.cooldown_counter = 0
+        self.num_bad_epochs = 0
+
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether there was a reduction just before."""
+        return self.cooldown_counter > 0
+
+    def is_better(self, a: float, best: float) -> bool:
+        """Whether a measure is better than the best, by more than the threshold."""
+        sign = -1 if self.mode == "min" else 1
+        limit = best * (1 + sign * self.threshold) if self.threshold_mode == "rel" else best + sign * self.threshold
+        return a < limit if self.mode == "min" else a > limit
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Notes the measure after an epoch, and perhaps reduces the learning rates."""
+        current = float(metrics)
+        if epoch is not None:
+            warnings.warn(EPOCH_WARNING, stacklevel=2)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(current, self.best):
+            self.best = current
+            self.num_bad_epochs = 0
+        else:
+            self.num_bad_epochs += 1
+        if self.in_cooldown:
+            self.cooldown_counter -= 1
+            self.num_bad_epochs = 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter = self.cooldown
+            self.num_bad_epochs = 0
+        self._last_lr = [group["lr"] for group in self._groups]
+
+    def _reduce(self) -> None:
+        for group, least in zip(self._groups, self.min_lrs):
+            old = float(group["lr"])
+            new = max(old * self.factor, least)
+            if old - new > self.eps:
+                set_lr(group, new)
