@@ -17,6 +17,7 @@ from funcgrad.dtypes import (
     uint32,
     uint64,
 )
+from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy import operators as _operators
 from funcgrad.numpy import protocols as _protocols
 from funcgrad.numpy.constants import *

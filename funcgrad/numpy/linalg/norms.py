@@ -1,0 +1,208 @@
+"""Norms, and what is known of a matrix by its singular values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.elementwise import power
+from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.linalg.decompositions import svd
+from funcgrad.numpy.linalg.operands import matrices
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
+from funcgrad.numpy.shape import broadcast_to, expand_dims, moveaxis, ravel, reshape
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.linalg_solving import inverse
+from funcgrad.primitives.shape import full
+from funcgrad.tracing import type_of
+
+
+def _magnitude(x: Any) -> Any:
+    return e.complex_abs(x) if dtypes.is_complex(type_of(x).dtype) else e.absolute(x)
+
+
+def _squares(x: Any) -> Any:
+    if dtypes.is_complex(type_of(x).dtype):
+        return e.add(e.square(e.real(x)), e.square(e.imag(x)))
+    return e.square(x)
+
+
+def _where_zero(x: Any, value: float, otherwise: Any) -> Any:
+    return e.select(e.eq(x, e.number(0, x)), e.number(value, otherwise), otherwise)
+
+
+def _root(total: Any, p: float) -> Any:
+    """``total ** (1 / p)``, whose derivative at zero is zero."""
+    safe = _where_zero(total, 1, total)
+    return _where_zero(total, 0, e.sqrt(safe) if p == 2 else power(safe, 1 / p))
+
+
+def _vector_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Any:
+    size = _magnitude(x)
+    if math.isinf(p):
+        return (r.max if p > 0 else r.min)(size, axes, keepdims=keepdims)
+    if p == 0:
+        counted = astype(e.ne(x, e.number(0, x)), type_of(size).dtype)
+        return r.sum(counted, axes, keepdims=keepdims)
+    if p == 1:
+        return r.sum(size, axes, keepdims=keepdims)
+    if p == 2:
+        return _root(r.sum(_squares(x), axes, keepdims=keepdims), 2)
+    if p > 1:
+        return _root(r.sum(power(size, p), axes, keepdims=keepdims), p)
+    # A root of a zero's magnitude has no finite derivative; a negative power of a zero is infinite.
+    powers = _where_zero(size, 0 if p > 0 else math.inf, power(_where_zero(size, 1, size), p))
+    total = r.sum(powers, axes, keepdims=keepdims)
+    return _root(total, p) if p > 0 else power(total, 1 / p)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
+    """The norms of vectors: ``sum(|x| ** ord) ** (1 / ord)``. At zero, the derivative is zero.
+
+    Args:
+        axis: one axis or several that make a vector; all of them, by default.
+        keepdims: leave these axes, with one element.
+        ord: the order; ``inf`` and ``-inf`` for the greatest and least magnitude, 0 for how many are not zero.
+
+    Example:
+        >>> print(vector_norm(np.array([3.0, 4.0])), vector_norm(np.array([3.0, 4.0]), ord=np.inf))
+        5.0 4.0
+    """
+    (x,) = promoted(asoperand(x, "vector_norm"), floating=True)
+    return _vector_norm(x, float(ord), normalized_axes(axis, type_of(x).ndim, "vector_norm"), keepdims)
+
+
+def _by_singular_values(x: Any, ord: Any) -> Any:
+    values = svd(x, compute_uv=False)
+    return r.sum(values, -1) if ord == "nuc" else (r.max if ord > 0 else r.min)(values, -1)
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
+    """The norms of matrices, which are the last two axes.
+
+    Args:
+        keepdims: leave these axes, with one element.
+        ord: ``"fro"`` for the root of the sum of squares; 1 and ``inf`` for the greatest sum of magnitudes of a column
+            and of a row, -1 and ``-inf`` for the least; 2 and -2 for the greatest and the least singular value,
+            ``"nuc"`` for their sum.
+
+    Raises:
+        ValueError: for another order.
+
+    Example:
+        >>> print(matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=1))
+        6.0
+    """
+    x = matrices(x, "matrix_norm")
+    n = type_of(x).ndim
+    if ord in ("fro", None):
+        return _vector_norm(x, 2, (n - 2, n - 1), keepdims)
+    if ord in (1, -1, math.inf, -math.inf):
+        across, along = (n - 2, n - 1) if abs(ord) == 1 else (n - 1, n - 2)
+        sums = r.sum(_magnitude(x), across, keepdims=True)
+        found = (r.max if ord > 0 else r.min)(sums, along, keepdims=True)
+        return found if keepdims else reshape(found, type_of(x).shape[:-2])
+    if ord not in (2, -2, "nuc"):
+        raise ValueError(f'matrix_norm: ord must be "fro", "nuc", 1, -1, 2, -2, inf or -inf, got {ord!r}')
+    found = _by_singular_values(x, ord)
+    return expand_dims(found, (-2, -1)) if keepdims else found
+
+
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norms of vectors or matrices.
+
+    Args:
+        ord: as for ``vector_norm`` and ``matrix_norm``; by default the root of the sum of squares.
+        axis: one axis for vectors, two for matrices; by default what ``x`` is, or, without ``ord``, all elements.
+        keepdims: leave these axes, with one element.
+
+    Raises:
+        ValueError: for more axes than two, and an order that there is none of.
+
+    Example:
+        >>> print(norm(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1))
+        [ 5. 10.]
+    """
+    (x,) = promoted(asoperand(x, "norm"), floating=True)
+    ndim = type_of(x).ndim
+    if axis is None and ord is None:
+        found = _vector_norm(ravel(x), 2, (0,), False)
+        return reshape(found, (1,) * ndim) if keepdims else found
+    axes = normalized_axes(axis, ndim, "norm")
+    if len(axes) == 1:
+        if isinstance(ord, str):
+            raise ValueError(f"norm: there is no norm of vectors of order {ord!r}")
+        return _vector_norm(x, 2.0 if ord is None else float(ord), axes, keepdims)
+    if len(axes) != 2:
+        raise ValueError(f"norm: takes one axis for vectors or two for matrices, got {axis} for {type_of(x)}")
+    if axis is not None:
+        axes = tuple(normalized_axes((a,), ndim, "norm")[0] for a in axis)
+    found = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
+    return expand_dims(found, tuple(sorted(axes))) if keepdims else found
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """How much a matrix may magnify relative errors: its norm times that of its inverse; infinite if it is singular.
+
+    Args:
+        p: the order of the norm, as for ``matrix_norm``; by default 2.
+
+    Example:
+        >>> print(cond(np.array([[4.0, 0.0], [0.0, 2.0]])))
+        2.0
+    """
+    x = matrices(x, "cond", square=p not in (None, 2, -2))
+    if p in (None, 2, -2):
+        values = svd(x, compute_uv=False)
+        first, last = getitem(values, (..., 0)), getitem(values, (..., -1))
+        return e.div(last, first) if p == -2 else e.div(first, last)
+    found = e.mul(matrix_norm(x, ord=p), matrix_norm(inverse(x)[0], ord=p))
+    # There is nothing wrong with a singular matrix, only with one that is not of numbers.
+    numbers = r.all(e.eq(x, x), (-2, -1))
+    return e.select(e.bitwise_and(e.ne(found, found), numbers), e.number(math.inf, found), found)
+
+
+def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """How many singular values of matrices are not nearly zero; int64.
+
+    Args:
+        A: ``(*, m, n)``; of a vector or a number it is whether any element is not zero.
+        tol: up to which values count as zero, one for all or one for each matrix.
+        hermitian: ``A`` is Hermitian, which is faster; the lower triangle is read.
+        rtol: the same as a fraction of the greatest value; by default the larger of ``m`` and ``n`` times the dtype's
+            precision.
+
+    Raises:
+        ValueError: for both tolerances.
+
+    Example:
+        >>> print(matrix_rank(np.array([[1.0, 2.0], [2.0, 4.0]])))
+        1
+    """
+    if tol is not None and rtol is not None:
+        raise ValueError("matrix_rank: tol and rtol exclude each other; both were given")
+    (A,) = promoted(asoperand(A, "matrix_rank"), floating=True)
+    t = type_of(A)
+    if t.ndim < 2:
+        return astype(r.any(e.ne(A, e.number(0, A))), dtypes.int64)
+    values = svd(A, compute_uv=False, hermitian=hermitian)
+    if not type_of(values).shape[-1]:
+        return full(np.int64(0), t.shape[:-2])
+    if tol is None:
+        fraction = max(t.shape[-2:]) * float(np.finfo(t.dtype).eps) if rtol is None else rtol
+        least = e.mul(r.max(values, -1), _each(fraction, values))
+    else:
+        least = _each(tol, values)
+    return r.sum(astype(e.gt(values, expand_dims(least, -1)), dtypes.int64), -1)
+
+
+def _each(tolerance: Any, values: Any) -> Any:
+    t = type_of(values)
+    return broadcast_to(astype(asoperand(tolerance), t.dtype), t.shape[:-1])
+
+
+__all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]

@@ -1,0 +1,63 @@
+"""What functions of matrices do to their operands first, and what they raise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from funcgrad.errors import ConcretizationError
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.primitives.elementwise import broadcast_shapes
+from funcgrad.primitives.shape import broadcast
+from funcgrad.tracing import Tracer, type_of
+
+
+def matrices(x: Any, name: str, *, square: bool = False) -> Any:
+    """``x`` as floating or complex matrices.
+
+    Raises:
+        LinAlgError: where it has no matrices, or, if asked for, no square ones.
+    """
+    (x,) = promoted(asoperand(x, name), floating=True)
+    t = type_of(x)
+    if t.ndim < 2:
+        raise LinAlgError(f"{name}: takes matrices, which are the last two axes, got {t}")
+    if square and t.shape[-1] != t.shape[-2]:
+        raise LinAlgError(f"{name}: takes square matrices, got {t}")
+    return x
+
+
+def together(name: str, *xs: Any) -> list[Any]:
+    """Matrices with their leading axes broadcast against each other."""
+    lead = broadcast_shapes(name, *[type_of(x).shape[:-2] for x in xs])
+    spread = []
+    for x in xs:
+        shape = type_of(x).shape
+        wanted = (*lead, *shape[-2:])
+        dims = tuple(range(len(wanted) - len(shape), len(wanted)))
+        spread.append(x if shape == wanted else broadcast(x, shape=wanted, dims=dims))
+    return spread
+
+
+def value_of(x: Any) -> np.ndarray | None:
+    """The numbers of an array, also inside ``grad``; None where there are none: under ``jit`` and ``vmap``."""
+    while isinstance(x, Tracer):
+        try:
+            x = x.underlying()
+        except ConcretizationError:
+            return None
+    return None if isinstance(x, jax.core.Tracer) else np.asarray(x)
+
+
+def require(good: Any, message: str) -> None:
+    """Raises unless all numbers of ``good``, where there are numbers.
+
+    Raises:
+        LinAlgError: with the message.
+    """
+    found = value_of(good)
+    if found is not None and not found.all():
+        raise LinAlgError(message)

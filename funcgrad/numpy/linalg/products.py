@@ -1,0 +1,72 @@
+"""Products and parts, under the names and with the defaults that NumPy's ``linalg`` has for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import dtypes
+from funcgrad.numpy import indexing, numerical, products, reductions
+from funcgrad.numpy.products import matmul, tensordot, vecdot
+from funcgrad.numpy.promotion import asoperand
+from funcgrad.numpy.shape import matrix_transpose
+from funcgrad.tracing import type_of
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
+    """The products of vectors of three along an axis that stand upright on both.
+
+    Raises:
+        ValueError: for vectors of other than three elements.
+
+    Example:
+        >>> print(cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
+        [0. 0. 1.]
+    """
+    return numerical.cross(x1, x2, axis=axis)
+
+
+def outer(x1: Any, x2: Any, /) -> Any:
+    """All products of an element of one vector and one of another.
+
+    Raises:
+        ValueError: where an operand is no vector.
+
+    Example:
+        >>> print(outer([1, 2], [1, 10]))
+        [[ 1 10]
+         [ 2 20]]
+    """
+    a, b = type_of(asoperand(x1, "outer")), type_of(asoperand(x2, "outer"))
+    if a.ndim != 1 or b.ndim != 1:
+        raise ValueError(f"outer: takes vectors, got {a} and {b}")
+    return products.outer(x1, x2)
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Any:
+    """The diagonals of matrices, which are the last two axes.
+
+    Args:
+        offset: how many columns above the main diagonal.
+
+    Example:
+        >>> print(diagonal([[1, 2], [3, 4]], offset=1))
+        [2]
+    """
+    return indexing.diagonal(x, offset, -2, -1)
+
+
+def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
+    """The sums of the diagonals of matrices, which are the last two axes.
+
+    Args:
+        offset: how many columns above the main diagonal.
+        dtype: the dtype to sum in; that of a sum, by default.
+
+    Example:
+        >>> print(trace([[1, 2], [3, 4]]))
+        5
+    """
+    return reductions.sum(diagonal(x, offset=offset), -1, dtype=None if dtype is None else dtypes.canonical(dtype))
+
+
+__all__ = ["cross", "diagonal", "matmul", "matrix_transpose", "outer", "tensordot", "trace", "vecdot"]

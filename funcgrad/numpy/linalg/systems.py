@@ -1,0 +1,281 @@
+"""Systems of linear equations, inverses, determinants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.linalg import LinAlgError
+
+from funcgrad import dtypes
+from funcgrad.numpy.linalg.decompositions import svd
+from funcgrad.numpy.linalg.operands import matrices, require, together, value_of
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
+from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives.reductions import reduce_max
+from funcgrad.primitives.shape import expanded, full, reduce_sum, zeros
+from funcgrad.tracing import type_of
+
+
+class SlogdetResult(NamedTuple):
+    """The direction of a determinant, of magnitude 1 or 0, and the logarithm of its magnitude."""
+
+    sign: Any
+    logabsdet: Any
+
+
+# ---------------------------------------------------------------- systems
+
+
+def _right_side(a: Any, b: Any, name: str) -> tuple[Any, Any, bool]:
+    """Both operands as matrices of one dtype and batch, and whether ``b`` was a vector."""
+    a, b = promoted(matrices(a, name, square=True), asoperand(b, name), floating=True)
+    vector = type_of(b).ndim == 1
+    if vector:
+        b = expanded(b, 1)
+    if type_of(b).ndim < 2 or type_of(b).shape[-2] != type_of(a).shape[-1]:
+        raise ValueError(f"{name}: {type_of(a)} and the right-hand side {type_of(b)} do not fit")
+    a, b = together(name, a, b)
+    return a, b, vector
+
+
+def _as_vector(x: Any, vector: bool) -> Any:
+    return reshape(x, type_of(x).shape[:-1]) if vector else x
+
+
+def solve(a: Any, b: Any, /) -> Any:
+    """``x`` with ``a @ x = b``.
+
+    Args:
+        a: ``(*, n, n)``.
+        b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
+
+    Raises:
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> print(solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])))
+        [1.  0.5]
+    """
+    a, b, vector = _right_side(a, b, "solve")
+    packed, _, order = solving.factors(a)
+    _require_pivots(packed)
+    return _as_vector(solving.factored_solve(a, packed, order, b, transposed=False), vector)
+
+
+def _require_pivots(packed: Any) -> None:
+    first = solving.first_zero_pivot(packed)
+    require(e.eq(first, e.number(0, first)), "Singular matrix")
+
+
+def solve_triangular(a: Any, b: Any, /, *, lower: bool = False, unit_diagonal: bool = False) -> Any:
+    """``x`` with ``a @ x = b``, for triangular matrices.
+
+    Args:
+        a: ``(*, n, n)``; one triangle of it is read.
+        b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
+        lower: which triangle.
+        unit_diagonal: take the diagonal for ones.
+
+    Example:
+        >>> print(solve_triangular(np.array([[2.0, 2.0], [0.0, 4.0]]), np.array([2.0, 4.0])))
+        [0. 1.]
+    """
+    a, b, vector = _right_side(a, b, "solve_triangular")
+    x = p.triangular_solve(a, b, left=True, lower=lower, transposed=False, unit=unit_diagonal)
+    return _as_vector(x, vector)
+
+
+def inv(a: Any, /) -> Any:
+    """The inverses of square matrices.
+
+    Raises:
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> print(inv(np.array([[2.0, 0.0], [0.0, 4.0]])))
+        [[0.5  0.  ]
+         [0.   0.25]]
+    """
+    found, first = solving.inverse(matrices(a, "inv", square=True))
+    require(e.eq(first, e.number(0, first)), "Singular matrix")
+    return found
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """The inverse of ``a`` as a map between tensors: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
+
+    Args:
+        ind: how many of the first axes belong to the results; the others, to the operands, are as many elements.
+
+    Raises:
+        ValueError: unless ``ind`` is positive.
+        LinAlgError: where it is singular or not square.
+
+    Example:
+        >>> tensorinv(np.eye(6).reshape(6, 2, 3), ind=1).shape
+        (2, 3, 6)
+    """
+    a = asoperand(a, "tensorinv")
+    if ind <= 0:
+        raise ValueError(f"tensorinv: ind must be positive, got {ind}")
+    shape = type_of(a).shape
+    turned = (*shape[ind:], *shape[:ind])
+    return reshape(inv(reshape(a, (math.prod(shape[:ind]), math.prod(shape[ind:])))), turned)
+
+
+def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
+    """``x`` with ``tensordot(a, x, x.ndim) = b``.
+
+    Args:
+        a: the axes of ``b``, then those of ``x``, with as many elements.
+        axes: axes of ``a`` to bring to its end first.
+
+    Raises:
+        LinAlgError: where it is singular or not square.
+
+    Example:
+        >>> tensorsolve(np.eye(6).reshape(2, 3, 6), np.ones((2, 3))).shape
+        (6,)
+    """
+    a, b = asoperand(a, "tensorsolve"), asoperand(b, "tensorsolve")
+    if axes is not None:
+        found = normalized_axes(tuple(axes), type_of(a).ndim, "tensorsolve")
+        a = moveaxis(a, found, tuple(range(type_of(a).ndim - len(found), type_of(a).ndim)))
+    shape, size = type_of(a).shape[type_of(b).ndim :], type_of(b).size
+    if math.prod(shape) != size:
+        raise LinAlgError(f"tensorsolve: {type_of(a)} is no square system for the right-hand side {type_of(b)}")
+    return reshape(solve(reshape(a, (size, size)), reshape(b, (size,))), shape)
+
+
+# ---------------------------------------------------------------- determinants
+
+
+def det(a: Any, /) -> Any:
+    """The determinants of square matrices; singular ones have derivatives too.
+
+    Example:
+        >>> print(det(np.array([[1.0, 2.0], [3.0, 4.0]])))
+        -2.0
+    """
+    a = matrices(a, "det", square=True)
+    packed, pivots, _ = solving.factors(a)
+    return solving.factored_determinant(a, packed, pivots)
+
+
+def slogdet(a: Any, /) -> SlogdetResult:
+    """The directions of determinants, and the logarithms of their magnitudes, which do not overflow.
+
+    Example:
+        >>> found = slogdet(np.array([[1.0, 2.0], [3.0, 4.0]]))
+        >>> print(found.sign, np.round(found.logabsdet, 6))
+        -1.0 0.693147
+    """
+    a = matrices(a, "slogdet", square=True)
+    packed, pivots, _ = solving.factors(a)
+    return SlogdetResult(*solving.factored_logdet(a, packed, pivots))
+
+
+# ---------------------------------------------------------------- pseudoinverses and least squares
+
+
+def _tolerance(value: Any, a: Any) -> Any:
+    """A tolerance for each matrix."""
+    t = type_of(a)
+    return broadcast_to(astype(asoperand(value), dtypes.real_of(t.dtype)), t.shape[:-2])
+
+
+def _default(a: Any) -> float:
+    t = type_of(a)
+    return max(t.shape[-2:], default=0) * float(np.finfo(t.dtype).eps)
+
+
+def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
+    """The pseudoinverses of matrices, through their singular values.
+
+    Args:
+        a: ``(*, m, n)``.
+        rcond, rtol: two names of the fraction of the greatest singular value up to which others count as zero, one for
+            all or one for each matrix; by default the larger of ``m`` and ``n`` times the dtype's precision.
+        hermitian: ``a`` is Hermitian, which is faster; the lower triangle is read.
+
+    Returns:
+        ``(*, n, m)``.
+
+    Raises:
+        ValueError: for both tolerances.
+
+    Example:
+        >>> print(np.round(pinv(np.array([[1.0], [1.0]])), 6))
+        [[0.5 0.5]]
+    """
+    if rcond is not None and rtol is not None:
+        raise ValueError("pinv: rcond and rtol are two names of one tolerance; both were given")
+    a = matrices(a, "pinv", square=hermitian)
+    fraction = rtol if rcond is None else rcond
+    fraction = _tolerance(_default(a) if fraction is None else fraction, a)
+    return solving.pseudoinverse(a, zeros(type_of(fraction)), fraction, hermitian=hermitian)
+
+
+def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
+    """``x`` with the least ``|b - a @ x|``, and of several the one with the least ``|x|``.
+
+    Args:
+        a: ``(m, n)``.
+        b: ``(m,)`` or ``(m, k)``.
+        rcond: the fraction of the greatest singular value up to which others count as zero; by default the larger of
+            ``m`` and ``n`` times the dtype's precision.
+
+    Returns:
+        ``x``; the sums of squares that remain, empty unless ``m > n`` and ``a`` has full rank (which it is taken to
+        have where there are no numbers: under ``jit`` and ``vmap``); the rank; the singular values.
+
+    Raises:
+        LinAlgError: where ``a`` is no matrix, or ``b`` neither a vector nor a matrix.
+
+    Example:
+        >>> x, rest, rank, values = lstsq(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]]), np.array([1.0, 2.0, 3.0]))
+        >>> print(np.round(x, 6), int(rank))
+        [1. 1.] 2
+    """
+    a, b = promoted(matrices(a, "lstsq"), asoperand(b, "lstsq"), floating=True)
+    if type_of(a).ndim != 2 or type_of(b).ndim not in (1, 2):
+        raise LinAlgError(f"lstsq: takes a matrix and a vector or matrix, got {type_of(a)} and {type_of(b)}")
+    vector = type_of(b).ndim == 1
+    b = expanded(b, 1) if vector else b
+    if type_of(b).shape[0] != type_of(a).shape[0]:
+        raise LinAlgError(f"lstsq: {type_of(a)} and the right-hand side {type_of(b)} do not fit")
+    fraction = _tolerance(_default(a) if rcond is None or rcond < 0 else rcond, a)
+    x = p.product(solving.pseudoinverse(a, zeros(type_of(fraction)), fraction, hermitian=False), b)
+    values = svd(a, compute_uv=False)
+    rank = _above(values, fraction)
+    return _as_vector(x, vector), _remaining(a, b, x, rank), rank, values
+
+
+def _above(values: Any, fraction: Any) -> Any:
+    """How many singular values count, int32."""
+    if not type_of(values).size:
+        return np.int32(0)
+    least = e.mul(fraction, reduce_max(values, axes=(0,)))
+    return reduce_sum(e.cast(e.gt(values, least), dtype=dtypes.int32), axes=(0,))
+
+
+def _remaining(a: Any, b: Any, x: Any, rank: Any) -> Any:
+    m, n = type_of(a).shape
+    known = value_of(rank)
+    dtype = dtypes.real_of(type_of(a).dtype)
+    if m <= n or (known is not None and int(known) < n):
+        return full(dtype.type(0), (0,))
+    rest = e.sub(b, p.product(a, x))
+    squares = e.add(e.square(e.real(rest)), e.square(e.imag(rest))) if dtypes.is_complex(type_of(a).dtype) else None
+    return reduce_sum(e.square(rest) if squares is None else squares, axes=(0,))
+
+
+__all__ = [
+    "SlogdetResult", "det", "inv", "lstsq", "pinv", "slogdet", "solve", "solve_triangular", "tensorinv", "tensorsolve",
+]  # fmt: skip
