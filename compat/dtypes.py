@@ -160,6 +160,23 @@ def from_numpy(d: np.dtype) -> dtype:
     return found
 
 
+_OF_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
+
+
+def wanted(function: str, d: Any) -> Any:
+    """What is given as a ``dtype`` argument as a dtype: Python's own types of numbers stand for one, None for none.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    if d is None or isinstance(d, dtype):
+        return d
+    found = _OF_TYPES.get(d)
+    if found is None:
+        raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(d).__name__}")
+    return found
+
+
 # ---------------------------------------------------------------- default dtype
 
 _default = float32

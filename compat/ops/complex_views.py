@@ -89,5 +89,13 @@ def imag(input: Tensor) -> Tensor:
     return select(view_as_real(input), -1, 1)
 
 
-function("Tensor.real")(property(real))
-function("Tensor.imag")(property(imag))
+def _set_real(self: Tensor, value: Any) -> None:
+    self.real[...] = value
+
+
+def _set_imag(self: Tensor, value: Any) -> None:
+    self.imag[...] = value
+
+
+function("Tensor.real")(property(real, _set_real))
+function("Tensor.imag")(property(imag, _set_imag))

@@ -125,7 +125,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dtype | No
     other = kwargs.pop("other", None)
     where = kwargs.pop("device", None)
     for a in args:
-        if isinstance(a, Dtype):
+        if isinstance(a, Dtype | type):
             dtype = a
         elif isinstance(a, Tensor):
             other = a
@@ -137,6 +137,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dtype | No
         available(where)
     if other is not None:
         dtype = other.dtype
+    dtype = dtypes.wanted("to", dtype)
     copy = bool(kwargs.pop("copy", rest[1] if len(rest) > 1 else False))
     kwargs.pop("non_blocking", None)
     memory_format = kwargs.pop("memory_format", preserve_format) or preserve_format
@@ -171,7 +172,10 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         if dtype is None:
             raise ValueError(f"invalid type: '{name}'")
     elif not isinstance(dtype, Dtype):
-        dtype = dtype.dtype
+        name = getattr(dtype, "__name__", dtype)
+        dtype = getattr(dtype, "dtype", None)
+        if dtype is None:
+            raise ValueError(f"invalid type: '{name}'")
     return to(self, dtype)
 
 

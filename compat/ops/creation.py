@@ -130,6 +130,7 @@ def _maker(name: str, value: Any, what: str) -> Any:
         if device is not None:
             available(device)
         sizes = _sizes(name, size, more)
+        dtype = dtypes.wanted(name, dtype)
         if out is not None and dtype is None:
             dtype = out.dtype
         if memory_format is not contiguous_format:
@@ -171,7 +172,7 @@ def full(
     value = fill_value.item() if isinstance(fill_value, Tensor | np.generic) else fill_value
     if not isinstance(value, bool | int | float | complex):
         raise wrong_argument("full", "fill_value", 2, "Number", value)
-    dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
+    dtype = dtypes.wanted("full", dtype) or (out.dtype if out is not None else dtypes.of_number(value))
     sizes = _sizes("full", (size,), {})
     return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad))
 
@@ -255,7 +256,7 @@ def full_like(
         raise wrong_argument("full_like", "input", 1, "Tensor", input)
     if device is not None:
         available(device)
-    dtype = dtype or input.dtype
+    dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
     made = dense_layout(tuple(input.shape), stride, dtype)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
@@ -280,7 +281,7 @@ def _new(name: str, value: Any, what: str) -> None:
     ) -> Tensor:
         if device is not None:
             available(device)
-        return constant(_sizes(name, size, more), value, dtype or self.dtype, requires_grad)
+        return constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {what}, of this one's dtype."

@@ -200,6 +200,7 @@ def tensor(
     """
     if device is not None:
         available(device)
+    dtype = dtypes.wanted("tensor", dtype)
     if isinstance(data, Tensor):
         warnings.warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
@@ -217,6 +218,16 @@ def new_tensor(
 ) -> Tensor:
     """A tensor with a copy of ``data``, of this one's dtype."""
     return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+
+@function("Tensor.new")
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """What the old constructor of this tensor's dtype makes of the arguments: sizes, or data."""
+    if device is not None:
+        available(device)
+    if len(args) == 1 and isinstance(args[0], bool | float | complex):
+        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
+    return legacy(self.dtype, args)
 
 
 # ---------------------------------------------------------------- the old constructors, FloatTensor and its kin

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -109,7 +110,9 @@ def check_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) -> N
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     if given and not any(i.dtype in MASKS for i in given):
         try:
-            broadcast_size(*[tuple(i.shape) for i in given])
+            common = broadcast_size(*[tuple(i.shape) for i in given])
+            if 0 not in common and any(n == 0 and i is not None for i, n in zip(indices, input.shape)):
+                raise IndexError("index is out of bounds for dimension with size 0")
         except RuntimeError:
             shapes = ", ".join(size_text(i.shape) for i in given)
             raise IndexError(
@@ -131,6 +134,9 @@ def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) ->
             raise IndexError(f"index {bad} is out of bounds for dimension {place} with size {size}")
 
 
+_BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
+
+
 def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
     """The indices with masks replaced by the positions where they are true.
 
@@ -145,6 +151,8 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
             found.append(i)
             continue
         dim = len(found)
+        if i.dtype is dtypes.uint8:
+            warnings.warn(_BYTES, stacklevel=4)
         if i.shape != input.shape[dim : dim + i.dim()]:
             bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
             raise IndexError(

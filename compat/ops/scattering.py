@@ -124,12 +124,16 @@ def _result_size(input: Tensor, indices: Sequence[Tensor | None]) -> tuple[int, 
 
 def _check_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> None:
     check_indices(input, indices)
+    _check_put_size(input, indices, values)
     if input.dtype is not values.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype.scalar_name} for the "
             "destination and "
             f"{values.dtype.scalar_name} for the source."
         )
+
+
+def _check_put_size(input: Tensor, indices: Sequence[Tensor | None], values: Tensor) -> None:
     if any(i is not None and i.dtype in MASKS for i in indices):
         return
     size = _result_size(input, indices)
@@ -150,18 +154,28 @@ def _inspect_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor
     check=_check_put, inspect=_inspect_put,
 )  # fmt: skip
 def put_positions(input: Array, indices: Indices, values: Array, accumulate: bool = False) -> Any:
-    key = index_key(indices)
-    place = np.at(input)[key[0] if len(key) == 1 else key]
+    places = index_key(indices)
+    key = places[0] if len(places) == 1 else places
+    if accumulate and type_of(input).dtype == fdtypes.bool_:
+        # The sum of booleans is whether any is true.
+        counts = np.at(np.astype(input, fdtypes.int32))[key].add(np.astype(values, fdtypes.int32))
+        return np.not_equal(counts, 0)
+    place = np.at(input)[key]
     return place.add(values) if accumulate else place.set(values)
 
 
 def _put_arguments(
-    input: Tensor, indices: Sequence[Tensor | None], values: Tensor
+    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool
 ) -> tuple[list[Tensor | None], Tensor]:
     """The indices and values to write with; a mask stays one where no place has a value of its own."""
+    if not any(i is not None for i in indices):
+        raise RuntimeError("at least one index must be provided")
     check_indices(input, indices)
     only = indices[0] if len(indices) == 1 else None
     if only is not None and only.dtype is dtypes.bool_ and only.shape == input.shape[: only.dim()]:
+        if not accumulate and values.numel() == 1:
+            # PyTorch fills then, and filling casts.
+            values = values.to(input.dtype)
         trailing = input.dim() - only.dim()
         if values.dim() == trailing + 1 and values.shape[0] == 1:
             values = values[0]
@@ -188,14 +202,14 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         >>> torch.zeros(3).index_put([torch.tensor([0, 2])], torch.tensor(1.0))
         tensor([1., 0., 1.])
     """
-    found, values = _put_arguments(input, indices, values)
+    found, values = _put_arguments(input, indices, values, accumulate)
     return put_positions.function(input, found, values, bool(accumulate))
 
 
 @function("torch.index_put_", "Tensor.index_put_", "torch._index_put_")
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Writes ``values`` at indices, in place; arguments as for ``index_put``."""
-    found, values = _put_arguments(input, indices, values)
+    found, values = _put_arguments(input, indices, values, accumulate)
     return put_positions.inplace(input, found, values, bool(accumulate))
 
 

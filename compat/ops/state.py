@@ -3,19 +3,22 @@ tensors."""
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from compat import dtypes
 from compat.dtypes import dtype as Dtype
-from compat.errors import size_text
+from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
+from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat.layout import contiguous_strides, layout_of
+from compat.ops.copying import format_strides
 from compat.ops.creation import empty
 from compat.ops.out import resize
 from compat.ops.views import check_room
 from compat.registry import function
-from compat.storage import UntypedStorage
+from compat.storage import TypedStorage, UntypedStorage
 from compat.tensor import SHARED, Tensor, Version, sync
 
 # ---------------------------------------------------------------- out of the graph
@@ -59,19 +62,34 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
-    size = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
+    given = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
+    size = tuple(n.__index__() for n in given)
+    if any(n < 0 for n in size):
+        raise RuntimeError("numel: integer multiplication overflow")
+    if prod(size) * self.dtype.itemsize >= 2**63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(size)}")
+    if memory_format is preserve_format:
+        raise RuntimeError("Unsupported memory formatPreserve")
+    stride = None if memory_format is None else format_strides(size, self.stride(), memory_format)
     if self._view is not None:
         sync(self)
-    resize(self, tuple(n.__index__() for n in size))
-    if self._counter is not None:
-        self._counter.version += 1
+    if size != self.shape:
+        resize(self, size)
+        if self._counter is not None:
+            self._counter.version += 1
+    if stride is not None:
+        self._layout = layout_of(self._storage.base, size, stride, self._offset, self.dtype)
+        self._view = self._view or SHARED
     return self
 
 
 @function("Tensor.resize_as_", "torch.resize_as_")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
-    """``resize_`` to the size of another tensor."""
-    return resize_(self, tuple(the_template.shape))
+    """``resize_`` to the size of another tensor, and to its memory order if ``memory_format`` is to be preserved."""
+    if memory_format is preserve_format:
+        formats = (contiguous_format, channels_last, channels_last_3d)
+        memory_format = next((f for f in formats if the_template.is_contiguous(memory_format=f)), contiguous_format)
+    return resize_(self, tuple(the_template.shape), memory_format=memory_format)
 
 
 @function("Tensor.sum_to_size")
@@ -103,12 +121,14 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         source = empty(0, dtype=self.dtype)
     if isinstance(source, Tensor) and size is None:
         if source.dtype is not self.dtype:
-            raise RuntimeError(f"Could not set tensor of type {self.dtype} to a tensor of type {source.dtype}")
+            mine, theirs = cpp_name(self.dtype), cpp_name(source.dtype)
+            raise RuntimeError(f"Could not set tensor of type {theirs} to a tensor of type {mine}")
         storage, layout, offset = source._storage, source._layout, source._offset
         source._view = source._view or SHARED
     else:
-        storage = source._storage if isinstance(source, Tensor) else source
-        assert isinstance(storage, UntypedStorage)
+        if not isinstance(source, Tensor | TypedStorage | UntypedStorage):
+            raise wrong_combination("set_", [source])
+        storage = source if isinstance(source, UntypedStorage) else source._storage
         ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
         size = (storage.base.numel // ratio - storage_offset,) if size is None else tuple(size)
         stride = contiguous_strides(size) if stride is None else tuple(stride)
@@ -137,6 +157,8 @@ def no(self: Tensor, *_: Any) -> bool:
 @function("Tensor.is_set_to")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same storage in the same way."""
+    if not isinstance(tensor, Tensor):
+        raise wrong_argument("is_set_to", "tensor", 1, "Tensor", tensor)
     same = self._storage is tensor._storage and self._offset == tensor._offset
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 

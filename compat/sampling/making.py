@@ -59,11 +59,9 @@ class Options:
             raise TypeError(f"{function}() got an unexpected keyword argument '{name}'")
         self.function = function
         self.out = out
-        self.dtype = dtype
+        self.dtype = dtype = dtypes.wanted(function, dtype)
         self.requires_grad = requires_grad
         self.memory_format = memory_format
-        if dtype is not None and not isinstance(dtype, dtypes.dtype):
-            raise TypeError(f"{function}(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
         if device is not None:
             available(device)
         if out is not None and dtype is not None and out.dtype is not dtype:
