@@ -1,13 +1,16 @@
 """A pure-functional autodiff core: functions traced into a small IR, transformed by its own rules, run by XLA.
 
-Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``jacfwd``, ``jacrev``, ``hessian``,
-``vmap``, ``jit``, ``trace``, ``stop_gradient``. Control flow under ``jit``: the loops ``scan``, ``fori_loop`` and
-``while_loop``, and the branch, ``cond``. Arrays' functions are in ``funcgrad.numpy``, neural networks' in
-``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``.
+Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``linear_transpose``, ``jacfwd``, ``jacrev``,
+``hessian``, ``hvp``, ``vmap`` (with ``psum`` and its kin), ``jit``, ``checkpoint``; functions with rules of their own:
+``custom_jvp``, ``custom_vjp``, ``stop_gradient``; functions seen as programs: ``trace``, ``eval_shape``,
+``closure_convert``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and
+``associative_scan``, and the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy``, neural
+networks' in ``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, and the
+way to JAX's functions and back in ``funcgrad.interop``.
 """
 
 import funcgrad.runtime
-from funcgrad import fft, nn, numpy, random, trees
+from funcgrad import fft, linalg, nn, numpy, random, trees
 from funcgrad import checkpoint_policies
 from funcgrad.collectives import (
     all_gather,
@@ -23,8 +26,8 @@ from funcgrad.collectives import (
     psum_scatter,
 )
 from funcgrad.compilation import jit
-from funcgrad.control import cond, fori_loop, scan, while_loop
-from funcgrad.custom import closure_convert, custom_jvp, custom_vjp
+from funcgrad.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
+from funcgrad.custom import custom_jvp, custom_vjp
 from funcgrad.errors import (
     ConcretizationError,
     FuncgradError,
@@ -32,15 +35,19 @@ from funcgrad.errors import (
     NonDifferentiableError,
     ProgramError,
 )
+from funcgrad.inspection import closure_convert, eval_shape, trace
 from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
 from funcgrad.rematerialization import checkpoint, checkpoint_name
-from funcgrad.transforms import grad, jvp, linearize, stop_gradient, trace, value_and_grad, vjp
+from funcgrad.transforms import grad, hvp, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from funcgrad.vectorization import vmap
 
 __version__ = "0.1.0"
 __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
-    "ProgramError", "cond", "fft", "fori_loop", "grad", "hessian", "jacfwd", "jacrev", "jit", "jvp", "linearize", "nn",
-    "numpy", "random", "scan", "stop_gradient", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
+    "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "checkpoint",
+    "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp", "eval_shape",
+    "fft", "fori_loop", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linear_transpose",
+    "linearize", "map", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum", "psum_scatter",
+    "random", "scan", "stop_gradient", "switch", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

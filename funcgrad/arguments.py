@@ -92,7 +92,25 @@ def check_leaves(transform: str, names: Sequence[str], arguments: Sequence[Any])
                 raise TypeError(f"{transform}: {name}{trees.keystr(path)} is {kind(leaf)}, wanted an array or a number")
 
 
-def check_inexact(transform: str, names: Sequence[str], arguments: Sequence[Any], holomorphic: bool = False) -> None:
+def abstract(transform: str, x: Any) -> ArrayType:
+    """The type of an argument of which only that matters: of an array, or of anything with a shape and a dtype."""
+    if isinstance(x, ArrayType):
+        return x
+    if is_array(x):
+        return type_of(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype))
+    raise TypeError(f"{transform}: got {kind(x)}, wanted an array, a number, or something with a shape and a dtype")
+
+
+def check_inexact(
+    transform: str,
+    names: Sequence[str],
+    arguments: Sequence[Any],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> None:
+    """Raises where an argument has no derivative of the kind asked for."""
     check_leaves(transform, names, arguments)
     every = {type_of(leaf).dtype for leaf in trees.leaves(arguments)}
     if not holomorphic and all(map(dtypes.is_floating, every)):
@@ -102,9 +120,11 @@ def check_inexact(transform: str, names: Sequence[str], arguments: Sequence[Any]
             dtype = type_of(leaf).dtype
             at = f"{name}{trees.keystr(path)}"
             if not dtypes.is_inexact(dtype):
+                if allow_int:
+                    continue
                 raise TypeError(
                     f"{transform}: {at} has dtype {dtype}, of which there is no derivative; wanted a floating dtype. "
-                    "Convert it, or leave it out of argnums."
+                    "Convert it, leave it out of argnums, or say allow_int=True."
                 )
             if holomorphic and not dtypes.is_complex(dtype):
                 raise TypeError(f"{transform}: with holomorphic=True {at} must be complex, got {dtype}")
@@ -146,7 +166,17 @@ def zero_tangent(x: Any) -> Any:
 
 def zero_of(type: ArrayType) -> Any:
     """The zero tangent of an array of a type."""
-    return zeros(type.strong()) if dtypes.is_inexact(type.dtype) else np.zeros(type.shape, jax.dtypes.float0)
+    return zeros(type.strong()) if dtypes.is_inexact(type.dtype) else no_tangent(type.shape)
+
+
+def no_tangent(shape: tuple[int, ...]) -> np.ndarray:
+    """The one tangent of an array of integers or booleans: of dtype ``float0``, whose elements take no memory."""
+    return np.zeros(shape, jax.dtypes.float0)
+
+
+def is_float0(x: Any) -> bool:
+    """Whether ``x`` is such a tangent. It holds no values, so nothing computes with it, or computes it."""
+    return getattr(x, "dtype", None) == jax.dtypes.float0
 
 
 def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[Any]:
@@ -156,7 +186,7 @@ def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[
         raise ValueError(f"{what} has the structure {found}, wanted {tree}")
     matched: list[Any] = []
     for leaf, type in zip(leaves, types, strict=True):
-        if getattr(leaf, "dtype", None) == jax.dtypes.float0:
+        if is_float0(leaf):
             matched.append(None)
             continue
         mine = type_of(leaf)
@@ -182,6 +212,6 @@ def _settled(x: Any) -> Any:
     if isinstance(x, JaxArray | Tracer):
         type = type_of(x)
         return cast(x, dtype=type.dtype) if type.weak else x
-    if getattr(x, "dtype", None) == jax.dtypes.float0:
+    if is_float0(x):
         return x
     return typed(x) if state.depth else as_array(typed(x))

@@ -14,9 +14,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import jax
+import numpy as np
 
 from funcgrad import dtypes, trees
-from funcgrad.arguments import Flat, kind, settled
+from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
 from funcgrad.control.call import call_program
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
@@ -170,7 +171,7 @@ class _Traced:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self.statics = statics
-        self.programs: dict[tuple, tuple[Program, Any]] = {}
+        self.programs: dict[tuple, tuple[Program, Any, _Results]] = {}
 
     @property
     def stage(self) -> Callable[..., Any]:
@@ -191,21 +192,23 @@ class _Traced:
     def staged(self, args: tuple, kwargs: dict) -> Any:
         """The result of the function on JAX's tracers and static arguments."""
         leaves, tree = trees.flatten((args, kwargs))
+        leaves = [no_tangent(x.shape) if is_float0(x) else x for x in leaves]
         dynamic = [i for i, x in enumerate(leaves) if isinstance(x, jax.core.Tracer)]
         operands = [_canonical(leaves[i]) for i in dynamic]
         types = [ArrayType(x.shape, x.dtype, leaves[i].aval.weak_type) for i, x in zip(dynamic, operands, strict=True)]
         flat = Flat(lambda a, k: self.function(*a, **k), tree, "jit")
+        results = _Results()
 
         def of_dynamic(*traced: Any) -> Any:
             full = list(leaves)
             for i, x in zip(dynamic, traced, strict=True):
                 full[i] = x
-            return settled(flat(*full))
+            return results.arrays(settled(flat(*full)))
 
         program = _optimized(stage(of_dynamic, types, name=self.name, description="jit"))
         if any(isinstance(x, Tracer) for _, x in program.constants):
             raise _ClosesOverTracer
-        return trees.unflatten(flat.out_tree, lowered(program)(*operands))
+        return trees.unflatten(flat.out_tree, results.whole(lowered(program)(*operands)))
 
     def under_transform(self, compiled: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         """A call while a transform runs: compiled where no tracer takes part, else one call equation."""
@@ -218,10 +221,12 @@ class _Traced:
         (dynamic, named), static = self.statics.split(args, kwargs)
         leaves, tree = trees.flatten((dynamic, named))
         _check_arrays(leaves)
+        nothing = tuple(x.shape if is_float0(x) else None for x in leaves)
+        leaves = [x for x in leaves if not is_float0(x)]
         # With their types: True and 1.0 equal 1.
         kinds = tuple(type(value) for group in static for _, value in group)
         axes = tuple((name, size) for name, (_, size) in state.axes.items())
-        key = (tree, tuple(type_of(x) for x in leaves), static, kinds, axes)
+        key = (tree, tuple(type_of(x) for x in leaves), static, kinds, nothing, axes)
         try:
             found = self.programs.get(key)
         except TypeError:
@@ -231,11 +236,11 @@ class _Traced:
             # A program that closes over a tracer is good for this call only.
             if not any(isinstance(x, Tracer) for _, x in found[0].constants):
                 self.programs[key] = found
-        program, out_tree = found
-        return trees.unflatten(out_tree, call_program(program, leaves))
+        program, out_tree, results = found
+        return trees.unflatten(out_tree, results.whole(call_program(program, leaves)))
 
-    def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any]:
-        """The optimized program of a call with these arguments, and the structure of its result."""
+    def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any, _Results]:
+        """The optimized program of a call with these arguments, the structure of its result, and what that needs."""
         (dynamic, named), (fixed, fixed_named) = self.statics.split(args, kwargs)
         leaves, tree = trees.flatten((dynamic, named))
         _check_arrays(leaves)
@@ -247,9 +252,36 @@ class _Traced:
             return self.function(*full, **kwargs, **dict(fixed_named))
 
         flat = Flat(of_dynamic, tree, "jit")
-        types = [type_of(x) for x in leaves]
-        program = stage(lambda *xs: settled(flat(*xs)), types, name=self.name, description="jit")
-        return _optimized(program), flat.out_tree
+        results = _Results()
+        types = [type_of(x) for x in leaves if not is_float0(x)]
+
+        def of_arrays(*xs: Any) -> list[Any]:
+            given = iter(xs)
+            return results.arrays(settled(flat(*[x if is_float0(x) else next(given) for x in leaves])))
+
+        program = stage(of_arrays, types, name=self.name, description="jit")
+        return _optimized(program), flat.out_tree, results
+
+
+class _Results:
+    """Which of a function's flat results are computed, and the others, which are of dtype ``float0``."""
+
+    __slots__ = ("others",)
+
+    def __init__(self) -> None:
+        self.others: dict[int, np.ndarray] = {}
+
+    def arrays(self, outs: Sequence[Any]) -> list[Any]:
+        """The results that are computed; the others are remembered."""
+        self.others = {i: x for i, x in enumerate(outs) if is_float0(x)}
+        return [x for i, x in enumerate(outs) if i not in self.others]
+
+    def whole(self, arrays: Sequence[Any]) -> Sequence[Any]:
+        """All results, from those that are computed."""
+        if not self.others:
+            return arrays
+        computed = iter(arrays)
+        return [self.others[i] if i in self.others else next(computed) for i in range(len(arrays) + len(self.others))]
 
 
 def _check_arrays(leaves: Sequence[Any]) -> None:

@@ -11,8 +11,6 @@ import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from jax import lax
-
 from funcgrad import trees
 from funcgrad.arguments import Flat, check_leaves
 from funcgrad.checkpoint_policies import Policy, nothing_saveable
@@ -26,25 +24,8 @@ from funcgrad.interpreters.transpose import transpose_call
 from funcgrad.ir import ArrayType, Program, Var, kept_with_program
 from funcgrad.passes import dead_code, inlined, used_inputs
 from funcgrad.primitive import Primitive
-from funcgrad.primitives.elementwise import elementwise
+from funcgrad.primitives.markers import barrier_p, name_p
 from funcgrad.tracing import state, traced, type_of, typed
-
-# ---------------------------------------------------------------- names and barriers
-
-name_p = elementwise("name", lambda x, *, name: x, (lambda g, out, x, *, name: g,), accepts="any")
-
-barrier_p = Primitive(
-    "optimization_barrier",
-    infer=lambda *types: list(types),
-    lower=lambda *xs: list(lax.optimization_barrier(xs)),
-    jvp=lambda primals, tangents: (barrier_p(*primals), tangents),
-    vjp=lambda operands, needs, params: (
-        [] if any(isinstance(x, ArrayType) for x in operands) else barrier_p(*operands),
-        list,
-    ),
-    batch=lambda size, operands, dims: (barrier_p(*operands), dims),
-    multiple=True,
-)
 
 
 def checkpoint_name(x: Any, name: str) -> Any:

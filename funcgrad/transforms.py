@@ -12,6 +12,7 @@ from funcgrad import dtypes, trees
 from funcgrad.arguments import (
     Argnums,
     Flat,
+    abstract,
     check_inexact,
     check_leaves,
     kind,
@@ -20,17 +21,19 @@ from funcgrad.arguments import (
     partial_of,
     positions_of,
     settled,
+    zero_of,
     zero_tangent,
 )
+from funcgrad.errors import NonDifferentiableError, here
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
-from funcgrad.interpreters.transpose import linearize_flat
-from funcgrad.ir import ArrayType, Program
+from funcgrad.interpreters.transpose import linearize_flat, transpose_program
+from funcgrad.ir import Program
 from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import stop_gradient as stop_gradient_p
-from funcgrad.tracing import deferring, is_array, type_of
+from funcgrad.tracing import deferring, type_of
 
 # ---------------------------------------------------------------- reverse mode
 
@@ -79,7 +82,11 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
 
 def value_and_grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns the value of ``f`` and its gradient.
 
@@ -87,7 +94,9 @@ def value_and_grad(
         f: returns a scalar (with ``has_aux``, a pair of a scalar and anything else).
         argnums: which positional arguments to differentiate by; each a pytree of floating arrays.
         has_aux: see ``f``.
-        holomorphic: ``f`` is complex and holomorphic.
+        holomorphic: ``f`` is complex and holomorphic, and so is its derivative. Without it ``f`` is real, and
+            by a complex ``x + iy`` the gradient is ``df/dx - i df/dy``: step along its conjugate to make ``f`` larger.
+        allow_int: integers and booleans may be among the arguments: their gradients are zeros of dtype ``float0``.
 
     Returns:
         A function of the same arguments that returns ``(value, gradient)``, or ``((value, aux), gradient)``. The
@@ -106,7 +115,7 @@ def value_and_grad(
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        value, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, args, kwargs)
+        value, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, allow_int, args, kwargs)
         (value,) = settled([value])
         return ((value, aux) if has_aux else value), gradient
 
@@ -114,12 +123,18 @@ def value_and_grad(
 
 
 def _differentiated(
-    f: Callable[..., Any], argnums: Argnums, has_aux: bool, holomorphic: bool, args: tuple, kwargs: dict[str, Any]
+    f: Callable[..., Any],
+    argnums: Argnums,
+    has_aux: bool,
+    holomorphic: bool,
+    allow_int: bool,
+    args: tuple,
+    kwargs: dict[str, Any],
 ) -> tuple[Any, Any, Any]:
     """The value of ``f``, its auxiliary part and its gradient."""
     positions = positions_of("grad", argnums, len(args))
     chosen = [args[p] for p in positions]
-    check_inexact("grad", [f"argument {p}" for p in positions], chosen, holomorphic)
+    check_inexact("grad", [f"argument {p}" for p in positions], chosen, holomorphic, allow_int)
     leaves, tree = trees.flatten(chosen)
     flat = Flat(partial_of(f, positions, args, kwargs), tree, "grad", has_aux)
     with deferring():
@@ -151,14 +166,18 @@ def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.ge
 
 
 def grad(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """The gradient of a scalar function.
 
     Outside ``jit`` the function runs on values: ``if``, ``while``, ``float(x)`` and printing work.
 
     Args:
-        f, argnums, has_aux, holomorphic: as for ``value_and_grad``.
+        f, argnums, has_aux, holomorphic, allow_int: as for ``value_and_grad``.
 
     Returns:
         A function of the same arguments that returns the gradient, or ``(gradient, aux)``.
@@ -175,7 +194,7 @@ def grad(
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        _, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, args, kwargs)
+        _, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, allow_int, args, kwargs)
         return (gradient, aux) if has_aux else gradient
 
     return wrapped
@@ -252,44 +271,74 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     return result, push
 
 
-# ---------------------------------------------------------------- programs
-
-
-def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
-    """The program that ``f`` performs on arguments like these; nothing is computed.
+def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """The transpose of a linear function: the pullback of any point, without one.
 
     Args:
-        f: takes and returns pytrees of arrays.
-        args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
+        f: linear in its arguments, which are pytrees of floating arrays.
+        primals: arguments, of which only shapes and dtypes matter; anything with these two will do.
 
     Returns:
-        The ``Program``: print it, or call its ``check()``.
+        A function from a cotangent, like the result of ``f``, to a tuple of cotangents, one per argument.
 
     Raises:
-        ConcretizationError: if ``f`` asks an array for its value.
+        NonDifferentiableError: if ``f`` is seen not to be linear.
+        TypeError: if an argument is not floating.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
-        >>> print(fg.trace(lambda x: fnp.sin(x) * 2, fnp.ones(3)))
-        program(a: f32[3]) {
-          b: f32[3] = sin a
-          c: f32[3] = mul b 2.0
-          return c
-        }
+        >>> matrix = fnp.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> print(fg.linear_transpose(lambda x: matrix @ x, fnp.zeros(2))(fnp.array([1.0, 0.0]))[0])
+        [1. 2.]
     """
-    leaves, tree = trees.flatten((args, kwargs))
-    flat = Flat(lambda a, k: f(*a, **k), tree, "trace")
-    return stage(flat, [_abstract(x) for x in leaves])
+    leaves, tree = trees.flatten(primals)
+    types = [abstract("linear_transpose", x).strong() for x in leaves]
+    for type in types:
+        if not type.inexact:
+            raise TypeError(f"linear_transpose: an argument is of type {type}, in which nothing is linear")
+    flat = Flat(f, tree, "linear_transpose")
+    program = dead_code(stage(flat, types, description="linear_transpose"))
+    out_tree = flat.out_tree
+
+    def transposed(cotangent: Any) -> tuple[Any, ...]:
+        cts = match("linear_transpose: the cotangent", cotangent, out_tree, program.output_types)
+        with deferring():
+            try:
+                found = transpose_program(program, cts)
+            except TypeError as error:
+                raise NonDifferentiableError(
+                    f"linear_transpose: the function is not linear in its arguments; at {here()}: {error}"
+                ) from None
+        return trees.unflatten(
+            tree, settled([zero_of(t) if ct is None else ct for ct, t in zip(found, types, strict=True)])
+        )
+
+    return transposed
 
 
-def _abstract(x: Any) -> ArrayType:
-    if isinstance(x, ArrayType):
-        return x
-    if is_array(x):
-        return type_of(x)
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return ArrayType(tuple(x.shape), dtypes.canonical(x.dtype))
-    raise TypeError(f"trace: got {kind(x)}, wanted an array, a number, or something with a shape and a dtype")
+def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> Any:
+    """The product of the Hessian of a scalar function with a vector, without the Hessian: forward over reverse mode.
+
+    Args:
+        f: takes pytrees of floating arrays, returns a scalar; with ``has_aux``, a pair of a scalar and anything else.
+        primals: a sequence, one entry per argument.
+        tangents: the vector: the same structure, shapes and dtypes.
+
+    Returns:
+        A tuple, one entry per argument and like it; with ``has_aux``, a pair of that and ``aux``.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> x, v = fnp.array([1.0, 2.0]), fnp.array([1.0, 0.0])
+        >>> print(fg.hvp(lambda x: fnp.prod(x) ** 2, (x,), (v,))[0])
+        [8. 8.]
+    """
+    every = tuple(range(len(primals)))
+    found = jvp(grad(f, argnums=every, has_aux=has_aux), primals, tangents, has_aux=has_aux)
+    return (found[1], found[2]) if has_aux else found[1]
+
+
+# ---------------------------------------------------------------- constants
 
 
 def stop_gradient(x: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 
 from funcgrad import trees
-from funcgrad.arguments import Flat, kind, settled
+from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.tracing import is_array, type_of
 
@@ -46,7 +46,10 @@ def vmap(
         leaves, tree = trees.flatten((args, kwargs))
         axes = _in_axes(in_axes, args, kwargs)
         size = _batch_size(leaves, axes, (args, kwargs), axis_size)
-        dims = [None if a is None else a % type_of(x).ndim for x, a in zip(leaves, axes, strict=True)]
+        dims = [None if a is None else a % len(_shape(x)) for x, a in zip(leaves, axes, strict=True)]
+        for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)):
+            if dim is not None and is_float0(x):
+                leaves[i], dims[i] = no_tangent((*x.shape[:dim], *x.shape[dim + 1 :])), None
         flat = Flat(lambda a, k: f(*a, **k), tree, "vmap")
         outs, found = batch_flat(flat, size, leaves, dims, axis_name)
         wanted = _prefix("out_axes", out_axes, trees.unflatten(flat.out_tree, outs))
@@ -56,14 +59,20 @@ def vmap(
     return wrapped
 
 
+def _shape(x: Any) -> tuple[int, ...]:
+    return x.shape if is_float0(x) else type_of(x).shape
+
+
 def _place(out: Any, dim: int | None, axis: int | None, size: int) -> Any:
     if axis is None:
         if dim is not None:
             raise ValueError("vmap: out_axes is None for a result that depends on the batched arguments; wanted an int")
         return out
-    ndim = type_of(out).ndim + (dim is None)
+    ndim = len(_shape(out)) + (dim is None)
     if not -ndim <= axis < ndim:
         raise ValueError(f"vmap: out_axes={axis} is out of range for a result of {ndim} axes")
+    if is_float0(out):
+        return no_tangent((*out.shape[: axis % ndim], size, *out.shape[axis % ndim :]))
     return at_axis(out, dim, axis % ndim, size)
 
 
@@ -103,10 +112,11 @@ def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], arguments: An
             continue
         if not is_array(leaf):
             raise TypeError(f"vmap: argument {path} is {kind(leaf)}, wanted an array, or None in in_axes")
-        type = type_of(leaf)
-        if not -type.ndim <= axis < type.ndim:
-            raise ValueError(f"vmap: in_axes has {axis} for argument {path} of type {type}, which has {type.ndim} axes")
-        sizes.setdefault(type.shape[axis], f"argument {path} of type {type} has {type.shape[axis]} along axis {axis}")
+        shape = _shape(leaf)
+        what = f"argument {path} of type {'float0' if is_float0(leaf) else type_of(leaf)}"
+        if not -len(shape) <= axis < len(shape):
+            raise ValueError(f"vmap: in_axes has {axis} for {what}, which has {len(shape)} axes")
+        sizes.setdefault(shape[axis], f"{what} has {shape[axis]} along axis {axis}")
     if not sizes:
         raise ValueError(
             "vmap: nothing to batch: in_axes is None for every argument, or there are no arrays; give axis_size"

@@ -1,0 +1,56 @@
+"""One of many functions, as an array decides: ``switch``, a tree of ``cond``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad import dtypes
+from funcgrad.control.cond import cond
+from funcgrad.primitives.elementwise import lt, number
+from funcgrad.tracing import is_array, type_of, typed
+
+Branch = Callable[..., Any]
+
+
+def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
+    """The function of that number, of the operands.
+
+    All are traced, one runs; under ``vmap`` of the index all. They may close over arrays, and over values that other
+    transforms trace.
+
+    Args:
+        index: one integer; below zero it is the first function's, beyond the last the last one's.
+        branches: take the operands and return pytrees of one structure, of the same shapes and dtypes.
+        operands: pytrees of arrays.
+
+    Raises:
+        TypeError: if the index is no integer, or the results differ in structure, shapes or dtypes.
+        ValueError: if there are no functions.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> f = lambda i, x: fg.switch(i, [fnp.sin, fnp.cos, lambda x: x * x], x)
+        >>> print(f(1, 0.0), fg.grad(f, argnums=1)(2, 3.0), fg.vmap(f, (0, None))(fnp.array([0, 2]), 2.0))
+        1.0 6.0 [0.9092974 4. ]
+    """
+    if not is_array(index) or type_of(index).shape or not dtypes.is_integer(type_of(index).dtype):
+        raise TypeError(f"switch: the index must be one integer, got {index!r}")
+    if not branches:
+        raise ValueError("switch: there are no branches to choose from")
+    return _between(typed(index), 0, list(branches), operands)
+
+
+def _between(index: Any, first: int, branches: Sequence[Branch], operands: tuple) -> Any:
+    """The choice among functions of which the first has the number ``first``."""
+    if len(branches) == 1:
+        return branches[0](*operands)
+    half = len(branches) // 2
+
+    def below(*xs: Any) -> Any:
+        return _between(index, first, branches[:half], xs)
+
+    def above(*xs: Any) -> Any:
+        return _between(index, first + half, branches[half:], xs)
+
+    return cond(lt(index, number(first + half, index)), below, above, *operands)

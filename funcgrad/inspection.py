@@ -1,0 +1,111 @@
+"""Functions seen as programs: what a function does, what it returns, and what it closes over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad import trees
+from funcgrad.arguments import Flat, abstract
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import Program
+from funcgrad.tracing import traced, type_of
+
+
+def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
+    """The program that ``f`` performs on arguments like these; nothing is computed.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
+
+    Returns:
+        The ``Program``: print it, or call its ``check()``.
+
+    Raises:
+        ConcretizationError: if ``f`` asks an array for its value.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.trace(lambda x: fnp.sin(x) * 2, fnp.ones(3)))
+        program(a: f32[3]) {
+          b: f32[3] = sin a
+          c: f32[3] = mul b 2.0
+          return c
+        }
+    """
+    leaves, tree = trees.flatten((args, kwargs))
+    flat = Flat(lambda a, k: f(*a, **k), tree, "trace")
+    return stage(flat, [abstract("trace", x) for x in leaves])
+
+
+def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The shapes and dtypes of what ``f`` returns for arguments like these; nothing is computed.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
+
+    Returns:
+        The result's pytree, with an ``ArrayType`` in place of each array.
+
+    Raises:
+        ConcretizationError: if ``f`` asks an array for its value.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> fg.eval_shape(lambda x, w: {"y": x @ w}, fnp.ones((3, 4)), fg.ArrayType((4, 2), fnp.float32))
+        {'y': f32[3,2]}
+    """
+    leaves, tree = trees.flatten((args, kwargs))
+    flat = Flat(lambda a, k: f(*a, **k), tree, "eval_shape")
+    program = stage(flat, [abstract("eval_shape", x) for x in leaves], description="eval_shape")
+    return trees.unflatten(flat.out_tree, [t.strong() for t in program.output_types])
+
+
+def closure_convert(f: Callable[..., Any], *examples: Any) -> tuple[Callable[..., Any], list[Any]]:
+    """``f`` without a closure over traced values: those become arguments.
+
+    For functions that are arguments of a ``custom_vjp`` or ``custom_jvp`` function, whose rules then see what the
+    functions close over.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        examples: arguments, of which only shapes and dtypes matter.
+
+    Returns:
+        A function of ``f``'s arguments and then the values that were closed over, and the list of those: of floating
+        dtype and traced, so that there is a derivative by them.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> def loss(y):
+        ...     converted, hoisted = fg.closure_convert(lambda x: x * y, 1.0)
+        ...     return converted(3.0, *hoisted)
+        >>> print(fg.grad(loss)(2.0))
+        3.0
+    """
+    tree: Any
+    leaves, tree = trees.flatten(examples)
+    out_trees: list[Any] = []
+
+    def flat(*xs: Any) -> list[Any]:
+        outs, out_tree = trees.flatten(f(*trees.unflatten(tree, xs)))
+        out_trees[:] = [out_tree]
+        return outs
+
+    program = stage(flat, [type_of(x) for x in leaves], name=getattr(f, "__name__", "function"))
+    hoisted = [x for v, x in program.constants if traced(x) and v.type.inexact]
+
+    def converted(*args: Any) -> Any:
+        count = len(args) - len(hoisted)
+        given, found = trees.flatten(tuple(args[:count]))
+        if found != tree:
+            raise TypeError(f"closure_convert: the arguments have the structure {found}, wanted {tree}")
+        values = {id(x): value for x, value in zip(hoisted, args[count:], strict=True)}
+        known = [(v, values.get(id(x), x)) for v, x in program.constants]
+        inner = Program(program.inputs, known, program.equations, program.outputs, program.name)
+        return trees.unflatten(out_trees[0], evaluate(inner, given))
+
+    return converted, hoisted
