@@ -27,7 +27,7 @@ from compat import (
     values as _values,
 )
 from compat.autograd import profiler as _profiler
-from compat.autograd.anomaly_mode import is_anomaly_enabled
+from compat.autograd.anomaly_mode import is_anomaly_check_nan_enabled, is_anomaly_enabled, set_anomaly_enabled
 from compat.device import device
 from compat.dtypes import (
     can_cast,

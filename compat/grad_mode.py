@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
+import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
@@ -16,8 +17,12 @@ class _Mode(threading.local):
     #: None in inference mode, where nothing is recorded either: what is compiled for the one is not for the other.
     grad: bool | None = True
     inference = False
-    #: Whether backward looks for gradients that are not numbers.
-    check_nan = False
+    #: Whether backward looks for anomalies, and whether gradients that are not numbers are some.
+    anomaly = False
+    check_nan = True
+    #: The node whose backward runs, and the backward pass that it is part of.
+    node: Any = None
+    task: Any = None
 
 
 mode = _Mode()
@@ -46,7 +51,21 @@ class _Guard:
         """A fresh guard of the same meaning, for one call of a decorated function."""
         return type(self)()
 
+    def clone(self) -> _Guard:
+        """A fresh guard of the same meaning."""
+        return self.again()
+
     def __call__(self, function: F) -> F:
+        if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
+                "functions or methods. To preserve the current behavior of class decoration, you can directly "
+                "decorate the `__init__` method and nothing else.",
+                FutureWarning,
+                stacklevel=2,
+            )
+            made: Any = functools.wraps(function, updated=())(lambda *a, **k: self._within(function, a, k))
+            return made
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
 
@@ -56,6 +75,10 @@ class _Guard:
                 return function(*args, **kwargs)
 
         return guarded  # type: ignore[return-value]
+
+    def _within(self, function: Any, args: Any, kwargs: Any) -> Any:
+        with self.again():
+            return function(*args, **kwargs)
 
     def _generator(self, function: Any) -> Any:
         @functools.wraps(function)
@@ -72,7 +95,8 @@ class _Guard:
                 try:
                     step, sent = generator.send, (yield produced)
                 except GeneratorExit:
-                    generator.close()
+                    with self.again():
+                        generator.close()
                     raise
                 except BaseException as error:
                     step, sent = generator.throw, error
@@ -182,3 +206,47 @@ class inference_mode(_Guard):
 
     def __exit__(self, *exc: object) -> None:
         mode.grad, mode.inference = self.before
+
+
+class set_multithreading_enabled(_Guard):
+    """Whether backward may use several threads; it uses one in any case. A context manager and decorator, too."""
+
+    enabled = True
+
+    def __init__(self, mode: bool):
+        self.before = set_multithreading_enabled.enabled
+        self.mode = bool(mode)
+        set_multithreading_enabled.enabled = self.mode
+
+    def again(self) -> _Guard:
+        return set_multithreading_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        set_multithreading_enabled.enabled = self.before
+
+
+def is_multithreading_enabled() -> bool:
+    """Whether backward may use several threads."""
+    return set_multithreading_enabled.enabled
+
+
+class _unsafe_preserve_version_counter:
+    """Within it changes in place of some tensors are not counted: what was saved before counts as unchanged.
+
+    Args:
+        tensors: a tensor, or several.
+    """
+
+    def __init__(self, tensors: Any):
+        self.tensors = tensors if isinstance(tensors, tuple | list) else (tensors,)
+        self.versions = tuple(t._version for t in self.tensors)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        for t, version in zip(self.tensors, self.versions):
+            t._counter.version = version

@@ -1,13 +1,24 @@
 """``torch.autograd``: the backward graph and what runs it."""
 
-from compat.autograd import engine, function, grad_mode, graph, node, saved
+from compat.autograd import anomaly_mode, engine, function, grad_mode, graph, node, saved, variable
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from compat.autograd.backward import backward, grad
 from compat.autograd.function import Function
-from compat.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
-from compat.tensor import Tensor as Variable
+from compat.autograd.saved import SavedTensor
+from compat.autograd.variable import Variable
+from compat.grad_mode import (
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    is_multithreading_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 
 __all__ = [
-    "Function", "Variable", "backward", "detect_anomaly", "enable_grad", "function", "grad", "grad_mode", "graph",
-    "inference_mode", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "SavedTensor", "Variable", "_unsafe_preserve_version_counter", "anomaly_mode", "backward",
+    "detect_anomaly", "enable_grad", "function", "grad", "grad_mode", "graph", "inference_mode",
+    "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
+    "variable",
 ]  # fmt: skip

@@ -1,19 +1,30 @@
-"""Looking for gradients that are not numbers: ``torch.autograd.set_detect_anomaly``."""
+"""Looking for gradients that are not numbers, and for where they came from: ``torch.autograd.set_detect_anomaly``.
+
+While it is on, every node notes the lines of the program that made it (``metadata["traceback_"]``) and the node during
+whose backward it was made (``metadata["parent_"]``), and every change in place notes its line.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
 import warnings
 from typing import Any
 
+from compat.autograd.saved import HookStack, writes
 from compat.grad_mode import mode
 
 _SLOW = (
     "Anomaly Detection has been enabled. This mode will increase the runtime and should only be enabled for debugging."
 )
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class set_detect_anomaly:
     """Whether backward checks what each node gives for what is not a number; as a context manager, within it only.
+
+    An error in backward comes with a warning that shows where in the program the node was made.
 
     Args:
         mode: whether it does.
@@ -22,20 +33,22 @@ class set_detect_anomaly:
     Example:
         >>> import compat as torch
         >>> x = torch.tensor([-1.0], requires_grad=True)
-        >>> with torch.autograd.set_detect_anomaly(True):
+        >>> with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
         ...     (torch.sqrt(x) * 0).sum().backward()
         Traceback (most recent call last):
         RuntimeError: Function 'SqrtBackward0' returned nan values in its 0th output.
     """
 
     def __init__(self, mode: bool, check_nan: bool = True):
-        self.before = _set(mode and check_nan)
+        self.before = is_anomaly_enabled(), is_anomaly_check_nan_enabled()
+        set_anomaly_enabled(mode, check_nan)
 
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *exc: object) -> None:
-        _set(self.before)
+        set_anomaly_enabled(*self.before)
 
 
 class detect_anomaly(set_detect_anomaly):
@@ -46,14 +59,90 @@ class detect_anomaly(set_detect_anomaly):
         super().__init__(True, check_nan)
 
 
-def _set(value: bool) -> bool:
-    before, mode.check_nan = mode.check_nan, bool(value)
-    return before
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Turns the search on or off.
+
+    Raises:
+        TypeError: if an argument is no bool.
+    """
+    for place, (name, value) in enumerate((("enabled", enabled), ("check_nan", check_nan)), 1):
+        if not isinstance(value, bool):
+            raise TypeError(
+                f"set_anomaly_enabled(): argument '{name}' (position {place}) must be bool, not {type(value).__name__}"
+            )
+    HookStack.used += enabled - mode.anomaly
+    mode.anomaly, mode.check_nan = enabled, check_nan
 
 
 def is_anomaly_enabled() -> bool:
     """Whether anomalies are looked for."""
+    return mode.anomaly
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether not-a-number is an anomaly where they are."""
     return mode.check_nan
+
+
+def made(node: Any) -> None:
+    """Notes where a node was made, while anomalies are looked for."""
+    if mode.anomaly:
+        node.metadata["traceback_"] = _stack()
+        if mode.node is not None:
+            node.metadata["parent_"] = mode.node
+
+
+def written(counter: Any) -> None:
+    """Notes which line changed a tensor in place, while anomalies are looked for."""
+    if mode.anomaly:
+        frame = _users_frame()
+        if frame is not None:
+            lines = traceback.format_stack(frame, limit=1)
+            writes.setdefault(counter, {})[counter.version] = f"here:\n{lines[0]}".rstrip()
+
+
+def _users_frame() -> Any:
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back  # type: ignore[assignment]
+    return frame
+
+
+def _stack() -> list[str]:
+    return traceback.format_stack(_users_frame())
+
+
+def explain(node: Any) -> None:
+    """Warns where the node was made at which backward failed, and where those were during whose backward it was."""
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        _warn(
+            f"Error detected in {node.name()}. No forward pass information available. Enable detect anomaly during "
+            "forward pass for more information."
+        )
+        return
+    _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n{''.join(stack)}")
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        stack = parent.metadata.get("traceback_")
+        if stack is None:
+            _warn(
+                "\n\nPrevious calculation was induced by " + parent.name() + ". No forward pass information "
+                "available. Enable detect anomaly during forward pass for more information."
+            )
+            return
+        _warn(
+            f"\n\nPrevious calculation was induced by {parent.name()}. Traceback of forward call that induced the "
+            f"previous calculation:\n{''.join(stack)}"
+        )
+        parent = parent.metadata.get("parent_")
+
+
+def _warn(text: str) -> None:
+    try:
+        warnings.warn(text, stacklevel=3)
+    except UserWarning as error:  # warnings are errors: the one on its way is not to be hidden
+        print(f"UserWarning: {error}", file=sys.stderr)
 
 
 def check(node: Any, results: Any) -> None:

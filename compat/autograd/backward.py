@@ -5,17 +5,20 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from math import prod
+from typing import Any, NamedTuple
 
 from compat.autograd.engine import run_backward
+from compat.autograd.graph import GradientEdge
 from compat.autograd.node import NO_EDGE, Edge, accumulator, edge_of
+from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
-from compat.registry import function
+from compat.registry import function, names_of
+from compat.size import Size
 from compat.tensor import Tensor, autograd_of
 
-Tensors = Tensor | Sequence[Tensor]
-
+Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
 _CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its "
@@ -27,47 +30,69 @@ _CYCLE = (
 
 
 def _several(x: Any) -> tuple:
-    return (x,) if isinstance(x, Tensor) or x is None else tuple(x)
+    return (x,) if isinstance(x, Tensor | GradientEdge) or x is None else tuple(x)
 
 
-def _root_gradients(roots: Sequence[Tensor], given: Sequence[Any]) -> list[Tensor | None]:
-    """The gradients to begin with: those given, ones for scalars."""
-    result: list[Tensor | None] = []
-    for i, (root, grad) in enumerate(zip(roots, given)):
+class _Root(NamedTuple):
+    """Where backward begins: a tensor, or what is known of one from its place in the graph."""
+
+    edge: Edge
+    size: Size
+    dtype: Dtype
+
+    @classmethod
+    def of(cls, given: Tensor | GradientEdge) -> _Root:
+        if not isinstance(given, GradientEdge):
+            return cls(edge_of(given) if given.grad_fn is None else (given._node, given._nr), given.shape, given.dtype)
+        expected = given.node.expects(given.output_nr)
+        if expected is None:
+            raise RuntimeError(f"{given.node.name()} has no output {given.output_nr}")
+        return cls((given.node, given.output_nr), *expected)
+
+    def gradient(self, i: int, grad: Any) -> Tensor | None:
+        """The gradient to begin with: the one given, one for a scalar."""
         if isinstance(grad, Tensor):
-            if grad.shape != root.shape:
-                raise RuntimeError(
-                    f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a "
-                    f"shape of {root.shape}."
-                )
-            if grad.dtype.is_complex != root.dtype.is_complex:
-                raise RuntimeError(
-                    "For complex Tensors, both grad_output and output are required to have the same dtype. "
-                    "Mismatch in dtype: "
-                    f"grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {root.dtype}."
-                )
-            result.append(grad if grad.dtype is root.dtype else grad.to(root.dtype))
-        elif grad is not None:
+            return self._checked(i, grad)
+        if grad is not None:
             raise TypeError(f"gradients can be either Tensors or None, but got {type(grad).__name__}")
-        elif not root.requires_grad:
-            result.append(None)
-        elif root.numel() != 1:
+        if self.edge[0] is None:
+            return None
+        if prod(self.size) != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
-        elif root.dtype.is_complex:
-            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {root.dtype}")
-        else:
-            result.append(root.detach().new_ones(root.shape))
-    return result
+        if self.dtype.is_complex:
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {self.dtype}")
+        ones: Tensor = names_of("torch")["ones"](self.size, dtype=self.dtype)
+        return ones
+
+    def _checked(self, i: int, grad: Tensor) -> Tensor:
+        if grad.shape != self.size:
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {grad.shape} and output[{i}] has a "
+                f"shape of {self.size}."
+            )
+        if grad.dtype.is_complex != self.dtype.is_complex:
+            raise RuntimeError(
+                "For complex Tensors, both grad_output and output are required to have the same dtype. "
+                "Mismatch in dtype: "
+                f"grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {self.dtype}."
+            )
+        return grad if grad.dtype is self.dtype else grad.to(self.dtype)
 
 
-def _root_edges(roots: Sequence[Tensor]) -> list[Edge]:
-    edges = []
-    for i, root in enumerate(roots):
-        edge = edge_of(root)
-        if edge[0] is None:
+def _begin(roots: Sequence[Any], given: Sequence[Any]) -> tuple[list[Edge], list[Tensor | None]]:
+    """The edges and the gradients to begin with.
+
+    Raises:
+        RuntimeError: if a root does not require grad, or a gradient is missing or does not fit.
+    """
+    if len(given) != len(roots):
+        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
+    known = [_Root.of(r) for r in roots]
+    grads = [r.gradient(i, g) for i, (r, g) in enumerate(zip(known, given))]
+    for i, root in enumerate(known):
+        if root.edge[0] is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")
-        edges.append(edge)
-    return edges
+    return [r.edge for r in known], grads
 
 
 def backward(
@@ -102,23 +127,22 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _several(tensors)
     given = [None] * len(roots) if grad_tensors is None else _several(grad_tensors)
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
-    grads = _root_gradients(roots, given)
-    edges = _root_edges(roots)
+    edges, grads = _begin(roots, given)
     if create_graph:
         warnings.warn(_CYCLE, stacklevel=2)
     targets = None
     if inputs is not None:
         targets = [_input_edge(t) for t in _several(inputs)]
         for t in _several(inputs):
-            if not t.is_leaf:
+            if isinstance(t, Tensor) and not t.is_leaf:
                 t.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
     run_backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
 
-def _input_edge(t: Tensor) -> Edge:
+def _input_edge(t: Tensor | GradientEdge) -> Edge:
+    if isinstance(t, GradientEdge):
+        return (t.node, t.output_nr)
     if not t.requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     # A leaf's node may be gone: then nothing recorded leads to it.
@@ -163,10 +187,7 @@ def grad(
     given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
     if is_grads_batched:
         return _batched(roots, targets, given, retain_graph, create_graph, allow_unused, materialize_grads)
-    if len(given) != len(roots):
-        raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
-    grads = _root_gradients(roots, given)
-    edges = _root_edges(roots)
+    edges, grads = _begin(roots, given)
     keep = create_graph if retain_graph is None else retain_graph
     found = run_backward(
         edges,
@@ -178,8 +199,10 @@ def grad(
     )
     for i, (t, g) in enumerate(zip(targets, found)):
         if g is None and materialize_grads:
-            found[i] = t.detach().new_zeros(t.shape)
-        elif g is None and not allow_unused:
+            if isinstance(t, GradientEdge):
+                raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
+            found[i] = names_of("torch")["zeros_like"](t, requires_grad=create_graph)
+        elif g is None and not (allow_unused or materialize_grads):
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
@@ -196,6 +219,15 @@ def _batched(
     allow_unused: bool | None,
     materialize_grads: bool,
 ) -> tuple:
+    for i, (root, g) in enumerate(zip(map(_Root.of, roots), given)):
+        if isinstance(g, Tensor) and g.shape[1:] != root.size:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
+                "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                f"a shape of {root.size}. If you only want some tensors in `grad_output` to be considered batched, "
+                "consider using vmap."
+            )
     count = next(len(g) for g in given if g is not None)
     rows = []
     for i in range(count):
@@ -203,13 +235,7 @@ def _batched(
         keep = (create_graph if retain_graph is None else retain_graph) or not last
         one = [None if g is None else g[i] for g in given]
         rows.append(grad(roots, targets, one, keep, create_graph, allow_unused, materialize_grads=materialize_grads))
-    return tuple(None if column[0] is None else _stack(column) for column in zip(*rows))
-
-
-def _stack(column: Sequence[Any]) -> Any:
-    from compat.registry import names_of
-
-    return names_of("torch")["stack"](list(column))
+    return tuple(None if column[0] is None else names_of("torch")["stack"](column) for column in zip(*rows))
 
 
 # ---------------------------------------------------------------- the tensor's own

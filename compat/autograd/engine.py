@@ -7,10 +7,11 @@ alone does not suffice (leaves come first as soon as they are ready), so each no
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.autograd.anomaly_mode import check
+from compat.autograd.anomaly_mode import check, explain
 from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, fit
 from compat.autograd.sweep import Marks, sweep
 from compat.grad_mode import mode
@@ -30,7 +31,11 @@ class _Task:
         captures: per node, pairs of an output number and where its gradient goes in ``captured``.
         runs: whether a captured node itself is to run (it is if others lie behind it).
         marks: where it is noted which node runs, if somebody wants to know.
+        callbacks: what is called at its end.
+        number: tells it from others.
     """
+
+    _numbers = itertools.count()
 
     def __init__(self, keep_graph: bool, marks: Marks | None = None):
         self.keep_graph = keep_graph
@@ -42,12 +47,15 @@ class _Task:
         self.captures: dict[Node, list[tuple[int, int]]] = {}
         self.captured: Grads = []
         self._ticket = 0
+        self.callbacks: list[Callable[[], Any]] = []
+        self.number = next(_Task._numbers)
 
     # ---------------------------------------------------------------- before
 
     def explore(self, roots: Sequence[Node]) -> list[Node]:
         """Counts each node's users among what can be reached; returns the nodes, users first."""
         waiting = self.waiting
+        waiting.update(dict.fromkeys(roots, 0))
         seen = set(roots)
         stack = list(dict.fromkeys(roots))
         found = []
@@ -86,6 +94,12 @@ class _Task:
                 stack.extend(users.get(node, ()))
         self.wanted = wanted | targets if accumulate else wanted
 
+    def reaches(self, node: Node) -> bool:
+        """Whether a gradient of this pass comes to a node."""
+        if self.wanted is None:
+            return node in self.waiting
+        return node in self.wanted or node in self.captures
+
     # ---------------------------------------------------------------- during
 
     def put(self, node: Node, nr: int, grad: Tensor | None) -> None:
@@ -109,7 +123,14 @@ class _Task:
         while self.ready:
             node = heapq.heappop(self.ready)[2]
             grads = self.arrived.pop(node)
-            for (following, nr), grad in zip(node.next_functions, self.step(node, grads)):
+            mode.node = node
+            try:
+                results = self.step(node, grads)
+            except Exception:
+                if mode.anomaly:
+                    explain(node)
+                raise
+            for (following, nr), grad in zip(node.next_functions, results):
                 if following is None or not (wanted is None or following in wanted or following in self.captures):
                     continue
                 self.put(following, nr, grad)
@@ -140,7 +161,7 @@ class _Task:
             results = node.apply(grads)
             if hooks.post:
                 results = _call_post_hooks(hooks, results, grads)
-        if mode.check_nan:
+        if mode.anomaly and mode.check_nan:
             check(node, results)
         if not self.keep_graph:
             node.release()
@@ -195,12 +216,25 @@ def _run(
     for node in dict.fromkeys(nodes):
         if not task.waiting.get(node):
             task.push(node)
-    before = mode.grad
-    mode.grad = create_graph
+    before = mode.grad, mode.node, mode.task
+    mode.grad, mode.node, mode.task = create_graph, None, task
     try:
         task.run()
+        for callback in task.callbacks:  # one may add more
+            callback()
     finally:
-        mode.grad = before
+        mode.grad, mode.node, mode.task = before
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Has the backward pass that is running call a function when it is done.
+
+    Raises:
+        RuntimeError: if none is running.
+    """
+    if mode.task is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    mode.task.callbacks.append(callback)
 
 
 # ---------------------------------------------------------------- hooks

@@ -1,5 +1,19 @@
 """``torch.autograd.grad_mode``: the guards under their PyTorch address."""
 
-from compat.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from compat.grad_mode import (
+    _unsafe_preserve_version_counter,
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+    set_multithreading_enabled,
+)
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = [
+    "_unsafe_preserve_version_counter",
+    "enable_grad",
+    "inference_mode",
+    "no_grad",
+    "set_grad_enabled",
+    "set_multithreading_enabled",
+]

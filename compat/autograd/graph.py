@@ -1,34 +1,84 @@
-"""``torch.autograd.graph``: the graph itself, and hooks on what it saves."""
+"""``torch.autograd.graph``: the graph itself, and hooks on it and on what it saves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
-from compat.autograd.node import Node, edge_of
+from compat.autograd import node as _node
+from compat.autograd.node import edge_of
 from compat.autograd.saved import hooks
-from compat.tensor import Tensor
+from compat.grad_mode import mode as _mode
+from compat.hooks import RemovableHandle
+from compat.tensor import Tensor, wrap
+
+
+class _NodeMeta(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, _node.Node)
+
+    def __subclasscheck__(cls, subclass: type) -> bool:
+        return subclass is cls or issubclass(subclass, _node.Node)
+
+
+class Node(metaclass=_NodeMeta):
+    """What all nodes are instances of; for ``isinstance`` and annotations.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> isinstance((x * 3).grad_fn, torch.autograd.graph.Node)
+        True
+    """
 
 
 class GradientEdge(NamedTuple):
     """Where a tensor's gradient goes: a node, and which of its outputs."""
 
-    node: Node
+    node: Any
     output_nr: int
+    ownership_token: Any = None
 
 
 def get_gradient_edge(tensor: Tensor) -> GradientEdge:
-    """The edge of a tensor.
+    """The edge of a tensor; ``backward`` and ``grad`` take it in place of the tensor.
 
     Raises:
         RuntimeError: if it does not require grad.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> edge = torch.autograd.graph.get_gradient_edge(x)
+        >>> torch.autograd.grad((x * 3).sum(), edge)
+        (tensor([3., 3.]),)
     """
     if not tensor.requires_grad:
         raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not require gradients")
+    tensor.grad_fn  # noqa: B018 - renews that of a view
     node, nr = edge_of(tensor)
     assert node is not None
     return GradientEdge(node, nr)
+
+
+def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
+    """Counts a change in place of one or several tensors: what was saved of them before is out of date.
+
+    Raises:
+        RuntimeError: if something else than tensors is given.
+    """
+    several = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor) if isinstance(tensor, Iterable) else (None,)
+    if not all(isinstance(t, Tensor) for t in several):
+        raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    for t in several:
+        if t._counter is not None:
+            t._counter.version += 1
+
+
+# ---------------------------------------------------------------- saved tensors
 
 
 class saved_tensors_hooks:
@@ -45,10 +95,11 @@ class saved_tensors_hooks:
     """
 
     def __init__(self, pack_hook: Callable[[Tensor], Any], unpack_hook: Callable[[Any], Tensor]):
-        self.pair = (pack_hook, unpack_hook)
+        self.pack_hook = pack_hook
+        self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        hooks.push(self.pair)
+        hooks.push((self.pack_hook, self.unpack_hook))
 
     def __exit__(self, *exc: object) -> None:
         hooks.pop()
@@ -63,7 +114,13 @@ class save_on_cpu(saved_tensors_hooks):
 
 @contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Within it, using hooks on saved tensors raises ``error_message``."""
+    """Within it, using hooks on saved tensors raises ``error_message``.
+
+    Raises:
+        RuntimeError: if there are such hooks already.
+    """
+    if hooks.stack:
+        raise RuntimeError(error_message)
     before = hooks.forbidden
     hooks.forbidden = error_message
     try:
@@ -72,11 +129,164 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
         hooks.forbidden = before
 
 
+class _Kept:
+    """A saved tensor as it was. Buffers never change, so keeping the one that it had is all it takes."""
+
+    __slots__ = ("storage", "buffer", "base", "layout", "offset", "version", "__weakref__")
+
+    def __init__(self, t: Tensor):
+        self.storage = t._storage
+        self.buffer, self.base = t._storage.buffer, t._storage.base
+        self.layout, self.offset, self.version = t._layout, t._offset, t._version
+
+    def tensor(self) -> Tensor:
+        return wrap(type(self.storage)(self.buffer, self.base), self.layout, self.offset)
+
+
+class _AllowMutationOnSavedContext(saved_tensors_hooks):
+    """Hooks under which what was saved may be changed in place afterwards.
+
+    Attributes:
+        cloned: what was saved and has been changed since, by how it was saved.
+    """
+
+    active = False
+
+    def __init__(self) -> None:
+        super().__init__(self._keep, self._restore)
+        self._alive = True
+        self._kept: weakref.WeakValueDictionary[tuple[int, int, Any, int], _Kept] = weakref.WeakValueDictionary()
+
+    def _keep(self, t: Tensor) -> _Kept:
+        key = (id(t._storage), t._version, t._layout, t._offset)
+        found = self._kept.get(key)
+        if found is None:
+            found = self._kept[key] = _Kept(t)
+        return found
+
+    def _restore(self, kept: _Kept) -> Tensor:
+        if not self._alive:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was "
+                "originally recorded."
+            )
+        return kept.tensor()
+
+    @property
+    def cloned(self) -> Mapping[_Kept, Tensor]:
+        return {k: k.tensor() for k in self._kept.values() if k.storage.buffer is not k.buffer}
+
+    def clear(self) -> None:
+        """Lets go of everything."""
+        self._kept.clear()
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
+    """Within it tensors that were saved for backward may be changed in place: backward sees them as they were.
+
+    Raises:
+        RuntimeError: if one is inside another.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with torch.autograd.graph.allow_mutation_on_saved_tensors():
+        ...     y = x.clone()
+        ...     out = (y**2).sum()
+        ...     y.sin_()
+        ...     out.backward()
+        tensor([0.8415, 0.8415], grad_fn=<SinBackward0>)
+        >>> x.grad
+        tensor([2., 2.])
+    """
+    if _AllowMutationOnSavedContext.active:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    context = _AllowMutationOnSavedContext()
+    _AllowMutationOnSavedContext.active = True
+    try:
+        with context:
+            yield context
+    finally:
+        context.clear()
+        context._alive = False
+        _AllowMutationOnSavedContext.active = False
+
+
+# ---------------------------------------------------------------- hooks on several tensors
+
+
+class _MultiHandle(RemovableHandle):
+    """Several handles as one."""
+
+    def __init__(self, handles: tuple[RemovableHandle, ...]):
+        self.handles = handles
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[..., None], *, mode: str = "all"
+) -> RemovableHandle:
+    """Calls ``fn`` once in each backward pass in which gradients of some tensors are computed.
+
+    Args:
+        tensors: the tensors.
+        fn: takes a list of their gradients, None for each that the pass has none of; or one gradient.
+        mode: ``"all"``, for a call with all gradients once the last one is there; ``"any"``, for a call with the first.
+
+    Raises:
+        ValueError: for another mode.
+
+    Example:
+        >>> import compat as torch
+        >>> a, b = torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)
+        >>> handle = torch.autograd.graph.register_multi_grad_hook([a, b], print)
+        >>> (2 * a + 3 * b).backward()
+        [tensor([2.]), tensor([3.])]
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    if mode == "any":
+        seen = -1
+
+        def first(grad: Tensor) -> None:
+            nonlocal seen
+            if seen != _mode.task.number:
+                seen = _mode.task.number
+                fn(grad)
+
+        return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))
+    nodes = [edge_of(t)[0] if t.requires_grad else None for t in tensors]
+    if any(n is None for n in nodes):
+        raise AssertionError("Expected gradient function to be set")
+    passes: dict[int, tuple[list[Tensor | None], list[int]]] = {}
+
+    def one(place: int, grad: Tensor) -> None:
+        task = _mode.task
+        if task.number not in passes:
+            passes[task.number] = [None] * len(nodes), [i for i, n in enumerate(nodes) if task.reaches(n)]
+        grads, missing = passes[task.number]
+        grads[place] = grad
+        missing.remove(place)
+        if not missing:
+            del passes[task.number]
+            fn(grads)
+
+    handles = (t.register_hook(partial(one, i)) for i, t in enumerate(tensors))
+    return _MultiHandle(tuple(handles))
+
+
 __all__ = [
     "GradientEdge",
     "Node",
+    "allow_mutation_on_saved_tensors",
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
+    "increment_version",
+    "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
 ]

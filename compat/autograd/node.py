@@ -6,8 +6,10 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+from compat.device import CPU
+from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text
 from compat.grad_mode import mode
@@ -82,12 +84,27 @@ class Node:
         """A number that grows with every node made."""
         return self._sequence
 
+    def _set_sequence_nr(self, number: int) -> None:
+        """Changes that number: nodes with greater ones run first."""
+        self._sequence = number
+
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """The gradients of the operands, from those of the results."""
         raise NotImplementedError
 
-    def __call__(self, *grads: Tensor | None) -> Any:
-        """The gradients of the operands, from those of the results: one if there is one operand, else a tuple."""
+    def __call__(self, *grads: Tensor | None, **kwargs: Any) -> Any:
+        """The gradients of the operands, from those of the results: one if there is one operand, else a tuple.
+
+        Raises:
+            TypeError: if there are not as many gradients as results, or one is no tensor.
+        """
+        if kwargs:
+            raise TypeError("keyword arguments are not supported")
+        if len(grads) != len(self._input_metadata):
+            raise TypeError(f"expected {len(self._input_metadata)} arguments, got {len(grads)} instead")
+        for i, grad in enumerate(grads):
+            if grad is not None and not isinstance(grad, Tensor):
+                raise TypeError(f"argument {i} is not a Variable")
         result = tuple(self.apply(grads))
         return result[0] if len(result) == 1 else result
 
@@ -123,26 +140,28 @@ class Node:
         return [n for n in object.__dir__(self) if n not in _HIDDEN]
 
     @property
-    def _input_metadata(self) -> tuple:
-        count = itertools.takewhile(lambda m: m is not None, (self.expects(i) for i in itertools.count()))
-        return tuple(count)
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        known = itertools.takewhile(lambda m: m is not None, (self.expects(i) for i in itertools.count()))
+        return tuple(InputMetadata(*m) for m in known if m is not None)
 
+
+class InputMetadata(NamedTuple):
+    """What a node expects of a gradient that comes in: as the result of the operation was."""
+
+    shape: Size
+    dtype: Dtype
+    device: Device = CPU
+    is_nested_tensor: bool = False
+    is_cpp_nested_tensor: bool = False
+
+
+InputMetadata.__module__ = "torch._C._autograd"
+InputMetadata.__name__ = InputMetadata.__qualname__ = "_InputMetadata"
 
 #: What nodes have for themselves.
 _HIDDEN = frozenset(
-    [
-        "apply",
-        "expects",
-        "hooks",
-        "numbers",
-        "plan",
-        "release",
-        "saved",
-        "saved_tensor",
-        "_hooks",
-        "_metadata",
-        "_sequence",
-    ]
+    ("apply", "expects", "hooks", "numbers", "plan", "program", "release", "saved", "saved_tensor", "saves", "swept")
+    + ("_hooks", "_metadata", "_sequence", "_checked")
 )
 
 
@@ -184,7 +203,8 @@ class AccumulateGrad(Node):
             meta.grad.add_(grad)
         if meta.post_accumulate:
             for hook in list(meta.post_accumulate.values()):
-                hook(variable)
+                if hook(variable) is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         return ()
 
 

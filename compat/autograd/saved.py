@@ -4,15 +4,33 @@ from __future__ import annotations
 
 import re
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 from compat.errors import FREED, size_text
-from compat.tensor import Tensor, wrap
+from compat.grad_mode import mode
+from compat.tensor import Tensor, autograd_of, wrap
 
 #: An operand is kept as a pair of the tensor and its version.
 Operand = tuple[Tensor, int]
 Pack = Callable[[Tensor], Any]
+Unpack = Callable[[Any], Tensor]
+
+_INFERENCE = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
+    "computation tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
+    "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`."
+)
+_PACK_WRITES = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack hook can not be "
+    "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
+    "perform in-place operations on the input to a pack hook."
+)
+_HOOKED_TWICE = (
+    "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is "
+    "allowed at a time."
+)
 
 
 class SavedResult:
@@ -39,18 +57,34 @@ class SavedResult:
 
 
 class Packed:
-    """A tensor that ``saved_tensors_hooks`` turned into something else.
+    """A tensor that hooks turned into something else, and where it stood in the graph.
 
-    Attributes:
-        nr: which of the node's own results it is, if it is one: what is restored has its place in the graph.
+    Args:
+        t: the tensor.
+        pack, restore: the hooks.
+        nr: which of the node's own results it is, if it is one.
+        shown: what ``pack`` is given, if not the tensor itself.
     """
 
-    __slots__ = ("value", "restore", "nr")
+    __slots__ = ("value", "restore", "nr", "edge", "accumulator")
 
-    def __init__(self, t: Tensor, pack: Pack, restore: Callable[[Any], Tensor], nr: int | None = None):
-        self.value = pack(t)
+    def __init__(self, t: Tensor, pack: Pack, restore: Unpack, nr: int | None = None, shown: Tensor | None = None):
         self.restore = restore
         self.nr = nr
+        #: The node of an operand and which of its outputs it is; for a leaf, None and whether it requires grad.
+        self.edge: tuple[Any, int] = (t._node, t._nr) if t._node is not None else (None, int(t._rg))
+        self.accumulator: Any = t._meta.accumulator if t._meta is not None else None
+        shown = t if shown is None else shown
+        counter, before = shown._counter, mode.grad
+        version = counter.version
+        if before:
+            mode.grad = False
+        try:
+            self.value = pack(shown)
+        finally:
+            mode.grad = before
+        if counter.version != version:
+            raise RuntimeError(_PACK_WRITES)
 
     def unpack(self, node: Any) -> Tensor:
         t = self.restore(self.value)
@@ -58,10 +92,14 @@ class Packed:
             raise TypeError(
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type " + type(t).__name__
             )
-        if self.nr is not None and node is not None and t.dtype.category >= 2:
-            t = t.detach()
-            t._rg, t._node, t._nr = True, node, self.nr
-        return t
+        maker, nr = self.edge if self.nr is None else (node, self.nr)
+        if t.dtype.category < 2 or (maker is None and (self.nr is not None or not nr) and not t._rg):
+            return t
+        made = t.detach()
+        made._rg, made._node, made._nr = (bool(nr), None, 0) if maker is None else (True, maker, nr)
+        if maker is None and self.accumulator is not None:
+            autograd_of(made).accumulator = self.accumulator
+        return made
 
 
 class SavedTensor:
@@ -69,35 +107,68 @@ class SavedTensor:
 
     __slots__ = ("_node", "_place")
 
-    def __init__(self, node: Any, place: int):
-        self._node = node
-        self._place = place
+    def __init__(self, *args: Any):
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    @classmethod
+    def of(cls, node: Any, place: int) -> SavedTensor:
+        """The saved tensor at a place of a node."""
+        made = object.__new__(cls)
+        made._node, made._place = node, place
+        return made
+
+    def _entry(self) -> Any:
+        saved = self._node.saved
+        if saved is None:
+            raise RuntimeError(FREED)
+        return saved[self._place]
+
+    def unpack(self) -> Tensor | None:
+        """The tensor."""
+        return unpack(self._entry(), self._node)
 
     @property
     def data(self) -> Any:
-        """The tensor, or None once it was let go."""
-        saved = self._node.saved
-        return None if saved is None else unpack(saved[self._place], self._node)
+        """What is kept: what ``pack_hook`` gave, or the tensor; None once it was let go."""
+        if self._node.saved is None:
+            return None
+        entry = self._entry()
+        return entry.value if type(entry) is Packed else unpack(entry, self._node)
 
-    def register_hooks(self, pack_hook: Pack, unpack_hook: Callable[[Any], Tensor]) -> None:
+    @property
+    def unpack_hook(self) -> Unpack | None:
+        """The hook that restores it, if there is one."""
+        entry = self._entry()
+        return entry.restore if type(entry) is Packed else None
+
+    def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
         """Keeps ``pack_hook(tensor)`` instead of the tensor, and restores it with ``unpack_hook``.
 
         Raises:
-            RuntimeError: if it was let go already, or has hooks.
+            RuntimeError: if it was let go already, has hooks, or ``pack_hook`` changes its argument in place.
+            TypeError: if a hook cannot be called.
         """
+        if not (callable(pack_hook) and callable(unpack_hook)):
+            raise TypeError(
+                "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
+                "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
+                f"collections.abc.Callable) -> None\n\nInvoked with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+            )
         saved = self._node.saved
         if saved is None:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
-        if type(saved[self._place]) is Packed:
-            raise RuntimeError(
-                "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of "
-                "hooks is allowed at a time."
-            )
-        entries = list(saved)
-        kept = unpack(entries[self._place], self._node)
-        assert kept is not None
-        entries[self._place] = Packed(kept.detach(), pack_hook, unpack_hook)
-        self._node.saved = tuple(entries)
+        entry = saved[self._place]
+        if type(entry) is Packed:
+            raise RuntimeError(_HOOKED_TWICE)
+        kept = unpack(entry, self._node)
+        if kept is None:
+            raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+        nr = entry.nr if type(entry) is SavedResult else None
+        packed = Packed(kept, pack_hook, unpack_hook, nr, kept.detach())
+        self._node.saved = (*saved[: self._place], packed, *saved[self._place + 1 :])
+
+
+SavedTensor.__module__ = "torch._C._autograd"
 
 
 def save(t: Tensor | None) -> Any:
@@ -105,13 +176,7 @@ def save(t: Tensor | None) -> Any:
     if t is None:
         return None
     if t._counter is None:
-        raise RuntimeError(
-            "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
-            "computation "
-            "tracked by autograd. To work around this, you can make a clone to get a normal tensor and use it in "
-            "autograd, or use "
-            "`torch.no_grad()` instead of `torch.inference_mode()`."
-        )
+        raise RuntimeError(_INFERENCE)
     if hooks.stack:
         hooks.refuse()
         return Packed(t, *hooks.stack[-1])
@@ -122,7 +187,7 @@ def save_result(t: Tensor, nr: int) -> Any:
     """How a result is kept by its own node."""
     if hooks.stack:
         hooks.refuse()
-        return Packed(t.detach(), *hooks.stack[-1], nr)
+        return Packed(t, *hooks.stack[-1], nr, t.detach())
     return SavedResult(t, nr)
 
 
@@ -140,39 +205,53 @@ def unpack(entry: Any, node: Any) -> Tensor | None:
     return None if entry is None else entry.unpack(node)
 
 
+#: Where tensors were changed in place, by what counts their versions; noted in anomaly mode.
+writes: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
+
+
 def modified(t: Tensor, expected: int) -> RuntimeError:
-    """The complaint about a saved tensor that was changed in place."""
+    """The complaint about a saved tensor that was changed in place; it names the line where that is known."""
     node = t.grad_fn
     maker = ""
     if node is not None:
         name = re.sub(r"Backward\d*$", "", node.name())
         maker = f", which is output {t._nr} of {name},"
+    hint = (
+        "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
+        "question was changed in there or anywhere later. Good luck!"
+        if mode.anomaly
+        else "Hint: enable anomaly detection to find the operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+    )
+    noted = writes.get(t._counter, {})
+    line = next((noted[v] for v in sorted(noted) if v > expected), None)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
         f"[torch.{t.dtype.scalar_name}Tensor {size_text(t.shape)}]{maker} is at version {t._version}; expected version "
-        f"{expected} instead. Hint: enable anomaly detection to find the operation that failed to compute its "
-        "gradient, with "
-        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
+        f"{expected} instead. {hint}" + (f" It was changed {line}" if line else "")
     )
 
 
 class HookStack(threading.local):
     """The pack and unpack hooks in force, the innermost last, and why they may not be used, if they may not."""
 
-    #: How many hooks are in force in all threads together: while there are none, nobody needs to look.
+    #: How many hooks are in force in all threads together, and how many want to see nodes being made: while there are
+    #: none, nobody needs to look.
     used = 0
 
     def __init__(self) -> None:
-        self.stack: list[tuple[Pack, Callable[[Any], Tensor]]] = []
+        self.stack: list[tuple[Pack, Unpack]] = []
         self.forbidden: str | None = None
 
-    def push(self, pair: tuple[Pack, Callable[[Any], Tensor]]) -> None:
+    def push(self, pair: tuple[Pack, Unpack]) -> None:
+        self.refuse()
         self.stack.append(pair)
         HookStack.used += 1
 
     def pop(self) -> None:
-        self.stack.pop()
-        HookStack.used -= 1
+        if self.stack:  # whoever leaves what was not entered takes nothing away
+            self.stack.pop()
+            HookStack.used -= 1
 
     def refuse(self) -> None:
         if self.forbidden is not None:

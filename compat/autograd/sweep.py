@@ -219,7 +219,7 @@ def sweep(
     Args:
         engine: runs it node by node, and marks what it does.
     """
-    if runtime.settings.limit == 1 or mode.check_nan:
+    if runtime.settings.limit == 1 or mode.anomaly:
         engine(None)
         return
     walk = Walk(roots, grads)

@@ -133,7 +133,7 @@ def make_node_class(name: str, shown: Mapping[str, Callable[[OpNode], Any]], bas
 
 def _raw(place: Callable[[OpNode], int | None], node: OpNode) -> SavedTensor | None:
     where = place(node)
-    return None if where is None else SavedTensor(node, where)
+    return None if where is None else SavedTensor.of(node, where)
 
 
 def shown_tensor(place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None = None) -> Any:

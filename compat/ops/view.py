@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compat import lens
+from compat.autograd.anomaly_mode import made
 from compat.autograd.node import NO_EDGE, Node, next_sequence
 from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
@@ -188,6 +189,8 @@ class ViewPlan:
         node._sequence = next_sequence()
         node._hooks = None
         node.next_functions = (edge(t) if t._rg else NO_EDGE,)
+        if mode.anomaly:
+            made(node)
         return node
 
     # ---------------------------------------------------------------- backward

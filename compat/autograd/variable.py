@@ -1,0 +1,62 @@
+"""``torch.autograd.Variable``: what tensors that require grad were once wrapped in."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.autograd.engine import queue_callback
+from compat.tensor import Tensor
+
+
+class VariableMeta(type):
+    """Has every tensor be an instance."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class ImperativeEngine:
+    """What runs backward passes."""
+
+    def queue_callback(self, callback: Any) -> None:
+        """Has the backward pass that is running call a function when it is done."""
+        queue_callback(callback)
+
+    def is_checkpoint_valid(self) -> bool:
+        """Whether the pass that is running accumulates into all leaves: recomputing with a backward needs that."""
+        from compat.grad_mode import mode
+
+        return mode.task is None or mode.task.wanted is None
+
+
+class Variable(metaclass=VariableMeta):
+    """The tensor's memory as a leaf: a tensor of its own. Not needed any more.
+
+    Args:
+        data: the tensor; nothing for an empty one.
+        requires_grad: whether the leaf does.
+
+    Raises:
+        TypeError: if ``data`` is no tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.autograd.Variable(torch.ones(2), requires_grad=True)
+        tensor([1., 1.], requires_grad=True)
+    """
+
+    _execution_engine = ImperativeEngine()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
+        if volatile is not None:
+            text = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
+            warnings.warn(text, stacklevel=2)
+        if data is None:
+            return Tensor().requires_grad_(requires_grad)
+        if not isinstance(data, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(data).__name__}")
+        return data.detach().requires_grad_(requires_grad)
+
+
+Variable.__module__ = "torch.autograd.variable"
