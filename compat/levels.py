@@ -15,6 +15,8 @@ from typing import Any
 
 from compat.grad_mode import mode
 from compat.layout import Base
+from funcgrad import runtime
+from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
@@ -44,13 +46,13 @@ class _State(threading.local):
 
     Attributes:
         levels: the transforms of ``torch.func``, outermost first.
-        duals: how many levels of dual numbers there are.
+        duals: the interpreter of the level of dual numbers that is entered; None outside of one.
         forward: whether tangents are pushed through operations.
     """
 
     def __init__(self) -> None:
         self.levels: list[Level] = []
-        self.duals = 0
+        self.duals: Any = None
         self.forward = True
 
 
@@ -94,7 +96,7 @@ hold_backward = Primitive(
     infer=lambda x: x,
     lower=lambda x: x,
     batch=lambda size, operands, dims: (hold_backward(operands[0]), dims[0]),
-    jvp=lambda primals, tangents: (hold_backward(primals[0]), tangents[0] and hold_backward(tangents[0])),
+    jvp=lambda primals, tangents: (hold_backward(primals[0]), hold_backward(tangents[0])),
     vjp=lambda primals, needs, params: ([hold_backward(primals[0])], lambda cotangents: [None]),
 )
 hold_forward = Primitive(
@@ -109,8 +111,8 @@ hold_forward = Primitive(
 
 def held(x: Any) -> Any:
     """A value that is traced without the derivatives that ``no_grad``, or the like, forbids here."""
-    if isinstance(x, Tracer) and (state.levels or state.duals):
-        if not mode.grad:
+    if isinstance(x, Tracer) and (state.levels or state.duals is not None):
+        if not mode.grad and any(entered.kind == "grad" for entered in state.levels):
             x = hold_backward(x)
         if not state.forward:
             x = hold_forward(x)
@@ -131,7 +133,7 @@ def set_lift(function: Callable[[Any], Any]) -> None:
 
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
-    if t._rg and mode.grad and not t._storage.base.traced and (state.levels or state.duals):
+    if t._rg and mode.grad and not t._storage.base.traced and (state.levels or state.duals is not None):
         for entered in state.levels:
             through(entered.interpreter)
         return _lift(t)
@@ -161,6 +163,40 @@ def examples(x: Any) -> list[int]:
         else:
             break
     return found
+
+
+_ASKED = {
+    "item()": "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+    "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
+    "PyTorch internals, please file a bug report.",
+    "bool()": "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+    "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .",
+    "its values": "Cannot access data pointer of Tensor that doesn't have storage",
+}
+
+
+def concrete(x: Any, asked: str) -> Any:
+    """The array that is traced.
+
+    Args:
+        asked: what it is for: "item()", "bool()", "its values".
+
+    Raises:
+        RuntimeError: under ``vmap``.
+        ConcretizationError: where there are no values, as under ``jit``.
+    """
+    if examples(x):
+        raise RuntimeError(_ASKED[asked])
+    return runtime.ready(x._concrete(asked) if isinstance(x, Tracer) else x)
+
+
+def shown(x: Any) -> bool:
+    """Whether what is traced has values to show."""
+    try:
+        concrete(x, "its values")
+    except (RuntimeError, ConcretizationError):
+        return False
+    return True
 
 
 #: What messages call an operation that writes in place; others by their own name.

@@ -212,6 +212,7 @@ def tensor_text(
     requires_grad: bool = False,
     grad_fn: str | None = None,
     prefix: str = "tensor(",
+    tangent: str | None = None,
 ) -> str:
     """What ``repr`` of a tensor says.
 
@@ -222,6 +223,7 @@ def tensor_text(
         requires_grad: shown unless there is a ``grad_fn``.
         grad_fn: the name of its backward node.
         prefix: what the text begins with.
+        tangent: that of a dual, shown if given.
     """
     indent = len(prefix)
     suffixes = [] if device is None else [f"device='{device}'"]
@@ -240,6 +242,8 @@ def tensor_text(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
+    if tangent is not None:
+        suffixes.append(f"tangent={tangent}")
     return _with_suffixes(prefix + text, suffixes, indent)
 
 

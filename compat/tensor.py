@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compat import dtypes, lens
+from compat import dtypes, lens, levels
 from compat.device import CPU, device
 from compat.dtypes import dtype as Dtype
 from compat.errors import wrap_dim, wrong_argument
@@ -536,7 +536,10 @@ def array_of(t: Tensor) -> np.ndarray:
     """The values as a NumPy array, whatever the layout; a view of the buffer where it can be."""
     if t._view is not None:
         sync(t)
-    return lens.to_numpy(t._storage.buffer, t._layout, t._offset)
+    buffer = t._storage.buffer
+    if t._layout.base.traced:
+        buffer = levels.concrete(buffer, "its values")
+    return lens.to_numpy(buffer, t._layout, t._offset)
 
 
 def _check_grad(t: Tensor, value: Any) -> None:

@@ -8,21 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, lens
+from compat import dtypes, lens, levels
 from compat.dtypes import dtype as Dtype
 from compat.hosted import array_over
 from compat.layout import is_dense, layout_of
 from compat.printing import tensor_text
 from compat.registry import function
 from compat.tensor import SHARED, Tensor, array_of, autograd_of, from_array, set_memory, sync
+from funcgrad import runtime
 
 
-def _number(t: Tensor) -> Any:
+def _number(t: Tensor, asked: str = "item()") -> Any:
     """The one element of a tensor."""
     if t._view is not None:
         sync(t)
     if t._layout.base.traced:
-        return lens.read(t._storage.buffer, t._layout, t._offset).item()
+        read = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+        return np.asarray(levels.concrete(read, asked)).item()
     value = lens.to_numpy(t._storage.buffer, t._layout, t._offset).item()
     return float(value) if t._layout.dtype is dtypes.bfloat16 else value
 
@@ -109,7 +111,7 @@ def to_bool(self: Tensor) -> bool:
     if self._layout.numel != 1:
         few = "no values" if self._layout.numel == 0 else "more than one value"
         raise RuntimeError(f"Boolean value of Tensor with {few} is ambiguous")
-    return bool(_number(self))
+    return bool(_number(self, "bool()"))
 
 
 def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
@@ -165,7 +167,9 @@ def text(self: Tensor) -> str:
     """The tensor as PyTorch prints it."""
     node = self.grad_fn
     if self._layout.base.traced:
-        return f"tensor({lens.read(self._storage.buffer, self._layout, self._offset)!r}, size={tuple(self.shape)})"
+        from compat.func.printing import traced_text
+
+        return traced_text(self)
     return tensor_text(
         array_of(self),
         self._layout.dtype,
@@ -177,7 +181,7 @@ def text(self: Tensor) -> str:
 @function("Tensor.__format__")
 def formatted(self: Tensor, spec: str) -> str:
     """A tensor without dimensions formatted as its number; others take no format."""
-    if self._layout.ndim == 0 and spec:
+    if self._layout.ndim == 0 and type(self) is Tensor:
         return format(self.item(), spec)
     if spec:
         raise TypeError("unsupported format string passed to Tensor.__format__")
