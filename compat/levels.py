@@ -131,6 +131,11 @@ def set_lift(function: Callable[[Any], Any]) -> None:
     _lift = function
 
 
+def lift(t: Any) -> Any:
+    """A tensor that requires grad, as a tracer by which it stays in its graph."""
+    return _lift(t)
+
+
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
     if t._rg and mode.grad and not t._storage.base.traced and (state.levels or state.duals is not None):

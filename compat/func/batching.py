@@ -8,14 +8,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from compat import levels
-from compat.func.arrays import array, tensor_of
+from compat.arrays import array, tensor_of
 from compat.ops.joining import cat
+from compat.registry import function
 from compat.tensor import Tensor
 from compat.utils._pytree import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.tracing import running
 
 
+@function("torch.vmap")
 def vmap(
     func: Callable[..., Any],
     in_dims: Any = 0,

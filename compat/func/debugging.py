@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.func.arrays import tensor_of
+from compat.arrays import tensor_of
 from compat.tensor import Tensor
 from funcgrad.interpreters.batching import BatchTracer
 from funcgrad.interpreters.forward import ForwardTracer

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import levels
-from compat.errors import size_text
-from compat.func.arrays import Flat, array, tensor_of, tensors_outside
+from compat.arrays import array, tensor_of
+from compat.autograd.forward_ad import check_tangent
+from compat.func.flat import Flat, tensors_outside
 from compat.tensor import Tensor
 from compat.utils._pytree import tree_flatten, tree_unflatten
 from funcgrad.interpreters.evaluate import evaluate
@@ -74,24 +75,6 @@ def _check_tensors(what: str, leaves: Sequence[Any]) -> None:
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
             raise RuntimeError(f"{_NAME}: Expected {what} to only contain Tensors, got {type(leaf)}")
-
-
-def check_tangent(primal: Tensor, tangent: Tensor) -> None:
-    """Whether a tensor can be the tangent of another.
-
-    Raises:
-        ValueError: if one of them is of integers or booleans.
-        RuntimeError: if their sizes differ.
-    """
-    for what, t in (("primal", primal), ("tangent", tangent)):
-        if not (t.is_floating_point() or t.is_complex()):
-            raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
-    if primal.shape != tangent.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {size_text(primal.shape)} while the given forward gradient is of size "
-            f"{size_text(tangent.shape)}."
-        )
 
 
 def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:

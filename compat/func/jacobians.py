@@ -6,29 +6,14 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat.autograd.functional import basis
 from compat.func.arguments import Argnums, check_real, chosen, of_chosen
 from compat.func.batching import vmap
 from compat.func.forward import jvp
 from compat.func.reverse import vjp
 from compat.ops.joining import cat
-from compat.ops.sequences import eye
 from compat.tensor import Tensor
 from compat.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
-
-
-def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
-    """The unit vectors of the space of several tensors together: for each tensor, its part of them all, along a new
-    first dimension."""
-    counts = [t.numel() for t in tensors]
-    total, start = sum(counts), 0
-    found = []
-    for t, n in zip(tensors, counts):
-        part = t.detach().new_zeros(total, n) if n != total else eye(n, dtype=t.dtype)
-        if n != total:
-            part.diagonal(-start).fill_(1)
-        start += n
-        found.append(part.reshape(total, *t.shape))
-    return found
 
 
 def jacrev(

@@ -9,30 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes, lens, levels
+from compat import levels
+from compat.arrays import TensorTracer, elements, tensor_of
 from compat.grad_mode import mode
-from compat.layout import contiguous_layout
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class
-from compat.tensor import Tensor, from_buffer, sync
-from funcgrad import runtime
+from compat.tensor import Tensor
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, type_of
-
-
-class RecordingTracer(Tracer):
-    """A tensor that requires grad."""
-
-    __slots__ = ("tensor",)
-    interpreter: Recording
-
-    def __init__(self, interpreter: Recording, tensor: Tensor):
-        self.interpreter = interpreter
-        self.type = type_of(_elements(tensor))
-        self.tensor = tensor
-
-    def underlying(self) -> Any:
-        return _elements(self.tensor)
+from funcgrad.tracing import Interpreter, bind
 
 
 class Recording(Interpreter):
@@ -43,9 +27,9 @@ class Recording(Interpreter):
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         if not mode.grad:
-            return bind(primitive, [x.underlying() if isinstance(x, RecordingTracer) else x for x in operands], params)
-        results = _kernel(primitive, len(operands), params).call([_tensor(x) for x in operands])
-        found = [lift(t) if t._rg else _elements(t) for t in results]
+            return bind(primitive, [x.underlying() if isinstance(x, TensorTracer) else x for x in operands], params)
+        results = _kernel(primitive, len(operands), params).call([tensor_of(x) for x in operands])
+        found = [lift(t) if t._rg else elements(t) for t in results]
         return found if primitive.multiple else found[0]
 
 
@@ -54,26 +38,12 @@ _recording = Recording()
 _recording.level = 0.5  # type: ignore[assignment]
 
 
-def lift(t: Tensor) -> RecordingTracer:
+def lift(t: Tensor) -> TensorTracer:
     """A tensor that requires grad, as a tracer."""
-    return RecordingTracer(_recording, t)
+    return TensorTracer(_recording, t)
 
 
 levels.set_lift(lift)
-
-
-def _elements(t: Tensor) -> Any:
-    if t._view is not None:
-        sync(t)
-    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
-
-
-def _tensor(x: Any) -> Tensor:
-    if isinstance(x, RecordingTracer):
-        return x.tensor
-    x = runtime.ready(x)
-    t = type_of(x)
-    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer)))
 
 
 _kernels: dict[tuple, Kernel] = {}

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from compat import levels
+from compat.arrays import array, tensor_of
 from compat.errors import size_text
 from compat.func.arguments import Argnums, check_differentiable, chosen, of_chosen
-from compat.func.arrays import Flat, array, conjugate, paired, tensor_of, tensors_outside
+from compat.func.flat import Flat, conjugate, paired, tensors_outside
 from compat.tensor import Tensor
 from compat.utils._pytree import tree_flatten, tree_unflatten, treespec_pprint
 from funcgrad.dtypes import is_inexact

@@ -1,6 +1,6 @@
 """``torch.nn.utils``: gradients and parameters taken together, sequences of different lengths."""
 
-from compat.nn.utils import clip_grad, convert_parameters, rnn
+from compat.nn.utils import clip_grad, convert_parameters, rnn, stateless
 from compat.nn.utils.clip_grad import (
     clip_grad_norm,
     clip_grad_norm_,

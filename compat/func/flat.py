@@ -1,45 +1,17 @@
-"""Between tensors, of which the user's functions are, and arrays, of which the interpreters are."""
+"""Functions of trees of tensors, as the interpreters take them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes, lens, levels
-from compat.func.recording import RecordingTracer, lift
-from compat.grad_mode import mode
-from compat.layout import contiguous_layout
-from compat.tensor import Tensor, from_buffer, sync
+from compat import levels
+from compat.arrays import TensorTracer, array, outside, tensor_of
+from compat.tensor import Tensor
 from compat.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
-from funcgrad import runtime
 from funcgrad.dtypes import is_complex
 from funcgrad.primitives.elementwise import conj
 from funcgrad.tracing import Tracer, type_of
-
-
-def array(t: Tensor) -> Any:
-    """A tensor's elements as an array, or as what is being traced."""
-    if t._view is not None:
-        sync(t)
-    if t._rg and mode.grad and not t._storage.base.traced:
-        return lift(t)
-    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
-
-
-def tensor_of(x: Any) -> Tensor:
-    """A tensor over an array, or over what is being traced."""
-    x = outside(runtime.ready(x))
-    if isinstance(x, RecordingTracer):
-        return x.tensor
-    t = type_of(x)
-    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer)))
-
-
-def outside(x: Any) -> Any:
-    """A value without those transforms around it that have returned."""
-    while isinstance(x, Tracer) and not x.interpreter.alive:
-        x = x.underlying()
-    return x
 
 
 def tensors_outside(tree: Any) -> Any:
@@ -85,7 +57,7 @@ class Flat:
 
     def __call__(self, *arrays: Any) -> list[Any]:
         interpreter = next((x.interpreter for x in arrays if isinstance(x, Tracer)), None)
-        if any(isinstance(getattr(x, "value", None), RecordingTracer) for x in arrays):
+        if any(isinstance(getattr(x, "value", None), TensorTracer) for x in arrays):
             levels.through(interpreter)
         with levels.level(self.kind) as entered:
             entered.interpreter = interpreter

@@ -1,0 +1,56 @@
+"""Between tensors, of which the user's functions are, and arrays, of which the interpreters are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes, lens, levels
+from compat.grad_mode import mode
+from compat.layout import contiguous_layout
+from compat.tensor import Tensor, from_buffer, sync
+from funcgrad import runtime
+from funcgrad.tracing import Interpreter, Tracer, type_of
+
+
+class TensorTracer(Tracer):
+    """A tensor that requires grad, in the middle of transforms: what is done to it is recorded in its graph."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, interpreter: Interpreter, tensor: Tensor):
+        self.interpreter = interpreter
+        self.type = type_of(elements(tensor))
+        self.tensor = tensor
+
+    def underlying(self) -> Any:
+        return elements(self.tensor)
+
+
+def elements(t: Tensor) -> Any:
+    """A tensor's elements as an array, or as what is being traced, without its graph."""
+    if t._view is not None:
+        sync(t)
+    return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+
+
+def array(t: Tensor) -> Any:
+    """A tensor's elements as an array, or as what is being traced: its graph, if it requires grad."""
+    if t._rg and mode.grad and not t._storage.base.traced:
+        return levels.lift(t)
+    return elements(t)
+
+
+def tensor_of(x: Any) -> Tensor:
+    """A tensor over an array, or over what is being traced."""
+    x = outside(runtime.ready(x))
+    if isinstance(x, TensorTracer):
+        return x.tensor
+    t = type_of(x)
+    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer)))
+
+
+def outside(x: Any) -> Any:
+    """A value without those transforms around it that have returned."""
+    while isinstance(x, Tracer) and not x.interpreter.alive:
+        x = x.underlying()
+    return x

@@ -1,0 +1,324 @@
+"""``torch.autograd.forward_ad``: dual numbers, tensors that carry a tangent along.
+
+A level of duals is one run of funcgrad's forward interpreter, open from entering it to leaving it. What is made of
+duals holds that interpreter's tracers, so whatever operation is done to them moves tangents too. A dual itself has its
+primal's memory and its tangent's: writing into it writes into both, and it is seen in it if they are written.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any, NamedTuple
+
+from compat import lens, levels
+from compat.arrays import array, tensor_of
+from compat.errors import size_text
+from compat.grad_mode import _Guard
+from compat.layout import Base, Layout, dense_layout, preserved_strides
+from compat.storage import UntypedStorage
+from compat.tensor import Tensor
+from funcgrad.interpreters.forward import Forward, ForwardTracer
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import Tracer, running, type_of
+
+__all__ = [
+    "UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "set_fwd_grad_enabled",
+    "unpack_dual",
+]  # fmt: skip
+
+#: The level that is entered; -1 for none. There is no other than 0.
+_current_level = -1
+
+
+class Duals(Forward):
+    """One level: its tracers outlive it, as their primals.
+
+    Attributes:
+        open: whether it has not been left yet.
+    """
+
+    __slots__ = ("open", "running")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = True
+        self.running = contextlib.ExitStack()
+
+    def process(self, primitive: Any, operands: Any, params: dict[str, Any]) -> Any:
+        if not self.open:
+            operands = [primal_of(x, self) for x in operands]
+            return primitive(*operands, **params)
+        return super().process(primitive, operands, params)
+
+
+def primal_of(x: Any, interpreter: Duals) -> Any:
+    """What a tracer of a level has for a value."""
+    return x.primal if isinstance(x, ForwardTracer) and x.interpreter is interpreter else x
+
+
+class DualStorage(UntypedStorage):
+    """The memory of a dual: that of two tensors.
+
+    Attributes:
+        primal, tangent: the tensors.
+        duals: the level.
+        layout: how the elements of both lie in the one buffer that operations see.
+    """
+
+    __slots__ = ("primal", "tangent", "duals", "layout")
+
+    def __init__(self, primal: Tensor, tangent: Tensor, duals: Duals):
+        self.primal = primal
+        self.tangent = tangent
+        self.duals = duals
+        size = tuple(primal.shape)
+        self.layout: Layout = dense_layout(size, preserved_strides(size, primal.stride()), primal.dtype, traced=True)
+        self.version = 0
+
+    @property
+    def base(self) -> Base:  # type: ignore[override]
+        base = self.layout.base
+        return base if self.duals.open or self.primal._storage.base.traced else Base(base.shape, base.dtype)
+
+    @property
+    def buffer(self) -> Any:  # type: ignore[override]
+        primal = lens.write(None, self.layout, 0, array(self.primal))
+        if not self.duals.open:
+            return primal
+        return ForwardTracer(self.duals, primal, lens.write(None, self.layout, 0, array(self.tangent)))
+
+    @buffer.setter
+    def buffer(self, new: Any) -> None:
+        self.write(new)
+
+    def write(self, buffer: Any) -> None:
+        """Puts new elements into the memory of both tensors."""
+        mine = isinstance(buffer, ForwardTracer) and buffer.interpreter is self.duals
+        primal = buffer.primal if mine else buffer
+        tangent = buffer.tangent if mine and buffer.tangent is not None else zeros(type_of(primal))
+        _assign(self.primal, lens.read(primal, self.layout))
+        if self.duals.open:
+            _assign(self.tangent, lens.read(tangent, self.layout))
+
+    def data_ptr(self) -> int:
+        """The address of the primal's memory."""
+        return self.primal._storage.data_ptr()
+
+
+def _assign(t: Tensor, elements: Any) -> None:
+    """Writes elements into a tensor's memory, past its graph."""
+    elements = array(tensor_of(elements).detach())
+    storage = t._storage
+    storage.write(lens.write(storage.buffer, t._layout, t._offset, elements))
+    traced = isinstance(elements, Tracer)
+    if traced and not storage.base.traced:
+        storage.base = Base(storage.base.shape, storage.base.dtype, True)
+    if t._counter is not None:
+        t._counter.version += 1
+
+
+# ---------------------------------------------------------------- levels
+
+
+def enter_dual_level() -> int:
+    """Enters a level, in which tensors may have tangents; returns its number.
+
+    Raises:
+        RuntimeError: inside another one.
+    """
+    global _current_level
+    if levels.state.duals is not None:
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    duals = Duals()
+    duals.running.enter_context(running(duals))
+    levels.state.duals = duals
+    _current_level = 0
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leaves the level: tensors made in it lose their tangents.
+
+    Raises:
+        RuntimeError: if none is entered, or not the one of that number.
+    """
+    global _current_level
+    if level is None:
+        level = _current_level
+    if level != _current_level:
+        raise RuntimeError(
+            "Trying to exit a forward AD level that was not the last one that was created. This is not supported."
+        )
+    duals = levels.state.duals
+    if duals is None:
+        raise RuntimeError("Dual level must be a positive number.")
+    duals.running.close()
+    # Its tracers go on as what they have for values.
+    duals.open, duals.alive = False, True
+    levels.state.duals = None
+    _current_level = -1
+
+
+class dual_level(_Guard):
+    """A level of duals as a context manager, and a decorator.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        ...     forward_ad.unpack_dual(x * x)
+        UnpackedDualTensor(primal=tensor(4.), tangent=tensor(4.))
+    """
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exc: object) -> None:
+        exit_dual_level()
+
+
+# ---------------------------------------------------------------- tensors
+
+
+def check_tangent(primal: Tensor, tangent: Tensor) -> None:
+    """Whether a tensor can be the tangent of another.
+
+    Raises:
+        ValueError: if one of them is of integers or booleans.
+        RuntimeError: if their sizes differ.
+    """
+    for what, t in (("primal", primal), ("tangent", tangent)):
+        if not (t.is_floating_point() or t.is_complex()):
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: {t.dtype}")
+    if primal.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {size_text(primal.shape)} while the given forward gradient is of size "
+            f"{size_text(tangent.shape)}."
+        )
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """A view of ``tensor`` that carries ``tangent`` along.
+
+    Args:
+        level: the number of the level entered, the only one.
+
+    Raises:
+        RuntimeError: outside of a level, for different sizes, and for tensors that are duals already.
+        ValueError: for tensors of integers or booleans.
+    """
+    if level is None:
+        level = _current_level
+    if level < 0:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to enter_dual_level() first."
+        )
+    duals = levels.state.duals
+    check_tangent(tensor, tangent)
+    if level != 0 or duals is None:
+        raise RuntimeError("Invalid level given to _make_dual")
+    if not levels.state.forward:
+        return tensor.view_as(tensor)
+    if _tangent(tensor, duals) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the same level 0 is not "
+            "supported."
+        )
+    if _tangent(tangent, duals) is not None:
+        raise RuntimeError(
+            "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
+        )
+    storage = DualStorage(tensor, tangent if tangent.dtype is tensor.dtype else tangent.to(tensor.dtype), duals)
+    made = tensor.view_as(tensor)
+    made._storage, made._layout, made._offset = storage, storage.layout, 0
+    return made
+
+
+class UnpackedDualTensor(NamedTuple):
+    """What ``unpack_dual`` returns.
+
+    Attributes:
+        primal: the value.
+        tangent: None if it has none.
+    """
+
+    primal: Any
+    tangent: Any
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a tensor and its tangent; None if it has none.
+
+    Args:
+        level: the number of the level entered, the only one.
+    """
+    if level is None:
+        level = _current_level
+    if level < 0:
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"_unpack_dual(): argument 'dual' (position 1) must be Tensor, not {type(tensor).__name__}")
+    duals = levels.state.duals
+    if level != 0 or duals is None:
+        raise RuntimeError("Invalid level given to _fw_primal")
+    storage = tensor._storage
+    if isinstance(storage, DualStorage) and storage.duals is duals and tensor._layout is storage.layout:
+        return UnpackedDualTensor(storage.primal.view_as(storage.primal), storage.tangent)
+    tangent = _tangent(tensor, duals)
+    if tangent is None:
+        return UnpackedDualTensor(tensor.view_as(tensor), None)
+    x: Any = lens.read(storage.buffer, tensor._layout, tensor._offset)
+    return UnpackedDualTensor(tensor_of(x.primal), tensor_of(tangent))
+
+
+def _tangent(t: Tensor, duals: Duals) -> Any:
+    """A tensor's tangent as an array; None if it has none."""
+    if not levels.state.forward or not t._storage.base.traced:
+        return None
+    x = lens.read(t._storage.buffer, t._layout, t._offset)
+    return x.tangent if isinstance(x, ForwardTracer) and x.interpreter is duals else None
+
+
+# ---------------------------------------------------------------- turning it off
+
+
+def is_fwd_grad_enabled() -> bool:
+    """Whether tangents move through operations in this thread."""
+    return levels.state.forward
+
+
+_is_fwd_grad_enabled = is_fwd_grad_enabled
+
+
+class set_fwd_grad_enabled(_Guard):
+    """Whether tangents move through operations, within it; a decorator, too.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.autograd import forward_ad
+        >>> with forward_ad.dual_level():
+        ...     x = forward_ad.make_dual(torch.tensor(2.0), torch.tensor(1.0))
+        ...     with forward_ad.set_fwd_grad_enabled(False):
+        ...         y = x * x
+        ...     forward_ad.unpack_dual(y).tangent is None
+        True
+    """
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+        self.before = levels.state.forward
+
+    def again(self) -> _Guard:
+        return set_fwd_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        self.before = levels.state.forward
+        levels.state.forward = bool(self.mode)
+
+    def __exit__(self, *exc: object) -> None:
+        levels.state.forward = self.before
+
+
+_set_fwd_grad_enabled = set_fwd_grad_enabled

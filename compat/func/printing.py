@@ -1,0 +1,56 @@
+"""How tensors inside transforms are printed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import lens, levels
+from compat.arrays import tensor_of
+from compat.printing import tensor_text
+from compat.tensor import Tensor, array_of
+from funcgrad import runtime
+from funcgrad.interpreters.batching import BatchTracer
+from funcgrad.interpreters.forward import ForwardTracer
+from funcgrad.interpreters.reverse import ReverseTracer
+from funcgrad.tracing import Tracer
+
+
+def traced_text(t: Tensor) -> str:
+    """A tensor whose elements are traced as PyTorch prints it, from the innermost transform outwards."""
+    x = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+    if isinstance(x, Tracer):
+        number = _number(x)
+        if isinstance(x, BatchTracer) and number:
+            return _wrapped(f"BatchedTensor(lvl={number}, bdim={x.dim}", x.value)
+        if isinstance(x, ForwardTracer | ReverseTracer) and number:
+            return _wrapped(f"GradTrackingTensor(lvl={number}", x.underlying())
+        if not levels.shown(x):
+            return f"tensor({x!r}, size={tuple(t.shape)})"
+    node = t.grad_fn
+    return tensor_text(
+        array_of(t),
+        t._layout.dtype,
+        requires_grad=t._rg,
+        grad_fn=None if node is None else type(node).__name__,
+        tangent=_tangent(x),
+    )
+
+
+def _number(x: Tracer) -> int:
+    """Which transform of ``torch.func``, counted from the outermost, a tracer belongs to; 0 for none."""
+    for number, entered in enumerate(levels.state.levels, 1):
+        if entered.interpreter is x.interpreter:
+            return number
+    return 0
+
+
+def _wrapped(head: str, value: Any) -> str:
+    inner = repr(tensor_of(value)).replace("\n", "\n    ")
+    return f"{head}, value=\n    {inner}\n)"
+
+
+def _tangent(x: Any) -> str | None:
+    """The tangent of a dual, as it is shown."""
+    if isinstance(x, ForwardTracer) and x.interpreter is levels.state.duals and x.tangent is not None:
+        return str(tensor_of(x.tangent)) if x.ndim else f"{tensor_of(x.tangent)}"
+    return None

@@ -1,0 +1,109 @@
+"""Modules with other parameters and buffers than their own, for the time of a call."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+__all__ = ["functional_call"]
+
+
+def functional_call(
+    module: Any,
+    parameters_and_buffers: dict[str, Any],
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """As ``torch.func.functional_call``, which is to be used instead."""
+    warnings.warn(
+        "`torch.nn.utils.stateless.functional_call` is deprecated as of PyTorch 2.0 and will be removed in a future "
+        "version of PyTorch. Please use `torch.func.functional_call` instead which is a drop-in replacement.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return call(module, parameters_and_buffers, args, kwargs, tie_weights=tie_weights, strict=strict)
+
+
+def call(
+    module: Any, tensors: dict[str, Any], args: Any, kwargs: dict[str, Any] | None, *, tie_weights: bool, strict: bool
+) -> Any:
+    """Calls a module with other parameters and buffers than its own."""
+    args = () if args is None else args if isinstance(args, tuple) else (args,)
+    with reparametrized(module, tensors, tie_weights=tie_weights, strict=strict):
+        return module(*args, **(kwargs or {}))
+
+
+@contextmanager
+def reparametrized(
+    module: Any, tensors: dict[str, Any], *, tie_weights: bool = False, strict: bool = False
+) -> Iterator[None]:
+    """Runs the body while a module has other parameters and buffers, given by dotted name."""
+    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
+    given = _untied(own, tensors) if tie_weights else tensors
+    if strict and given.keys() != own.keys():
+        raise RuntimeError(_mismatch(module, own, given))
+    places = [(name, *_place(module, name), value) for name, value in given.items()]
+    before = [(table, key, table.get(key, _ABSENT)) for _, table, key, _ in places]
+    try:
+        for _, table, key, value in places:
+            table[key] = value
+        yield
+    finally:
+        for name, table, key, _ in places:
+            if name in tensors and key in table:
+                tensors[name] = table[key]
+        for table, key, value in before:
+            if value is _ABSENT:
+                table.pop(key, None)
+            else:
+                table[key] = value
+
+
+_ABSENT = object()
+
+
+def _untied(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+    """What is given, for all names of the tensors that it is given for."""
+    names: dict[int, list[str]] = {}
+    for name, tensor in own.items():
+        names.setdefault(id(tensor), []).append(name)
+    result = dict(given)
+    for same in names.values():
+        values = {id(given[n]): given[n] for n in same if n in given}
+        if len(values) > 1:
+            raise ValueError(
+                f"functional_call got multiple values for keys {sorted(same)}, which are tied. Consider using "
+                "tie_weights=False"
+            )
+        for value in values.values():
+            result.update(dict.fromkeys(same, value))
+    return result
+
+
+def _mismatch(module: Any, own: dict[str, Any], given: dict[str, Any]) -> str:
+    unknown = [n for n in given if n not in own]
+    missing = [n for n in own if n not in given]
+    lines = [
+        f"{what} key(s): {', '.join(map(repr, names))}."
+        for what, names in (("Unexpected", unknown), ("Missing", missing))
+        if names
+    ]
+    return f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(lines)
+
+
+def _place(module: Any, name: str) -> tuple[dict, str]:
+    """The dictionary of the submodule that has a parameter or buffer, or that would, and its key there."""
+    *path, last = name.split(".")
+    for part in path:
+        if not hasattr(module, part):
+            raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
+        module = getattr(module, part)
+    for table in (module._parameters, module._buffers):
+        if last in table:
+            return table, last
+    return module.__dict__, last
