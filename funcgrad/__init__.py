@@ -11,7 +11,7 @@ way to JAX's functions and back in ``funcgrad.interop``.
 
 import funcgrad.runtime
 from funcgrad import fft, linalg, nn, numpy, random, trees
-from funcgrad import checkpoint_policies
+from funcgrad import checkpoint_policies, interop
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
@@ -47,7 +47,8 @@ __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
     "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "checkpoint",
     "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp", "eval_shape",
-    "fft", "fori_loop", "grad", "hessian", "hvp", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linear_transpose",
-    "linearize", "map", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum", "psum_scatter",
-    "random", "scan", "stop_gradient", "switch", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
+    "fft", "fori_loop", "grad", "hessian", "hvp", "interop", "jacfwd", "jacrev", "jit", "jvp", "linalg",
+    "linear_transpose", "linearize", "map", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum",
+    "psum_scatter", "random", "scan", "stop_gradient", "switch", "trace", "trees", "value_and_grad", "vjp", "vmap",
+    "while_loop",
 ]  # fmt: skip

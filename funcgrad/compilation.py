@@ -101,6 +101,11 @@ class Jitted:
             return self._traced.under_transform(self._compiled, args, kwargs)
         return self._compiled(*args, **kwargs)
 
+    @property
+    def compiled(self) -> Any:
+        """What ``jax.jit`` made of it."""
+        return self._compiled
+
     def trace(self, /, *args: Any, **kwargs: Any) -> Program:
         """The optimized program of a call with arguments like these."""
         return self._traced.program(args, kwargs)[0]

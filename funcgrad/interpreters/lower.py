@@ -57,6 +57,15 @@ def _avals(*_: Any, program: Program) -> list[jax.core.ShapedArray]:
     return [aval(t) for t in program.output_types]
 
 
+@program_p.def_impl
+def _run(*arguments: Any, program: Program) -> list[Any]:
+    """Where JAX does not trace: compiled, once for each program."""
+    run = program.cache.get(_run)
+    if run is None:
+        run = program.cache[_run] = jax.jit(lambda *xs: program_p.bind(*xs, program=program))
+    return run(*arguments)
+
+
 def lowered(program: Program) -> Callable[..., list[Any]]:
     """A function of JAX arrays or tracers that performs ``program``, for use under ``jax.jit``."""
     closed, constants = program.closed()
