@@ -1,6 +1,17 @@
 """``torch.autograd``: the backward graph and what runs it."""
 
-from compat.autograd import anomaly_mode, engine, forward_ad, function, functional, grad_mode, graph, node, saved, variable
+from compat.autograd import (
+    anomaly_mode,
+    engine,
+    forward_ad,
+    function,
+    functional,
+    grad_mode,
+    graph,
+    node,
+    saved,
+    variable,
+)
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from compat.autograd.backward import backward, grad
 from compat.autograd.function import Function
@@ -18,7 +29,7 @@ from compat.grad_mode import (
 
 __all__ = [
     "Function", "SavedTensor", "Variable", "_unsafe_preserve_version_counter", "anomaly_mode", "backward",
-    "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "graph", "inference_mode",
-    "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled", "set_multithreading_enabled",
-    "variable",
+    "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "graph",
+    "inference_mode", "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "set_multithreading_enabled", "variable",
 ]  # fmt: skip

@@ -14,8 +14,11 @@ from compat.tensor import Tensor
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
 Grads = tuple[Tensor | None, ...]
-_torch = names_of("torch")
 _NOT_STRICT = "This is not allowed in strict mode"
+
+
+def _torch(name: str) -> Any:
+    return names_of("torch")[name]
 
 
 class _Tensors:
@@ -115,7 +118,7 @@ def _filled(grads: Grads, like: Sequence[Tensor], strict: bool, create_graph: bo
         if g is None:
             if strict:
                 raise RuntimeError(absent.format(i))
-            g = _torch["zeros_like"](t)
+            g = _torch("zeros_like")(t)
         elif strict and create_graph and not g.requires_grad:
             raise RuntimeError(
                 f"The {fixed} of the user-provided function is independent of input {i}. {_NOT_STRICT} "
@@ -221,7 +224,7 @@ def jvp(
         vector = _vector(v, given, "jvp", create_graph, "input to the user-provided function is")
         outputs = _outputs(func, given, "jvp", strict)
         # The gradient is linear in these, whatever they are: what it is differentiated by.
-        seeds = tuple(_torch["zeros_like"](out).requires_grad_() for out in outputs.tensors)
+        seeds = tuple(_torch("zeros_like")(out).requires_grad_() for out in outputs.tensors)
         grads = _gradients(outputs.tensors, given.tensors, seeds, True)
         _dependent(grads, strict, _GRADIENT_FIXED)
     with set_grad_enabled(create_graph or is_grad_enabled()):
@@ -272,7 +275,7 @@ def hvp(
         outputs = _single(func, given, "hvp", strict)
         jacobian = _gradients(outputs.tensors, given.tensors, None, True)
         _dependent(jacobian, strict, _JACOBIAN_FIXED)
-        seeds = tuple(_torch["zeros_like"](t).requires_grad_() for t in given.tensors)
+        seeds = tuple(_torch("zeros_like")(t).requires_grad_() for t in given.tensors)
         twice = _gradients(jacobian, given.tensors, seeds, True)
         _dependent(jacobian, strict, _HESSIAN_FIXED)
     with set_grad_enabled(create_graph or is_grad_enabled()):
@@ -371,9 +374,9 @@ def _rows(i: int, out: Tensor, inputs: _Tensors, create_graph: bool, strict: boo
                     f"The jacobian of the user-provided function is independent of input {i}. {_NOT_STRICT} when "
                     "create_graph=True."
                 )
-            column.append(_torch["zeros_like"](x) if g is None else g)
+            column.append(_torch("zeros_like")(x) if g is None else g)
         size = (*out.shape, *x.shape)
-        found.append(_torch["stack"](column).view(size) if column else x.detach().new_zeros(size))
+        found.append(_torch("stack")(column).view(size) if column else x.detach().new_zeros(size))
     return found
 
 
@@ -383,9 +386,9 @@ def _rows_at_once(outputs: _Tensors, inputs: _Tensors, create_graph: bool) -> li
 
     def pull(*seeds: Tensor) -> tuple[Tensor, ...]:
         grads = _gradients(flat, inputs.tensors, seeds, create_graph)
-        return tuple(_torch["zeros_like"](x) if g is None else g for g, x in zip(grads, inputs.tensors))
+        return tuple(_torch("zeros_like")(x) if g is None else g for g, x in zip(grads, inputs.tensors))
 
-    columns = _torch["vmap"](pull)(*basis(flat))
+    columns = _torch("vmap")(pull)(*basis(flat))
     parts = [c.split([len(out) for out in flat], 0) for c in columns]
     return [
         [part[k].reshape((*out.shape, *x.shape)) for part, x in zip(parts, inputs.tensors)]
@@ -414,9 +417,9 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
             duals = [forward_ad.make_dual(x, t) for x, t in zip(given.tensors, tangents)]
             outputs = _Tensors(func(*duals), "outputs", "jacobian")
             unpacked = [forward_ad.unpack_dual(out) for out in outputs.tensors]
-            return tuple(_torch["zeros_like"](p) if t is None else t for p, t in unpacked)
+            return tuple(_torch("zeros_like")(p) if t is None else t for p, t in unpacked)
 
-    moved = _torch["vmap"](push, out_dims=-1)(*basis(given.tensors))
+    moved = _torch("vmap")(push, out_dims=-1)(*basis(given.tensors))
     counts = [x.numel() for x in given.tensors]
     rows = [
         given.like([c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)])

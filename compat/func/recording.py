@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import levels
 from compat.arrays import TensorTracer, elements, tensor_of
 from compat.grad_mode import mode
 from compat.ops.kernel import Kernel
@@ -41,9 +40,6 @@ _recording.level = 0.5  # type: ignore[assignment]
 def lift(t: Tensor) -> TensorTracer:
     """A tensor that requires grad, as a tracer."""
     return TensorTracer(_recording, t)
-
-
-levels.set_lift(lift)
 
 
 _kernels: dict[tuple, Kernel] = {}
