@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
+from compat import dtypes, lens
 from compat.errors import size_text, wrap_dim
+from compat.layout import Base
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
 from compat.ops.parts import diagonal, select, slice_view
 from compat.ops.scattering import check_rows
-from compat.ops.signature import Array, Dim, Index
+from compat.ops.signature import Array, Dim, Index, Ints
+from compat.ops.view import Geometry, over
+from compat.ops.views import as_strided
 from compat.registry import function
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -122,6 +125,25 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         rest = -(-self.numel() // (width + 1)) - length
         self.as_strided((rest,), (step,), first + stride[0] * (width + 1)).fill_(fill_value)
     return self
+
+
+def _check_strided(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
+    _check_part(as_strided(input.detach().contiguous(), size, stride, storage_offset or 0), src)
+
+
+@op("AsStridedScatterBackward0", saved="size storage_offset stride", strides="like:input", check=_check_strided)
+def as_strided_scatter(input: Array, src: Array, size: Ints, stride: Ints, storage_offset: int | None = None) -> Any:
+    """A copy of the input with ``src`` in place of what ``as_strided`` shows of it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.as_strided_scatter(torch.zeros(2, 2), torch.ones(2), (2,), (3,))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
+    dtype = dtypes.from_numpy(type_of(input).dtype)
+    place = Geometry(tuple(size), tuple(stride), storage_offset or 0, dtype)
+    return lens.write(input, over(Base(type_of(input).shape, dtype), place), place.offset, _as(src, input))
 
 
 # ---------------------------------------------------------------- elements reduced

@@ -18,12 +18,13 @@ from funcgrad.primitives.shape import slice_
 from funcgrad.tracing import type_of
 
 
-def copying(view: ViewOp, name: str, names: str = "", **options: Any) -> Op:
+def copying(view: ViewOp, name: str, names: str = "", node: str = "", **options: Any) -> Op:
     """The operation that copies what a view shows.
 
     Args:
         name: what users call it.
         names: where it appears.
+        node: the name of its node; by default the view's, as a copy.
         options: as ``op`` takes them.
     """
 
@@ -37,15 +38,17 @@ def copying(view: ViewOp, name: str, names: str = "", **options: Any) -> Op:
     body.__name__ = name
     body.__doc__ = f"A copy of what ``{view.name}`` shows, with memory of its own."
     body.__signature__ = inspect.signature(view.body)  # type: ignore[attr-defined]
-    return op(f"{view.node.__name__}_copy", saved=view.saved, name=name, names=names, check=view.check, **options)(body)
+    node = node or f"{view.node.__name__}_copy"
+    return op(node, saved=view.saved, name=name, names=names, check=view.check, **options)(body)
 
 
 for _view, _name in (
     (views.alias, "alias_copy"), (views.as_strided, "as_strided_copy"), (views.expand, "expand_copy"),
     (views.permute, "permute_copy"), (parts.select, "select_copy"), (parts.slice_view, "slice_copy"),
-    (parts.split_with_sizes, "split_with_sizes_copy"), (views.t, "t_copy"), (views.transpose, "transpose_copy"),
-    (parts.unbind, "unbind_copy"), (parts.unfold, "unfold_copy"), (views.unsqueeze, "unsqueeze_copy"),
-    (complex_views.view_as_real, "view_as_real_copy"), (complex_views.view_as_complex, "view_as_complex_copy"),
+    (parts.split_with_sizes, "split_with_sizes_copy"), (parts._split_size, "split_copy"), (views.t, "t_copy"),
+    (views.transpose, "transpose_copy"), (parts.unbind, "unbind_copy"), (parts.unfold, "unfold_copy"),
+    (views.unsqueeze, "unsqueeze_copy"), (complex_views.view_as_real, "view_as_real_copy"),
+    (complex_views.view_as_complex, "view_as_complex_copy"),
 ):  # fmt: skip
     copying(_view, _name, f"torch.{_name}")
 
@@ -71,6 +74,25 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
     """A copy without dimensions of size one: without all, or without those of ``dim`` that have it."""
     view, args = views._squeezing(dim)
     return _squeeze[view](input, *args, out=out)
+
+
+# PyTorch's own use of these is where views would be in the way; what they show is not to be written.
+unsafe_split = copying(
+    parts._split_size, "unsafe_split", "torch.unsafe_split Tensor.unsafe_split", "UnsafeSplitBackward0", out=False
+)
+unsafe_split_with_sizes = copying(
+    parts.split_with_sizes, "unsafe_split_with_sizes", "torch.unsafe_split_with_sizes Tensor.unsafe_split_with_sizes",
+    "UnsafeSplitWithSizesBackward0", out=False,
+)  # fmt: skip
+
+
+@function("torch.unsafe_chunk", "Tensor.unsafe_chunk")
+def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Copies of what ``chunk`` shows."""
+    sizes = [part.shape[dim] for part in parts.chunk(input.detach(), chunks, dim)]
+    if not input.shape[dim]:
+        return unsafe_split_with_sizes(input, sizes, dim)
+    return unsafe_split(input, sizes[0], dim)
 
 
 def _check_narrow(input: Tensor, dim: int, start: int, length: int) -> None:
