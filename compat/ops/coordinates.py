@@ -1,0 +1,121 @@
+"""Positions as coordinates, and powers in rows: ``unravel_index``, ``nonzero_static``, ``vander``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.ops.creation import empty, full
+from compat.ops.indexing import nonzero
+from compat.ops.out import resize_out
+from compat.registry import function
+from compat.size import Size
+from compat.tensor import Tensor
+
+
+def _grid(shape: Any) -> tuple[int, ...]:
+    """The shape of a grid.
+
+    Raises:
+        TypeError: if it is not made of integers.
+        ValueError: if one of them is negative.
+    """
+    if not isinstance(shape, int | Size | Sequence):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(f"expected 'shape' sequence to only contain ints, but got {type(n)}")
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    return sizes
+
+
+@function("torch.unravel_index")
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates in a grid of positions that count through it row by row.
+
+    Args:
+        indices: the positions, integers.
+        shape: the grid's, an integer or several.
+
+    Returns:
+        A tensor of the size of ``indices`` for each dimension of the grid.
+
+    Raises:
+        TypeError: for positions or sizes that are not integers.
+        ValueError: for negative sizes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.unravel_index(torch.tensor([1, 5]), (3, 2))
+        (tensor([0, 2]), tensor([1, 1]))
+    """
+    if indices.dtype.category != dtypes.INTEGER:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = _grid(shape)
+    if indices.numel() and 0 in sizes:
+        raise RuntimeError("ZeroDivisionError")
+    indices = indices.to(dtypes.int64)
+    found, step = [], 1
+    for n in reversed(sizes):
+        found.append(indices.div(step, rounding_mode="floor") % max(n, 1))
+        step *= max(n, 1)
+    return tuple(reversed(found))
+
+
+@function("torch.nonzero_static", "Tensor.nonzero_static")
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
+    """The coordinates of the first ``size`` nonzero elements; rows of ``fill_value`` where there are fewer.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nonzero_static(torch.tensor([0, 7]), size=2)
+        tensor([[ 1],
+                [-1]])
+    """
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    rows = nonzero(input)[:size]
+    made = full((size, input.dim()), fill_value, dtype=dtypes.int64)
+    made[: rows.shape[0]] = rows
+    if out is None:
+        return made
+    resize_out(out, tuple(made.shape))
+    return out.copy_(made)
+
+
+@function("torch.vander")
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The matrix whose rows are the powers of the elements of a vector, from the highest to the zeroth.
+
+    Args:
+        x: the vector.
+        N: how many powers; by default as many as there are elements.
+        increasing: from the zeroth to the highest.
+
+    Raises:
+        RuntimeError: for what is no vector, and a negative number of powers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.vander(torch.tensor([1, 2, 3]))
+        tensor([[1, 1, 1],
+                [4, 2, 1],
+                [9, 3, 1]])
+    """
+    if x.dim() != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    dtype = dtypes.int64 if x.dtype.category < dtypes.FLOATING else x.dtype
+    powers = empty(x.shape[0], n, dtype=dtype)
+    if n > 0:
+        powers.select(-1, 0).fill_(1)
+    if n > 1:
+        rest = powers[:, 1:]
+        rest.copy_(x.unsqueeze(1))
+        rest.copy_(rest.cumprod(1))
+    return powers if increasing or n <= 1 else powers.flip(1)

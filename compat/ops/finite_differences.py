@@ -1,0 +1,120 @@
+"""``torch.gradient``: derivatives of sampled functions, from neighbouring samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.errors import wrap_dims
+from compat.ops.joining import cat
+from compat.ops.parts import slice_view
+from compat.registry import function
+from compat.tensor import Tensor
+
+
+def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
+    """Along a dimension with samples ``step`` apart."""
+
+    def at(start: int, end: int | None) -> Tensor:
+        return slice_view(x, dim, start, end, 1)
+
+    if order == 1:
+        first = (at(1, 2) - at(0, 1)) / step
+        last = (at(-1, None) - at(-2, -1)) / step
+    else:
+        first = (at(0, 1) * -1.5 + at(1, 2) * 2 - at(2, 3) * 0.5) / step
+        last = (at(-3, -2) * 0.5 - at(-2, -1) * 2 + at(-1, None) * 1.5) / step
+    return cat([first, (at(2, None) - at(0, -2)) / step / 2, last], dim)
+
+
+def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
+    """Along a dimension with samples at given places."""
+    n = x.dim() - dim - 1
+    gaps = places.diff()
+
+    def at(start: int, end: int | None) -> Tensor:
+        return slice_view(x, dim, start, end, 1)
+
+    def weight(w: Tensor) -> Tensor:
+        return w.reshape(-1, *[1] * n)
+
+    before, after = gaps[:-1], gaps[1:]
+    inner = (
+        at(0, -2) * weight(-after / (before * (before + after)))
+        + at(1, -1) * weight((after - before) / (before * after))
+        + at(2, None) * weight(before / (after * (before + after)))
+    )
+    if order == 1:
+        first = (at(1, 2) - at(0, 1)) / gaps[0]
+        last = (at(-1, None) - at(-2, -1)) / gaps[-1]
+        return cat([first, inner, last], dim)
+    a, b = gaps[0], gaps[1]
+    first = at(0, 1) * (-(2 * a + b) / (a * (a + b))) + at(1, 2) * ((a + b) / (a * b)) + at(2, 3) * (-a / (b * (a + b)))
+    a, b = gaps[-2], gaps[-1]
+    last = (
+        at(-3, -2) * (b / (a * (a + b)))
+        + at(-2, -1) * (-(a + b) / (a * b))
+        + at(-1, None) * ((a + 2 * b) / (b * (a + b)))
+    )
+    return cat([first, inner, last], dim)
+
+
+def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool) -> list[Any]:
+    """The spacing along each dimension: a number, or a vector of places."""
+    if isinstance(spacing, bool | int | float | complex) or (isinstance(spacing, Tensor) and not spacing.dim()):
+        return [spacing] * len(dims)
+    given = list(spacing)
+    if len(given) != len(dims):
+        if dim_given:
+            raise RuntimeError(
+                "torch.gradient expected spacing to be unspecified, a scalar or it's spacing and dim arguments to "
+                f"have the same length, but got a spacing argument of length {len(given)} and a dim argument of "
+                f"length {len(dims)}."
+            )
+        raise RuntimeError(
+            "torch.gradient expected spacing to be unspecified, a scalar, or a list of length equal to "
+            f"'self.dim() = {input.dim()}', since dim argument was not given, but got a list of length {len(given)}"
+        )
+    return given
+
+
+@function("torch.gradient")
+def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivatives of a sampled function along dimensions: central differences, one-sided ones at the ends.
+
+    Args:
+        input: the samples.
+        spacing: how far apart they are: a number, one for each dimension, or a vector of places for each.
+        dim: along which dimensions; by default all.
+        edge_order: 1 or 2, of the differences at the ends.
+
+    Returns:
+        A tensor of the size of ``input`` for each dimension.
+
+    Raises:
+        RuntimeError: for too few samples, and spacings that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.gradient(torch.tensor([1.0, 4.0, 9.0, 16.0]))
+        (tensor([3., 4., 6., 7.]),)
+    """
+    dims = range(input.dim()) if dim is None else wrap_dims((dim,) if isinstance(dim, int) else dim, input.dim())
+    spacings = _spacings(input, spacing, list(dims), dim is not None)
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    for d in dims:
+        if input.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least edge_order+1")
+    found = []
+    for d, step in zip(dims, spacings):
+        if isinstance(step, Tensor) and step.dim():
+            if step.shape[0] != input.shape[d]:
+                raise RuntimeError(
+                    "torch.gradient expected each element of spacing to have the same length as the corresponding "
+                    f"dimension of input, got {step.shape[0]} and {input.shape[d]}"
+                )
+            found.append(_uneven(input, d, step, edge_order))
+        else:
+            found.append(_even(input, d, step, edge_order))
+    return tuple(found)

@@ -1,0 +1,215 @@
+"""Histograms of one and of several dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compat.errors import cpp_name, size_text
+from compat.ops.op import op
+from compat.ops.out import resize_out
+from compat.ops.sequences import linspace
+from compat.ops.signature import Array, Arrays
+from compat.registry import function
+from compat.returns import named_result
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+
+@op(None, names="", undifferentiable=True)
+def _count(input: Array, weight: Array, edges: Arrays) -> Any:
+    """The weights of the rows of ``input``, added up in the cell of a grid that each row lies in.
+
+    Args:
+        input: (N, D).
+        weight: (N,), of the same dtype.
+        edges: for each of the D dimensions the sorted ends of its parts.
+    """
+    sizes = [type_of(e).shape[0] - 1 for e in edges]
+    dtype = type_of(input).dtype
+    place: Any = 0
+    inside: Any = np.ones(type_of(weight).shape, bool)
+    for d, (ends, n) in enumerate(zip(edges, sizes)):
+        x = np.at(input)[:, d].get()
+        inside = np.logical_and(inside, np.logical_and(x >= np.at(ends)[0].get(), x <= np.at(ends)[n].get()))
+        # The last part has both its ends.
+        part = np.clip(np.searchsorted(ends, x, side="right") - 1, 0, max(n - 1, 0))
+        place = np.add(np.multiply(place, n), part)
+    counted = np.where(inside, weight, np.zeros((), dtype))
+    total = math.prod(sizes)
+    hist = np.at(np.zeros((total,), dtype))[place].add(counted) if total else np.zeros((0,), dtype)
+    return reshape(hist, shape=tuple(sizes))
+
+
+def _check_input(rows: Tensor, weight: Tensor | None, size: Sequence[int]) -> None:
+    if not rows.dtype.is_floating_point or rows.dtype.itemsize < 4:
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{rows.dtype.scalar_name}'")
+    if weight is None:
+        return
+    if weight.dtype is not rows.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor should have the same "
+            f"dtype, but got input({cpp_name(rows.dtype)}), and weight({cpp_name(weight.dtype)})"
+        )
+    if tuple(weight.shape) != tuple(size[:-1]):
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "
+            f"excluding its innermost dimension, but got input with shape {size_text(size)} and weight with shape "
+            f"{size_text(weight.shape)}"
+        )
+
+
+def _given_edges(rows: Tensor, bins: Sequence[Tensor]) -> list[Tensor]:
+    for d, ends in enumerate(bins):
+        if ends.dtype is not rows.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but got input with dtype "
+                f"{cpp_name(rows.dtype)} and bins for dimension {d} with dtype {cpp_name(ends.dtype)}"
+            )
+        if ends.dim() != 1:
+            raise RuntimeError(
+                f"torch.histogramdd: bins tensor should have one dimension, but got {ends.dim()} dimensions in the "
+                f"bins tensor for dimension {d}"
+            )
+        if not ends.numel():
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements in the bins tensor "
+                f"for dimension {d}"
+            )
+    return list(bins)
+
+
+def _even_edges(rows: Tensor, bins: Sequence[int], range: Sequence[float] | None) -> list[Tensor]:
+    """The ends of equal parts of the ranges, which are by default those of the elements."""
+    for d, n in enumerate(bins):
+        if n <= 0:
+            raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {n} for dimension {d}")
+    count = rows.shape[1]
+    if range is not None and len(range) != 2 * count:
+        raise RuntimeError(
+            f"torch.histogramdd: for a {count}-dimensional histogram range should have {2 * count} elements, but got "
+            f"{len(range)}"
+        )
+    if range is not None:
+        ends = list(zip(range[::2], range[1::2]))
+    elif rows.numel():
+        ends = list(zip(rows.amin(0).tolist(), rows.amax(0).tolist()))
+    else:
+        ends = [(0.0, 1.0)] * count
+    return [
+        linspace(*_proper(d, low, high), n + 1, dtype=rows.dtype) for d, ((low, high), n) in enumerate(zip(ends, bins))
+    ]
+
+
+def _proper(d: int, low: float, high: float) -> tuple[float, float]:
+    """A range with something in it.
+
+    Raises:
+        RuntimeError: where it begins behind its end, or is infinite.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension {d}'s range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(
+            f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} for dimension {d}"
+        )
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _histogram(
+    rows: Tensor, size: Sequence[int], bins: Sequence[Any], range: Any, weight: Tensor | None, density: bool
+) -> tuple[Tensor, list[Tensor]]:
+    _check_input(rows, weight, size)
+    if bins and isinstance(bins[0], Tensor):
+        edges = _given_edges(rows, bins)
+    else:
+        edges = _even_edges(rows.detach(), bins, range)
+    weights = rows.new_ones(rows.shape[0]) if weight is None else weight.reshape(-1)
+    hist = _count.function(rows, weights, edges)
+    if density:
+        hist = hist / hist.sum()
+        for d, ends in enumerate(edges):
+            hist = hist / ends.diff().reshape([-1 if k == d else 1 for k, _ in enumerate(edges)])
+    return hist, edges
+
+
+@function("torch.histogram", "Tensor.histogram")
+def histogram(
+    input: Tensor,
+    bins: Any,
+    *,
+    range: Any = None,
+    weight: Tensor | None = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
+    """How many elements lie in each part of a range.
+
+    Args:
+        bins: how many equal parts, or a vector of the ends of the parts, sorted.
+        range: where the parts begin and end; by default the smallest and the largest element.
+        weight: what each element counts, of the size of ``input``.
+        density: divide by the whole and by the width of the parts, so that the integral is one.
+        out: two tensors to write the results into.
+
+    Returns:
+        ``hist`` and ``bin_edges``.
+
+    Raises:
+        RuntimeError: for no parts, ranges that are empty or infinite, and sizes and dtypes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
+        tensor([0., 2., 1., 0.])
+    """
+    given = [bins] if isinstance(bins, Tensor) else [int(bins)]
+    rows = input.reshape(-1, 1)
+    flat = None if weight is None else weight.reshape(-1) if weight.shape == input.shape else weight
+    hist, (edges,) = _histogram(rows, (input.numel(), 1), given, range, flat, density)
+    if out is None:
+        return named_result("histogram", ("hist", "bin_edges"))([hist, edges])
+    for target, made in zip(out, (hist, edges), strict=True):
+        resize_out(target, tuple(made.shape))
+        target.copy_(made)
+    return named_result("histogram", ("hist", "bin_edges"))(list(out))
+
+
+@function("torch.histogramdd")
+def histogramdd(
+    input: Tensor, bins: Any, range: Any = None, weight: Tensor | None = None, density: bool = False
+) -> Any:
+    """How many vectors lie in each cell of a grid.
+
+    Args:
+        input: vectors along the last dimension, D long.
+        bins: for each of the D dimensions how many equal parts, or the ends of the parts; one number for all.
+        range: the ends of all ranges one after another; by default the smallest and the largest elements.
+        weight: what each vector counts.
+        density: divide by the whole and by the size of the cells.
+
+    Returns:
+        ``hist``, of D dimensions, and ``bin_edges``, D vectors.
+
+    Raises:
+        RuntimeError: as for ``histogram``.
+
+    Example:
+        >>> import compat as torch
+        >>> points = torch.tensor([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+        >>> torch.histogramdd(points, [2, 2]).hist
+        tensor([[0., 1.],
+                [1., 1.]])
+    """
+    if input.dim() < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    count = input.shape[-1]
+    given = [bins] * count if isinstance(bins, int) else list(bins)
+    if len(given) != count:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
+    rows = input.reshape(-1, count)
+    hist, edges = _histogram(rows, tuple(input.shape), given, range, weight, density)
+    return named_result("histogramdd", ("hist", "bin_edges"))([hist, tuple(edges)])

@@ -1,0 +1,62 @@
+"""Python functions on every element, in place: ``apply_``, ``map_``, ``map2_``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.ops.creation import converted_number
+from compat.ops.from_data import tensor
+from compat.registry import function
+from compat.tensor import Tensor
+
+
+def _written(self: Tensor, name: str, others: Sequence[Tensor], callable: Callable[..., Any]) -> Tensor:
+    for t in (self, *others):
+        if t.requires_grad:
+            raise RuntimeError(
+                f"Can't call {name}() on Variable that requires grad. Use var.detach().{name}() instead."
+            )
+    for place, other in zip(("other",) if len(others) == 1 else ("x", "y"), others):
+        if other.dtype is not self.dtype:
+            raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
+    columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
+    made = [converted_number(callable(*row), self.dtype) for row in zip(*columns)]
+    # Not counted as a write: PyTorch does not either.
+    version = None if self._counter is None else self._counter.version
+    self.copy_(tensor(made, dtype=self.dtype).reshape(self.shape))
+    if version is not None:
+        self._counter.version = version
+    return self
+
+
+@function("Tensor.apply_")
+def apply_(self: Tensor, callable: Callable[[Any], Any], /) -> Tensor:
+    """Puts ``callable(element)`` in place of every element; returns the tensor.
+
+    Raises:
+        RuntimeError: if it requires grad.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([1.0, 2.0]).apply_(lambda x: x * x)
+        tensor([1., 4.])
+    """
+    return _written(self, "apply_", (), callable)
+
+
+@function("Tensor.map_")
+def map_(self: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any], /) -> Tensor:
+    """Puts ``callable(element, other)`` in place of every element, ``other`` being that of ``tensor``, broadcast.
+
+    Raises:
+        RuntimeError: if one requires grad.
+        TypeError: for another dtype.
+    """
+    return _written(self, "map_", (tensor,), callable)
+
+
+@function("Tensor.map2_")
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any], /) -> Tensor:
+    """``map_`` with the elements of two tensors besides."""
+    return _written(self, "map2_", (x, y), callable)

@@ -1,0 +1,147 @@
+"""What machine numbers are made of: common divisors of integers, the parts and the neighbours of floating ones."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy
+
+from compat.ops.elements import binary, refuses, zeros_like
+from compat.ops.op import op
+from compat.ops.signature import Array
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.integers import gcd as common_divisor
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- integers
+
+
+def _divisor_options(name: str) -> dict[str, Any]:
+    return dict(
+        promote="common",
+        check=refuses(f"{name}_cpu", "bool float complex"),
+        example="torch.tensor([4, 6]), torch.tensor([6, 9])",
+        inplace=f"torch.{name}_ Tensor.{name}_",
+    )
+
+
+def _lcm(x: Any, y: Any) -> Any:
+    divisor = common_divisor(x, y)
+    zero = e.number(0, x)
+    safe = np.where(divisor == zero, e.number(1, x), divisor)
+    return np.where(divisor == zero, zero, np.abs(np.floor_divide(x, safe) * y))
+
+
+gcd = binary("gcd", None, common_divisor, "The greatest common divisors.", **_divisor_options("gcd"))
+lcm = binary("lcm", None, _lcm, "The least common multiples.", **_divisor_options("lcm"))
+
+# ---------------------------------------------------------------- floating-point numbers
+
+
+def _next(x: Any, other: Any) -> Any:
+    if type_of(x).dtype.itemsize > 2:
+        return e.nextafter(x, other)
+    # XLA has no neighbours of small formats; there the bits, with the sign apart, count the numbers.
+    bits, sign = numpy.dtype(numpy.int16), numpy.int16(-(2**15))
+    zero = e.number(0, x)
+    words = e.bitcast(x, dtype=bits)
+    up = (other > x) == (x > zero)
+    stepped = e.bitcast(np.where(up, words + numpy.int16(1), words - numpy.int16(1)), dtype=type_of(x).dtype)
+    least = np.where(other > zero, numpy.int16(1), sign | numpy.int16(1))
+    stepped = np.where(x == zero, e.bitcast(least, dtype=type_of(x).dtype), stepped)
+    return np.where((x != x) | (other != other), x + other, np.where(x == other, other, stepped))
+
+
+nextafter = binary(
+    "nextafter",
+    "NextafterBackward0",
+    _next,
+    "The next representable numbers towards ``other``.",
+    saved="other self",
+    promote="common",
+    check=refuses("nextafter_cpu", "bool integer complex"),
+)
+
+
+@nextafter.backward
+def nextafter_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
+    same = input == other
+    return np.where(same, zeros_like(ct), ct), zeros_like(ct)
+
+
+class _Format(NamedTuple):
+    """How a floating-point format is laid out."""
+
+    integer: numpy.dtype
+    mantissa: int
+    bias: int
+
+    @property
+    def field(self) -> int:
+        """The bits of the exponent, once it is shifted down."""
+        return 2 * self.bias + 1
+
+
+_FORMATS = {4: _Format(fdtypes.int32, 23, 127), 8: _Format(fdtypes.int64, 52, 1023)}
+
+
+def _exponents(x: Any) -> Any:
+    """The integers ``n`` with ``0.5 <= abs(x) * 2**-n < 1``; 0 for zero and what is not finite."""
+    form = _FORMATS[type_of(x).dtype.itemsize]
+    # Numbers too small for the format's own exponents are scaled up first.
+    scaling = e.number(2.0 ** (form.mantissa + 1), x)
+    small = np.abs(x) < e.number(float(numpy.finfo(type_of(x).dtype).tiny), x)
+    bits = e.bitcast(np.where(small, x * scaling, x), dtype=form.integer)
+    one = form.integer.type
+    field = e.shift_right(bits, one(form.mantissa)) & one(form.field)
+    found = field - one(form.bias - 1) - np.where(small, one(form.mantissa + 1), one(0))
+    plain = (x == e.number(0, x)) | (field == one(form.field))
+    return np.where(plain, one(0), found)
+
+
+def _check_frexp(input: Tensor) -> None:
+    if not input.dtype.is_floating_point:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+
+
+def _scaled(x: Any, exponent: Any) -> Any:
+    """``x * 2**-exponent``, in two steps so that neither factor leaves the format."""
+    half = e.shift_right(exponent, type_of(exponent).dtype.type(1))
+    two = e.number(2, x)
+    return (
+        x
+        * e.power(two, e.cast(-half, dtype=type_of(x).dtype))
+        * e.power(two, e.cast(half - exponent, dtype=type_of(x).dtype))
+    )
+
+
+@op(
+    "FrexpBackward0", saved="exponent", returns="mantissa exponent", strides="elementwise", inplace="",
+    check=_check_frexp, out=True,
+)  # fmt: skip
+def frexp(input: Array) -> Any:
+    """The mantissas, between a half and one in size, and the powers of two that they are to be multiplied by.
+
+    Raises:
+        RuntimeError: for tensors that are not floating.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.frexp(torch.tensor([1.0, -6.0]))
+        torch.return_types.frexp(
+        mantissa=tensor([ 0.5000, -0.7500]),
+        exponent=tensor([1, 3], dtype=torch.int32))
+    """
+    dtype = type_of(input).dtype
+    wide = input if dtype.itemsize >= 4 else e.cast(input, dtype=fdtypes.float32)
+    exponent = _exponents(wide)
+    mantissa = e.cast(_scaled(wide, exponent), dtype=dtype)
+    return mantissa, e.cast(exponent, dtype=fdtypes.int32)
+
+
+@frexp.backward
+def frexp_backward(ct0: Any, exponent: Any) -> Any:
+    return ct0 / e.exp2(e.cast(exponent, dtype=type_of(ct0).dtype))
