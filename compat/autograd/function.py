@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import functools
+import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.autograd.node import NO_EDGE, Node, edge_of, fit, next_sequence
-from compat.autograd.saved import save, save_result, unpack
-from compat.dtypes import FLOATING
+from compat.autograd.anomaly_mode import made
+from compat.autograd.function_results import keep, wrap_results
+from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of, fit, next_sequence
+from compat.autograd.saved import SavedTensor, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
 from compat.grad_mode import mode, no_grad
 from compat.size import Size
-from compat.tensor import SHARED, Tensor, View
+from compat.tensor import Tensor
+
+__all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
+
+_LEGACY = (
+    "Legacy autograd function with non-static forward method is deprecated. Please use new-style autograd function "
+    "with static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+)
+_MIXED = (
+    "Expected isFloatingType(grad.scalar_type()) || (input_is_complex == grad_is_complex) to be true, but got false.  "
+    "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
+)
 
 
 class FunctionCtx:
@@ -24,15 +38,30 @@ class FunctionCtx:
         saved_tensors: the tensors given to ``save_for_backward``.
     """
 
-    needs_input_grad: tuple[bool, ...] = ()
+    needs_input_grad: tuple[bool, ...] | None = None
     materialize_grads = True
+    _materialize_non_diff_grads = True
+    to_save: tuple | None = None
+    saved_for_forward: tuple | None = None
+    dirty_tensors: tuple | None = None
+    non_differentiable: tuple | None = None
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``backward``; an in-place change of one is noticed there."""
         self.to_save = tensors
 
     def save_for_forward(self, *tensors: Tensor | None) -> None:
-        """Keeps tensors for ``jvp``."""
+        """Keeps tensors for ``jvp``.
+
+        Raises:
+            AssertionError: if one is neither a tensor nor None.
+        """
+        for t in tensors:
+            if not (isinstance(t, Tensor) or t is None):
+                raise AssertionError(
+                    "save_for_forward expects all arguments to be tensors; you should save non-tensors as attributes "
+                    "on ctx."
+                )
         self.saved_for_forward = tensors
 
     def mark_dirty(self, *tensors: Tensor) -> None:
@@ -43,43 +72,83 @@ class FunctionCtx:
         """Says which results have no gradient."""
         self.non_differentiable = tensors
 
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Does nothing: which tensors share storage need not be said any more."""
+        text = (
+            "mark_shared_storage is deprecated. Tensors with shared storages are automatically tracked. Note that "
+            "calls to `set_()` are not tracked"
+        )
+        warnings.warn(text, FutureWarning, stacklevel=2)
+
     def set_materialize_grads(self, value: bool) -> None:
         """Whether ``backward`` gets zeros, rather than None, for results that nothing depends on."""
         self.materialize_grads = value
 
 
-class FunctionNode(Node, FunctionCtx):
+class BackwardCFunction(Node, FunctionCtx):
     """The node of one call of a ``Function``; it is that call's ``ctx``, too."""
 
-    _function: type[Function]
+    _forward_cls: type[Function]
+    saved: tuple | None
 
     def __init__(self) -> None:
         self.next_functions = ()
         self._sequence = next_sequence()
         self._hooks = None
-        self.saved: tuple | None = ()
-        self._results: list[tuple[Size, Dtype] | None] = []
+        self.saved = ()
+        #: Per result, its size, dtype, and whether it has a gradient; None for what is no tensor.
+        self._results: list[tuple[Size, Dtype, bool] | None] = []
         self._tensor_arguments: list[int] = []
         self._count = 0
 
     @property
     def saved_tensors(self) -> tuple:
+        """The tensors given to ``save_for_backward``.
+
+        Raises:
+            RuntimeError: if they were let go, or one was changed in place since.
+        """
+        if self.saved_for_forward is not None:
+            return self.saved_for_forward
         if self.saved is None:
             raise RuntimeError(FREED)
         return tuple(unpack(entry, self) for entry in self.saved)
 
+    @property
+    def saved_variables(self) -> tuple:
+        """An older name of ``saved_tensors``."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2)
+        return self.saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(SavedTensor.of(self, i) for i in range(len(self.saved)))
+
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
-        return self._results[nr] if nr < len(self._results) else None
+        known = self._results[nr] if nr < len(self._results) else None
+        return None if known is None else known[:2]
 
     def release(self) -> None:
-        if self.saved:
-            self.saved = None
+        self.saved = None
+
+    def maybe_clear_saved_tensors(self) -> None:
+        """Lets go of the saved tensors, as backward does at its end."""
+        self.release()
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         given = list(grads) + [None] * (len(self._results) - len(grads))
         if self.materialize_grads:
             given = [self._zeros(nr) if g is None else g for nr, g in enumerate(given)]
-        found = self._backward()(self, *given)
+        found = self._counted(self._backward()(self, *given))
+        results: list[Tensor | None] = []
+        for argument, (following, nr) in zip(self._tensor_arguments, self.next_functions):
+            results.append(self._fitting(found[argument], following, nr, len(results)))
+        return results
+
+    def _counted(self, found: Any) -> Sequence[Any]:
+        """What ``backward`` returned, one per argument; more may be None."""
         found = found if isinstance(found, tuple | list) else (found,)
         if len(found) > self._count and all(g is None for g in found[self._count :]):
             found = found[: self._count]
@@ -88,31 +157,34 @@ class FunctionNode(Node, FunctionCtx):
                 f"function {self.name()} returned an incorrect number of gradients (expected {self._count}, got "
                 f"{len(found)})"
             )
-        results: list[Tensor | None] = []
-        for argument, (following, nr) in zip(self._tensor_arguments, self.next_functions):
-            results.append(self._checked(found[argument], following, nr, len(results)))
-        return results
+        return found
 
-    def _checked(self, grad: Any, following: Node | None, nr: int, place: int) -> Tensor | None:
-        if grad is None or following is None:
+    def _fitting(self, grad: Any, following: Node | None, nr: int, place: int) -> Tensor | None:
+        if grad is None:
             return None
         if not isinstance(grad, Tensor):
             raise RuntimeError(f"expected Variable or None (got {type(grad).__name__})")
+        if following is None:
+            return None
         complain = lambda what: RuntimeError(
             f"Function {self.name()} returned an invalid gradient at index {place} - {what}"
         )
-        return fit(grad, following.expects(nr), complain)
+        expected = following.expects(nr)
+        if expected is not None and grad.dtype.is_complex and not expected[1].is_complex:
+            raise RuntimeError(_MIXED)
+        return fit(grad, expected, complain)
 
     def _zeros(self, nr: int) -> Tensor | None:
-        if self._results[nr] is None:
+        known = self._results[nr]
+        if known is None or not (known[2] or self._materialize_non_diff_grads):
             return None
         from compat.registry import names_of
 
-        size, dtype = self._results[nr]  # type: ignore[misc]
-        return names_of("torch")["zeros"](size, dtype=dtype)
+        zeros: Tensor = names_of("torch")["zeros"](known[0], dtype=known[1])
+        return zeros
 
     def _backward(self) -> Callable[..., Any]:
-        function = self._function
+        function = self._forward_cls
         own, vjp = function.backward is not Function.backward, function.vjp is not Function.vjp
         if own and vjp:
             raise RuntimeError(
@@ -122,20 +194,27 @@ class FunctionNode(Node, FunctionCtx):
         return function.vjp if vjp else function.backward
 
 
-class _FunctionMeta(type):
+BackwardCFunction.__module__ = "torch.autograd.function"
+
+
+class FunctionMeta(type):
     """Gives each ``Function`` the class of its nodes."""
 
     def __init__(cls, name: str, bases: tuple, namespace: dict):
         super().__init__(name, bases, namespace)
-        node = type(f"{name}Backward", (FunctionNode,), {"_function": cls, "__module__": "torch.autograd.function"})
-        cls._backward_cls = node
+        within = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), within)
 
 
-class Function(metaclass=_FunctionMeta):
+class Function(metaclass=FunctionMeta):
     """An operation whose backward is given, not derived.
 
     Subclass it with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)``, or ``forward(*args)`` with
     ``setup_context(ctx, inputs, output)``, and call ``apply``.
+
+    Attributes:
+        generate_vmap_rule: whether ``vmap`` maps ``forward`` and ``backward`` as they are, so that no ``vmap`` method
+            is needed.
 
     Example:
         >>> import compat as torch
@@ -152,14 +231,19 @@ class Function(metaclass=_FunctionMeta):
         'DoubleBackward'
     """
 
-    _backward_cls: type[FunctionNode]
+    _backward_cls: type[BackwardCFunction]
+    generate_vmap_rule = False
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        text = (
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all static, so you should "
+            "invoke them on the class itself. Instantiating an autograd function will raise an error in a future "
+            "version of PyTorch."
+        )
+        warnings.warn(text, DeprecationWarning, stacklevel=2)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise RuntimeError(
-            "Legacy autograd function with non-static forward method is deprecated. Please use new-style "
-            "autograd function with "
-            "static forward method. (Example: https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
-        )
+        raise RuntimeError(_LEGACY)
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -191,75 +275,81 @@ class Function(metaclass=_FunctionMeta):
             "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple, *args: Any) -> Any:
+        """Computes the results for all examples at once; returns them and where their examples are."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or set "
+            "generate_vmap_rule=True."
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward`` and records ``backward``."""
+        separate = cls.setup_context is not Function.setup_context
+        if separate or kwargs:
+            args = _bound(cls, separate, args, kwargs)
+        if any(isinstance(a, Tensor) and a._storage.base.traced for a in args):
+            from compat.autograd.function_traced import apply_traced
+
+            return apply_traced(cls, args)
         ctx = cls._backward_cls()
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recorded = bool(mode.grad) and any(ctx.needs_input_grad)
-        if recorded:
-            ctx.next_functions = tuple(edge_of(args[i]) for i in tensors)
-        else:
-            ctx.next_functions = tuple(NO_EDGE for _ in tensors)
+        ctx.next_functions = tuple(edge_of(args[i]) if recorded else NO_EDGE for i in tensors)
         ctx._tensor_arguments, ctx._count = tensors, len(args)
-        with no_grad():
-            if cls.setup_context is Function.setup_context:
-                output = cls.forward(ctx, *args, **kwargs)
-            else:
-                output = cls.forward(*args, **kwargs)
-                cls.setup_context(ctx, args, output)
+        if recorded and mode.anomaly:
+            made(ctx)
+        output = run_forward(cls, ctx, args)
         several = isinstance(output, tuple)
-        results = [_result(ctx, nr, o, args, recorded) for nr, o in enumerate(output if several else (output,))]
-        _keep(ctx, results, recorded)
+        outputs = output if several else (output,)
+        results = wrap_results(ctx, outputs, args, recorded, separate)
+        keep(ctx, results, args, recorded)
         return tuple(results) if several else results[0]
 
 
-def _among(t: Any, tensors: Sequence[Any]) -> bool:
-    return any(t is other for other in tensors)
-
-
-def _result(ctx: FunctionNode, nr: int, output: Any, args: Sequence[Any], recorded: bool) -> Any:
-    """One result of ``forward``, in its place in the graph."""
-    if not isinstance(output, Tensor):
-        ctx._results.append(None)
+def run_forward(cls: type[Function], ctx: Any, args: tuple) -> Any:
+    """The result of ``forward``; ``ctx`` is prepared."""
+    with no_grad():
+        if cls.setup_context is Function.setup_context:
+            return cls.forward(ctx, *args)
+        output = cls.forward(*args)
+        cls.setup_context(ctx, args, output)
         return output
-    ctx._results.append((output.shape, output.dtype))
-    dirty = _among(output, getattr(ctx, "dirty_tensors", ()))
-    if dirty:
-        if output.is_leaf and output.requires_grad and recorded:
-            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
-        output._counter.version += 1
-    differentiable = (
-        recorded and output.dtype.category >= FLOATING and not _among(output, getattr(ctx, "non_differentiable", ()))
-    )
-    if not dirty and _among(output, args):
-        with no_grad():
-            output = output.view_as(output)
-    if not differentiable:
-        return output if dirty or not output.requires_grad else output.detach()
-    if dirty:
-        output._rebase_history(ctx, nr)
-        return output
-    output._rg, output._node, output._nr = True, ctx, nr
-    view = output._view
-    if view is not None and view is not SHARED and view.base is not None:
-        output._view = View(view.base, output._counter.version, "function")
-    return output
 
 
-def _keep(ctx: FunctionNode, results: Sequence[Any], recorded: bool) -> None:
-    """Turns what ``save_for_backward`` was given into what the node keeps."""
-    wanted = ctx.__dict__.pop("to_save", ())
-    entries = []
-    for i, t in enumerate(wanted):
-        if t is not None and not isinstance(t, Tensor):
-            raise TypeError(
-                f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
-            )
-        place = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
-        entries.append(save_result(t, place) if recorded and place is not None and t is not None else save(t))
-    ctx.saved = tuple(entries)
+def _bound(cls: type[Function], separate: bool, args: tuple, kwargs: dict[str, Any]) -> tuple:
+    """The arguments by position, with defaults where ``forward`` does not take ``ctx``.
+
+    Raises:
+        TypeError: if they do not fit ``forward``.
+    """
+    signature = inspect.signature(cls.forward)
+    if not separate:
+        rest = list(signature.parameters.values())[1:]
+        signature = signature.replace(parameters=rest)
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise TypeError(f"forward() {error}" if kwargs else str(error)) from None
+    if separate:
+        bound.apply_defaults()
+    if bound.kwargs:
+        raise TypeError(f"{cls.__name__}.apply(): forward() must not have keyword-only parameters")
+    return bound.args
+
+
+class InplaceFunction(Function):
+    """A ``Function`` that may work in place; kept for old programs.
+
+    Args:
+        inplace: whether it does.
+    """
+
+    def __init__(self, inplace: bool = False):
+        super().__init__()
+        self.inplace = inplace
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
@@ -272,21 +362,35 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not mode.grad or not any(isinstance(g, Tensor) and g.requires_grad for g in grads):
             return found
         several = isinstance(found, tuple)
-        values = found if several else (found,)
-        stop = _NotTwice()
-        stop.next_functions = tuple(edge_of(g) for g in grads if isinstance(g, Tensor))
-        for nr, value in enumerate(values):
-            if isinstance(value, Tensor):
-                value._rg, value._node, value._nr = True, stop, nr
-        return values if several else values[0]
+        return tuple(_stopped(found)) if several else _stopped((found,))[0]
 
     return wrapper
 
 
-class _NotTwice(Node):
-    __slots__ = ()
+def _stopped(values: Sequence[Any]) -> list[Any]:
+    """Values behind a node that does not let gradients pass."""
+    # The node has edges to leaves that nobody has: they stand for what must not be reached.
+    leaves = [v.detach().requires_grad_() if isinstance(v, Tensor) else v for v in values]
+    stop = Error("trying to differentiate twice a function that was marked with @once_differentiable")
+    stop.next_functions = tuple((accumulator(t), 0) if isinstance(t, Tensor) else NO_EDGE for t in leaves)
+    results = [v.detach() if isinstance(v, Tensor) else v for v in values]
+    for nr, value in enumerate(results):
+        if isinstance(value, Tensor):
+            value._rg, value._node, value._nr = True, stop, nr
+    return results
 
-    def __init__(self) -> None:
+
+class Error(Node):
+    """A node that gradients cannot pass.
+
+    Args:
+        text: what going through it raises.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
         self._sequence = next_sequence()
         self._hooks = None
 
@@ -294,8 +398,7 @@ class _NotTwice(Node):
         return "torch::autograd::Error"
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(self._text)
 
 
-_NotTwice.__name__ = _NotTwice.__qualname__ = "Error"
-_NotTwice.__module__ = "builtins"
+Error.__module__ = "builtins"

@@ -1,0 +1,154 @@
+"""What a custom function's ``forward`` returned, in its place in the graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from compat.autograd.saved import save, save_result
+from compat.dtypes import FLOATING
+from compat.grad_mode import no_grad
+from compat.tensor import SHARED, Tensor, View
+
+_LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
+_NOT_RETURNED = (
+    "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
+    "modified inplace must all be outputs of the Function."
+)
+_NOT_AN_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    "passed to ctx.mark_dirty()."
+)
+_VIEW_AND_MORE = (
+    "If your Function modifies inplace an input that is a view of another Tensor, your Function cannot return more "
+    "than one Tensor. This is not supported by the current autograd engine. You should either make sure the input is "
+    "not a view (using .clone() for example) or make your Function only return one Tensor (potentially splitting it "
+    "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
+    "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
+)
+_SAVED_INPUT = (
+    "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
+    "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup "
+    "ctx inside the forward function itself."
+)
+
+
+def among(t: Any, tensors: Sequence[Any]) -> bool:
+    """Whether one of ``tensors`` is ``t`` itself."""
+    return any(t is other for other in tensors)
+
+
+def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded: bool, separate: bool) -> list[Any]:
+    """The results of ``forward``, in their places in the graph; ``ctx`` learns of them.
+
+    Args:
+        recorded: whether ``ctx`` is a node of the graph.
+        separate: whether ``setup_context`` prepared it.
+
+    Raises:
+        RuntimeError: if what was marked does not fit what was returned.
+    """
+    dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
+    fixed = _marked(ctx, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but got ")
+    if not all(among(t, outputs) for t in dirty):
+        raise RuntimeError(_NOT_RETURNED)
+    for t in dirty:
+        t._counter.version += 1
+    results = []
+    for nr, output in enumerate(outputs):
+        if not isinstance(output, Tensor):
+            ctx._results.append(None)
+            results.append(output)
+            continue
+        moving = recorded and output.dtype.category >= FLOATING and not among(output, fixed)
+        ctx._results.append((output.shape, output.dtype, moving))
+        if among(output, dirty) and moving:
+            results.append(_rebased(ctx, nr, output, args, len(outputs)))
+        elif among(output, dirty):
+            results.append(output)
+        else:
+            results.append(_placed(ctx, nr, output, args, moving, separate and among(output, ctx.to_save or ())))
+    _forbid_writing(ctx, outputs, results, dirty)
+    return results
+
+
+def _marked(ctx: Any, name: str, complaint: str) -> tuple[Tensor, ...]:
+    """The tensors given to one of ``ctx``'s methods, which need not be remembered any longer."""
+    found = getattr(ctx, name) or ()
+    setattr(ctx, name, None)
+    if not all(isinstance(t, Tensor) for t in found):
+        raise RuntimeError(complaint)
+    return found
+
+
+def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int) -> Tensor:
+    """A tensor that ``forward`` changed in place."""
+    if output._base is not None and count > 1:
+        raise RuntimeError(_VIEW_AND_MORE)
+    if output._rg and output._node is None:
+        raise RuntimeError(_LEAF)
+    if not among(output, args):
+        warnings.warn(_NOT_AN_INPUT, stacklevel=4)
+    output._rebase_history(ctx, nr)
+    return output
+
+
+def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool, saved_too: bool) -> Tensor:
+    """A result that is not one of the arguments, changed in place."""
+    given = among(output, args)
+    if not moving:
+        if given:
+            # An argument keeps its own place in the graph: what is returned is an alias.
+            return output.detach() if output.requires_grad else _view(output)
+        if output.requires_grad and output._base is None:
+            output.detach_()
+        return output
+    if given:
+        if saved_too:
+            raise RuntimeError(_SAVED_INPUT)
+        output = _view(output)
+    output._rg, output._node, output._nr = True, ctx, nr
+    if output._view is not None and output._view.base is not None:
+        output._view.version = output._counter.version
+    return output
+
+
+def _view(t: Tensor) -> Tensor:
+    with no_grad():
+        view: Tensor = t.view_as(t)
+    return view
+
+
+def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], dirty: Sequence[Tensor]) -> None:
+    """Views that are returned cannot be written in place: that would go around the given backward."""
+    several = sum(known is not None and known[2] for known in ctx._results) > 1
+    for output, result in zip(outputs, results):
+        if not isinstance(result, Tensor):
+            continue
+        view = result._view
+        if view is None or view is SHARED or view.base is None:
+            continue
+        if several:
+            result._view = View(view.base, view.version, "multiple")
+        elif not among(output, dirty):
+            result._view = View(view.base, view.version, "function")
+
+
+def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
+    """Turns what ``save_for_backward`` was given into what the node keeps.
+
+    Raises:
+        TypeError: if something else than tensors is to be saved.
+    """
+    wanted, ctx.to_save, ctx.saved_for_forward = ctx.to_save or (), None, None
+    entries = []
+    for i, t in enumerate(wanted):
+        if t is not None and not isinstance(t, Tensor):
+            raise TypeError(
+                f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
+            )
+        place = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
+        own = recorded and place is not None and t is not None and t._node is ctx
+        entries.append(save_result(t, place) if own else save(t))  # type: ignore[arg-type]
+    ctx.saved = tuple(entries)

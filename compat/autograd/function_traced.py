@@ -1,0 +1,225 @@
+"""Custom functions inside transforms: ``vmap``, ``grad``, ``jvp``, dual numbers, ``jit``.
+
+The innermost transform among the arguments is dealt with, by the rule that the user gave for it, and the rule sees what
+is around that transform: there the function is applied again. So each transform gets the user's own derivative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compat import levels
+from compat.arrays import array, tensor_of
+from compat.autograd.saved import save
+from compat.dtypes import FLOATING
+from compat.grad_mode import enable_grad
+from compat.tensor import Tensor
+from compat.utils._pytree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from funcgrad import custom_vjp
+from funcgrad.interpreters.batching import Batching, BatchTracer
+from funcgrad.interpreters.forward import Forward, ForwardTracer
+from funcgrad.tracing import Tracer
+
+_MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` method is told: how many examples there are, and what random numbers are to them."""
+
+    batch_size: int
+    randomness: str
+
+
+def apply_traced(cls: Any, args: tuple) -> Any:
+    """``cls.apply`` where an argument is traced.
+
+    Raises:
+        RuntimeError: if the function has no rule for the transform, or cannot be in one.
+    """
+    from compat.autograd.function import Function
+
+    if levels.state.levels and cls.setup_context is Function.setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
+            f"override the setup_context staticmethod. {_MORE}"
+        )
+    call = _Call(cls, args)
+    tracers = [x for x in call.arrays if isinstance(x, Tracer)]
+    innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
+    if isinstance(innermost, Batching) and cls.vmap is not Function.vmap:
+        return _mapped(call, innermost)
+    if isinstance(innermost, Batching) and not cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
+            f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
+        )
+    if isinstance(innermost, Forward):
+        return _pushed(call, innermost)
+    operation = custom_vjp(call.function)
+    operation.defvjp(call.forward, call.backward)
+    return call.results(operation(*call.arrays))
+
+
+class _Call:
+    """One call of a function, as one of arrays.
+
+    Attributes:
+        ctx: what the user's rules get.
+        places: which of the arguments are tensors.
+        arrays: their elements.
+    """
+
+    def __init__(self, cls: Any, args: tuple):
+        self.cls = cls
+        self.args = args
+        self.ctx = cls._backward_cls()
+        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.arrays = [array(args[i]) for i in self.places]
+        self.ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.dtype.category >= FLOATING for a in args)
+        self.several = False
+        self.outputs: list[Any] = []
+
+    def arguments(self, arrays: Sequence[Any]) -> tuple:
+        """The arguments with other elements in the tensors' places."""
+        found = list(self.args)
+        for place, x in zip(self.places, arrays):
+            found[place] = tensor_of(x)
+        return tuple(found)
+
+    def unwrap(self, output: Any) -> list[Any]:
+        """The arrays of a result, of which the rest is remembered."""
+        self.several = isinstance(output, tuple)
+        self.outputs = list(output) if self.several else [output]
+        return [array(o) for o in self.outputs if isinstance(o, Tensor)]
+
+    def results(self, arrays: Sequence[Any]) -> Any:
+        """The result with these arrays in it."""
+        given = iter(arrays)
+        found = [tensor_of(next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
+        return tuple(found) if self.several else found[0]
+
+    # ---------------------------------------------------------------- rules
+
+    def function(self, *arrays: Any) -> list[Any]:
+        """The results alone."""
+        args = self.arguments(arrays)
+        if self.separate:
+            return self.unwrap(self.cls.forward(*args))
+        return self.unwrap(self.cls.forward(self.ctx, *args))
+
+    @property
+    def separate(self) -> bool:
+        """Whether ``forward`` does not take ``ctx``."""
+        from compat.autograd.function import Function
+
+        return self.cls.setup_context is not Function.setup_context
+
+    def forward(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
+        """The results, and what is saved for backward."""
+        args = self.arguments(arrays)
+        with enable_grad():
+            if self.separate:
+                output = self.cls.apply(*args)
+                self.cls.setup_context(self.ctx, args, output)
+            else:
+                output = self.cls.forward(self.ctx, *args)
+        saved = self.ctx.to_save or ()
+        self._absent = [t is None for t in saved]
+        return self.unwrap(output), [array(t) for t in saved if t is not None]
+
+    def backward(self, kept: Sequence[Any], cotangents: Sequence[Any]) -> tuple:
+        """The gradients of the tensors among the arguments."""
+        ctx, given, cts = self.ctx, iter(kept), iter(cotangents)
+        ctx.saved = tuple(None if absent else save(tensor_of(next(given))) for absent in self._absent)
+        grads = [tensor_of(next(cts)) if isinstance(o, Tensor) else None for o in self.outputs]
+        ctx.saved_for_forward = None
+        ctx._count = len(self.args)
+        found = ctx._counted(ctx._backward()(ctx, *grads))
+        return tuple(
+            None if found[i] is None or self.args[i].dtype.category < FLOATING else array(found[i]) for i in self.places
+        )
+
+    def push(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        """The results, and their tangents, None for zero."""
+        args = self.arguments(arrays)
+        with enable_grad():
+            if self.separate:
+                output = self.cls.apply(*args)
+                self.cls.setup_context(self.ctx, args, output)
+            else:
+                output = self.cls.forward(self.ctx, *args)
+            moving: list[Any] = [None] * len(args)
+            for place, t in zip(self.places, tangents):
+                moving[place] = self._tangent(args[place], t)
+            found = self.cls.jvp(self.ctx, *moving)
+        values = self.unwrap(output)
+        pushed = found if isinstance(found, tuple) else (found,)
+        if len(pushed) != len(self.outputs):
+            raise RuntimeError(
+                f"{self.cls.__name__}: jvp returned an incorrect number of tangents (expected {len(self.outputs)}, "
+                f"got {len(pushed)})"
+            )
+        kept = [(o, t) for o, t in zip(self.outputs, pushed) if isinstance(o, Tensor)]
+        return values, [None if t is None else _like(t, o) for o, t in kept]
+
+    def _tangent(self, arg: Tensor, t: Any) -> Tensor | None:
+        if t is not None:
+            return tensor_of(t)
+        return arg.new_zeros(arg.shape) if self.ctx.materialize_grads and arg.dtype.category >= FLOATING else None
+
+
+def _like(tangent: Tensor, output: Tensor) -> Any:
+    """A tangent's elements.
+
+    Raises:
+        RuntimeError: if it is not of its result's size.
+    """
+    if tangent.shape != output.shape:
+        raise RuntimeError(
+            f"jvp returned a tangent of size {list(tangent.shape)} for a result of size {list(output.shape)}"
+        )
+    return array(tangent)
+
+
+def _pushed(call: _Call, interpreter: Forward) -> Any:
+    mine = [x if isinstance(x, ForwardTracer) and x.interpreter is interpreter else None for x in call.arrays]
+    primals = [x if m is None else m.primal for x, m in zip(call.arrays, mine)]
+    outs, tangents = call.push(primals, [None if m is None else m.tangent for m in mine])
+    return call.results([o if t is None else ForwardTracer(interpreter, o, t) for o, t in zip(outs, tangents)])
+
+
+def _mapped(call: _Call, interpreter: Batching) -> Any:
+    """The results for all examples at once, by the user's ``vmap``."""
+    cls = call.cls
+    if cls.generate_vmap_rule:
+        raise RuntimeError(
+            f"You tried to vmap over {cls.__name__}, but it has both generate_vmap_rule=True and an overridden vmap "
+            "staticmethod. Please set generate_vmap_rule=False or delete the overridden vmap staticmethod to avoid "
+            f"ambiguity. {_MORE}"
+        )
+    mine = [isinstance(x, BatchTracer) and x.interpreter is interpreter for x in call.arrays]
+    in_dims: list[int | None] = [None] * len(call.args)
+    for place, x, m in zip(call.places, call.arrays, mine):
+        in_dims[place] = x.dim if m else None
+    lowered = call.arguments([x.value if m else x for x, m in zip(call.arrays, mine)])
+    randomness = next((e.randomness for e in levels.state.levels if e.interpreter is interpreter), "error")
+    found = cls.vmap(VmapInfo(interpreter.size, randomness), tuple(in_dims), *lowered)
+    if not isinstance(found, tuple) or len(found) != 2:
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
+            f"compatible with the output. Got a {type(found)} instead"
+        )
+    outs, tree = tree_flatten(found[0])
+    dims = broadcast_to_and_flatten(found[1], tree)
+    if dims is None:
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) tuple. Expected "
+            f"out_dims={found[1]} to be compatible with the structure of `output`. out_dims has structure "
+            f"{tree_flatten(found[1])[1]} but output has structure {tree}. {_MORE}"
+        )
+    wrapped = [
+        tensor_of(BatchTracer(interpreter, array(o), d % o.dim())) if d is not None and isinstance(o, Tensor) else o
+        for o, d in zip(outs, dims)
+    ]
+    return tree_unflatten(wrapped, tree)
