@@ -6,9 +6,10 @@ from typing import Any
 
 from compat import dtypes, lens, levels
 from compat.grad_mode import mode
-from compat.layout import contiguous_layout
+from compat.layout import Base, contiguous_layout, layout_of
 from compat.tensor import Tensor, from_buffer, sync
 from funcgrad import runtime
+from funcgrad.primitives.shape import broadcast
 from funcgrad.tracing import Interpreter, Tracer, type_of
 
 
@@ -54,3 +55,19 @@ def outside(x: Any) -> Any:
     while isinstance(x, Tracer) and not x.interpreter.alive:
         x = x.underlying()
     return x
+
+
+def of_examples(made: Tensor, source: Tensor) -> Tensor:
+    """A new tensor as one of its own for each example of a ``vmap`` over which ``source`` differs, so that what differs
+    can be written into it."""
+    if not source._storage.base.traced:
+        return made
+    over = levels.maps(source._storage.buffer)[::-1]
+    if not over:
+        return made
+    x, base = runtime.ready(made._storage.buffer), made._layout.base
+    sizes = tuple(interpreter.size for interpreter in over)
+    dims = tuple(range(len(sizes), len(sizes) + len(base.shape)))
+    x = levels.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
+    layout = layout_of(Base(base.shape, base.dtype, True), made._layout.size, made._layout.stride, 0)
+    return from_buffer(x, layout)

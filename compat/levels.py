@@ -18,7 +18,7 @@ from compat.layout import Base
 from funcgrad import runtime
 from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer
-from funcgrad.interpreters.forward import Forward, ForwardTracer
+from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
 from funcgrad.primitive import Primitive
 from funcgrad.tracing import Interpreter, Tracer, bind
@@ -154,17 +154,17 @@ def through(interpreter: Interpreter | None) -> None:
 # ---------------------------------------------------------------- vmap
 
 
-def examples(x: Any) -> list[int]:
-    """The levels of ``vmap`` over which a value differs."""
-    found = []
+def maps(x: Any) -> list[Batching]:
+    """The ``vmap``s over whose examples a value differs, innermost first."""
+    found: list[Batching] = []
     while isinstance(x, Tracer):
         if isinstance(x, BatchTracer):
-            found.append(x.interpreter.level)
+            found.append(x.interpreter)
             x = x.value
-        elif isinstance(x.interpreter, Forward):
-            x = x.primal  # type: ignore[attr-defined]
-        elif isinstance(x.interpreter, Reverse):
-            x = x.value  # type: ignore[attr-defined]
+        elif isinstance(x, ForwardTracer):
+            x = x.primal
+        elif isinstance(x, ReverseTracer):
+            x = x.value
         else:
             break
     return found
@@ -190,7 +190,7 @@ def concrete(x: Any, asked: str) -> Any:
         RuntimeError: under ``vmap``.
         ConcretizationError: where there are no values, as under ``jit``.
     """
-    if examples(x):
+    if maps(x):
         raise RuntimeError(_ASKED[asked])
     return runtime.ready(x._concrete(asked) if isinstance(x, Tracer) else x)
 
@@ -222,7 +222,7 @@ def note_write(name: str, storage: Any, new: Any) -> None:
 def _check_write(name: str, old: Any, new: Any) -> None:
     if not any(entered.kind == "vmap" for entered in state.levels):
         return
-    if set(examples(new)) <= set(examples(old)):
+    if set(maps(new)) <= set(maps(old)):
         return
     what = _WRITES.get(name.rstrip("_"), f"{name.rstrip('_')}_")
     raise RuntimeError(
@@ -245,14 +245,14 @@ def drawing() -> list[Batching]:
     Raises:
         RuntimeError: if one of them does not want any.
     """
-    maps = [entered for entered in state.levels if entered.kind == "vmap"]
-    if any(entered.randomness == "error" for entered in maps):
+    entered_maps = [entered for entered in state.levels if entered.kind == "vmap"]
+    if any(entered.randomness == "error" for entered in entered_maps):
         raise RuntimeError(_RANDOM)
-    return [entered.interpreter for entered in maps if entered.randomness == "different"]
+    return [entered.interpreter for entered in entered_maps if entered.randomness == "different"]
 
 
-def spread(maps: Sequence[Batching], x: Any) -> Any:
-    """An array with leading axes for ``maps`` as what their examples see."""
-    for interpreter in maps:
+def spread(over: Sequence[Batching], x: Any) -> Any:
+    """An array with leading axes for some ``vmap``s, outermost first, as what their examples see."""
+    for interpreter in over:
         x = BatchTracer(interpreter, x, 0)
     return x

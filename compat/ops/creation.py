@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.arrays import of_examples
 from compat.dtypes import dtype as Dtype
 from compat.errors import wrong_argument
 from compat.formats import contiguous_format, preserve_format
@@ -260,7 +261,8 @@ def full_like(
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
     made = dense_layout(tuple(input.shape), stride, dtype)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    return with_grad(from_buffer(_buffer(made.base.shape, converted_number(value, dtype), dtype), made), requires_grad)
+    new = from_buffer(_buffer(made.base.shape, converted_number(value, dtype), dtype), made)
+    return with_grad(of_examples(new, input), requires_grad)
 
 
 zeros_like = _like("zeros_like", 0, "zeros")
@@ -281,7 +283,8 @@ def _new(name: str, value: Any, what: str) -> None:
     ) -> Tensor:
         if device is not None:
             available(device)
-        return constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, requires_grad)
+        made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False)
+        return with_grad(of_examples(made, self), requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {what}, of this one's dtype."
@@ -305,7 +308,8 @@ def new_full(
     **more: Any,
 ) -> Tensor:
     """A tensor of one value, of this one's dtype."""
-    return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+    made = full(size, fill_value, dtype=dtype or self.dtype, device=device)
+    return with_grad(of_examples(made, self), requires_grad)
 
 
 @function("Tensor.new_empty_strided")
@@ -320,4 +324,4 @@ def new_empty_strided(
     **more: Any,
 ) -> Tensor:
     """A tensor of given strides, of this one's dtype."""
-    return empty_strided(size, stride, dtype=dtype or self.dtype, requires_grad=requires_grad)
+    return with_grad(of_examples(empty_strided(size, stride, dtype=dtype or self.dtype), self), requires_grad)
