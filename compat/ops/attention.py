@@ -11,7 +11,7 @@ from compat.layout import broadcast_size
 from compat.ops.creation import full, ones, zeros
 from compat.ops.op import op
 from compat.ops.products import matmul
-from compat.ops.reduction import accumulated, reduce
+from compat.ops.reduction import accumulated, less_peak, reduce
 from compat.ops.scalars import mul_number
 from compat.ops.signature import Array, Dim, Index
 from compat.registry import function, names_of
@@ -34,7 +34,7 @@ def safe_softmax(input: Array, dim: Dim, dtype: Any = None) -> Any:
     def body(x: Any) -> Any:
         high = e.stop_gradient(reduce(r.reduce_max, x, (dim,), True))
         hidden = np.equal(high, -math.inf)
-        weights = e.exp(e.sub(x, np.broadcast_to(np.where(hidden, e.number(0, high), high), type_of(x).shape)))
+        weights = e.exp(less_peak(x, np.where(hidden, e.number(0, high), high)))
         total = reduce(r.reduce_sum, weights, (dim,), True)
         return np.divide(weights, np.where(hidden, e.number(1, total), total))
 
@@ -130,7 +130,7 @@ def flash_attention(
     scores = _scores(heads, query, key, attn_mask, is_causal, _factor(scale, heads.e))
     high = e.stop_gradient(reduce(r.reduce_max, scores, (3,), True))
     hidden = np.equal(high, -math.inf)
-    weights = e.exp(np.subtract(scores, np.where(hidden, e.number(0, high), high)))
+    weights = e.exp(less_peak(scores, np.where(hidden, e.number(0, high), high)))
     total = reduce(r.reduce_sum, weights, (3,), True)
     total = np.where(hidden, e.number(1, total), total)
     product = heads.by_head(_product(heads.of_scores(weights), heads.of_key(value), 2, 1))

@@ -158,7 +158,7 @@ def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
     def body(input: Array) -> Any:
         return reduce(primitive, input, axes_of(input, None), False)
 
-    declared = op(node, saved="self result", name=name, names="", out=True, check=check)(body)
+    declared = op(node, saved="self result", keeps="result0", name=name, names="", out=True, check=check)(body)
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any) -> Any:

@@ -77,13 +77,12 @@ def _nll(input: Array, target: Index, weight: Index | None, reduction: int, igno
     counts, factors = _class_weights(target, weight, ignore_index, type_of(input).dtype)
     places = np.where(counts, target, e.number(0, target))
     picked = take_along(input, _across(places, axis), axis=axis, mode="clip")
-    loss = np.where(
-        counts, e.neg(np.multiply(reshape(picked, shape=type_of(target).shape), factors)), e.number(0, input)
-    )
-    if reduction == NONE:
-        return loss, np.zeros((), type_of(input).dtype)
-    every = tuple(range(type_of(loss).ndim))
-    total, weights = r.reduce_sum(loss, axes=every), r.reduce_sum(factors, axes=every)
+    every, zero = tuple(range(type_of(target).ndim)), e.number(0, input)
+    weighted = np.where(counts, np.multiply(reshape(picked, shape=type_of(target).shape), factors), zero)
+    if reduction == NONE and every:
+        return np.where(counts, e.neg(weighted), zero), np.zeros((), type_of(input).dtype)
+    # Subtracted, not negated: a loss of nothing is 0, not -0.
+    total, weights = np.subtract(zero, r.reduce_sum(weighted, axes=every)), r.reduce_sum(factors, axes=every)
     return (e.div(total, weights) if reduction == MEAN else total), weights
 
 

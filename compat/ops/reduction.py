@@ -215,7 +215,7 @@ def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
     return accumulated(_summand(x, dtype), lambda v: reduce(r.reduce_prod, v, axes, keepdim))
 
 
-@op("ProdBackward0", saved="self result", keeps="result0", name="prod", names="", check=check_dtype)
+@op("ProdBackward0", saved="self result", keeps="input result0", name="prod", names="", check=check_dtype)
 def prod_all(input: Array, *, dtype: Any = None) -> Any:
     """The product over a dimension, by default over all; its gradient is right where factors are zero.
 
@@ -290,6 +290,18 @@ def any(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
 # ---------------------------------------------------------------- logsumexp
 
 
+def less_peak(x: Any, peak: Any, shift: Any = None) -> Any:
+    """``x - peak``, where ``peak`` is the largest of ``x``, so that no exponential overflows.
+
+    The comparison is there for the compiler, which may compute ``a * b - peak`` without rounding the product where
+    ``x`` is one: of large numbers the largest would then differ from itself by more than an exponential can take.
+
+    Args:
+        shift: what to subtract instead, where ``peak`` is not finite.
+    """
+    return np.subtract(np.where(np.greater(x, peak), peak, x), peak if shift is None else shift)
+
+
 def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
     """Whether the dimensions to reduce are named.
 
@@ -320,12 +332,13 @@ def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Any:
         assert dtype is not None
         x = np.astype(x, dtype)
     axes = axes_of(x, dim)
-    size = e.real(x) if fdtypes.is_complex(type_of(x).dtype) else x
+    is_complex = fdtypes.is_complex(type_of(x).dtype)
     if 0 in type_of(x).shape:
         return e.log(reduce(r.reduce_sum, e.exp(x), axes, keepdim))
-    high = e.stop_gradient(reduce(r.reduce_max, size, axes, True))
-    high = np.astype(e.select(e.is_finite(high), high, e.number(0, high)), type_of(x).dtype)
-    total = e.log(reduce(r.reduce_sum, e.exp(np.subtract(x, high)), axes, keepdim))
+    peak = e.stop_gradient(reduce(r.reduce_max, e.real(x) if is_complex else x, axes, True))
+    high = np.astype(e.select(e.is_finite(peak), peak, e.number(0, peak)), type_of(x).dtype)
+    shifted = np.subtract(x, high) if is_complex else less_peak(x, peak, high)
+    total = e.log(reduce(r.reduce_sum, e.exp(shifted), axes, keepdim))
     return e.add(total, reshape(high, shape=type_of(total).shape))
 
 

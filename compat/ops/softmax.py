@@ -7,7 +7,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.ops.op import op
-from compat.ops.reduction import accumulated, axes_of, reduce
+from compat.ops.reduction import accumulated, axes_of, less_peak, reduce
 from compat.ops.signature import Array, Dim
 from compat.registry import function
 from compat.tensor import Tensor
@@ -30,7 +30,7 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
     """The elements less the largest of them, so that no exponential overflows."""
     if not type_of(x).size:
         return x
-    return e.sub(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
+    return less_peak(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
 
 
 @op("SoftmaxBackward0", saved="dim result", name="softmax", names="", out=True, check=_check("softmax"))
