@@ -10,6 +10,7 @@ import numpy as np
 
 from compat import dtypes, lens, levels
 from compat.dtypes import dtype as Dtype
+from compat.grad_mode import mode
 from compat.hosted import array_over
 from compat.layout import is_dense, layout_of
 from compat.printing import tensor_text
@@ -51,7 +52,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         sync(self)
     layout = self._layout
     if not force:
-        if self.requires_grad:
+        if mode.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         for bit, name, fix in ((layout.conj, "conjugate", "conj"), (layout.neg, "negative", "neg")):
             if bit:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
+from compat import levels
 from compat.autograd.engine import run_backward
 from compat.autograd.graph import GradientEdge
 from compat.autograd.node import NO_EDGE, Edge, accumulator, edge_of
@@ -115,6 +116,7 @@ def backward(
     Raises:
         RuntimeError: if a tensor does not require grad, or a gradient is missing or does not fit.
     """
+    levels.refuse("backward")
     if grad_variables is not None:
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
         if grad_tensors is not None:
@@ -201,7 +203,7 @@ def grad(
         if g is None and materialize_grads:
             if isinstance(t, GradientEdge):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
-            found[i] = names_of("torch")["zeros_like"](t, requires_grad=create_graph)
+            found[i] = names_of("torch")["zeros_like"](t).requires_grad_(create_graph)
         elif g is None and not (allow_unused or materialize_grads):
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
@@ -310,6 +312,7 @@ def retain_grad(self: Tensor) -> None:
     Raises:
         RuntimeError: if the tensor does not require grad.
     """
+    levels.refuse("retain_grad")
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
     if self._node is None:

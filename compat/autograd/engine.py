@@ -158,9 +158,13 @@ class _Task:
         else:
             _call_tensor_hooks(node, hooks, grads)
             grads = _call_pre_hooks(hooks, grads)
+            expected = bool(hooks.post)
             results = node.apply(grads)
-            if hooks.post:
+            if expected:
                 results = _call_post_hooks(hooks, results, grads)
+        if node._hooks is not None and node._hooks.post and (hooks is None or not expected):
+            # Hooks that came while it ran: what had come in is not kept for them.
+            results = _call_post_hooks(node._hooks, results, [None] * len(grads))
         if mode.anomaly and mode.check_nan:
             check(node, results)
         if not self.keep_graph:

@@ -36,7 +36,7 @@ _HOOKED_TWICE = (
 class SavedResult:
     """A result of the node that keeps it: the memory without the node, which would otherwise hold itself."""
 
-    __slots__ = ("storage", "layout", "offset", "counter", "version", "nr")
+    __slots__ = ("storage", "layout", "offset", "counter", "version", "nr", "maker")
 
     def __init__(self, t: Tensor, nr: int):
         self.storage = t._storage
@@ -45,12 +45,15 @@ class SavedResult:
         self.counter = t._counter
         self.version = t._counter.version
         self.nr = nr
+        #: A weak reference to the node that it comes from in the graph, if that is not the one that keeps it.
+        self.maker: weakref.ref | None = None
 
     def unpack(self, node: Any) -> Tensor:
         t = wrap(self.storage, self.layout, self.offset)
         t._counter = self.counter
-        t._rg = node is not None and t.dtype.category >= 2
-        t._node, t._nr = (node, self.nr) if t._rg else (None, 0)
+        maker, nr = (node, self.nr) if self.maker is None else (self.maker(), 0)
+        t._rg = maker is not None and t.dtype.category >= 2
+        t._node, t._nr = (maker, nr) if t._rg else (None, 0)
         if self.counter.version != self.version:
             raise modified(t, self.version)
         return t
@@ -141,19 +144,20 @@ class SavedTensor:
         entry = self._entry()
         return entry.restore if type(entry) is Packed else None
 
-    def register_hooks(self, pack_hook: Pack, unpack_hook: Unpack) -> None:
-        """Keeps ``pack_hook(tensor)`` instead of the tensor, and restores it with ``unpack_hook``.
+    def register_hooks(self, *hooks: Any) -> None:
+        """Takes a pair of hooks: keeps ``pack(tensor)`` instead of the tensor, and restores it with ``unpack``.
 
         Raises:
-            RuntimeError: if it was let go already, has hooks, or ``pack_hook`` changes its argument in place.
+            RuntimeError: if it was let go already, has hooks, or the first hook changes its argument in place.
             TypeError: if a hook cannot be called.
         """
-        if not (callable(pack_hook) and callable(unpack_hook)):
+        if len(hooks) != 2 or not all(map(callable, hooks)):
             raise TypeError(
                 "register_hooks(): incompatible function arguments. The following argument types are supported:\n"
                 "    1. (self: torch._C._autograd.SavedTensor, arg0: collections.abc.Callable, arg1: "
-                f"collections.abc.Callable) -> None\n\nInvoked with: {self!r}, {pack_hook!r}, {unpack_hook!r}"
+                f"collections.abc.Callable) -> None\n\nInvoked with: {', '.join(map(repr, (self, *hooks)))}"
             )
+        pack_hook, unpack_hook = hooks
         saved = self._node.saved
         if saved is None:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)

@@ -8,12 +8,14 @@ gets, when next asked, a node that cuts it out of the new base (``AsStridedBackw
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
 from compat import levels
 from compat.autograd.anomaly_mode import made, written
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
+from compat.autograd.saved import SavedResult
 from compat.dtypes import dtype as Dtype
 from compat.errors import OVERLAPS_INPUT
 from compat.grad_mode import mode
@@ -23,32 +25,34 @@ from compat.size import Size
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, View, regenerate, wrap
 
-_NO_GRAD = (
-    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
-    "both the view and "
-    "the inplace either both inside the no_grad block (if you don't want the inplace to be tracked) or both "
-    "outside (if you want "
-    "the inplace to be tracked)."
+_AMBIGUOUS = (
+    " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
+    "the view and the inplace either both inside the {0} block (if you don't want the inplace to be tracked) or both "
+    "outside (if you want the inplace to be tracked)."
 )
 _ORIGINS = {
-    "multiple": "This view is the output of a function that returns multiple views. Such functions do not allow "
-    "the output views to "
-    "be modified inplace. You should replace the inplace operation by an out-of-place one.",
-    "function": "This view was created inside a custom Function (or because an input was returned as-is) and the "
-    "autograd logic to "
-    "handle view+inplace would override the custom backward associated with the custom Function, leading to "
-    "incorrect gradients. "
-    "This behavior is forbidden. You can fix this by cloning the output of the custom Function.",
+    "no_grad": _AMBIGUOUS.format("no_grad"),
+    "inference": _AMBIGUOUS.format("inference_mode"),
+    "multiple": " This view is the output of a function that returns multiple views. Such functions do not allow the "
+    "output views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+    "function": " This view was created inside a custom Function (or because an input was returned as-is) and the "
+    "autograd logic to handle view+inplace would override the custom backward associated with the custom Function, "
+    "leading to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+    "Function.",
 }
 
 
 def complain_about_view(t: Tensor, view: View, what: str) -> RuntimeError:
     """The complaint about a view of which in-place operations cannot be recorded."""
-    if view.origin in ("no_grad", "inference"):
-        where = "inference mode" if view.origin == "inference" else "no_grad mode"
-        return RuntimeError(f"A view was created in {where} and {what} with grad mode enabled. {_NO_GRAD}")
-    name = "an operation" if t._node is None else re.sub(r"Backward\d*$", "", t._node.name())
-    return RuntimeError(f"Output {t._nr} of {name} is a view and {what}. {_ORIGINS[view.origin]}")
+    node = t._node
+    name = "" if node is None else f"Output {t._nr} of {re.sub(r'Backward[0-9]*$', '', node.name())} is a view"
+    reason = _ORIGINS[view.origin]
+    if node is not None and view.origin in ("multiple", "function"):
+        return RuntimeError(f"{name} and {what} modified inplace.{reason}")
+    created = f"{name} of a view which was created in" if name else "A view was created in"
+    if view.origin == "inference":
+        return RuntimeError(f"{created} inference mode and {what} modified inplace in normal mode.{reason}")
+    return RuntimeError(f"{created} no_grad mode and {what} modified inplace with grad mode enabled.{reason}")
 
 
 def check_recorded(t: Tensor) -> None:
@@ -60,7 +64,7 @@ def check_recorded(t: Tensor) -> None:
     view = t._view
     if view is not None and view.base is not None:
         if view.origin:
-            raise complain_about_view(t, view, "is being modified inplace")
+            raise complain_about_view(t, view, "is being")
         if view.base._node is None and view.base._rg:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an in-place operation.")
     if t._rg and t._node is None:
@@ -107,13 +111,14 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
 def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     """Runs a plan that writes into one of its inputs; returns that input."""
     t = values[plan.target]
+    if plan.node is not None:
+        check_recorded(t)
     check_memory(t, values)
     if plan.node is None:
         put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
         if plan.traced:
             regenerate_layout(t)
         return t
-    check_recorded(t)
     kept = values
     if plan.keeps(plan.target):
         kept = list(values)
@@ -173,6 +178,10 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
     base = view.base
     set_history(base, CopySlices(base, t, node), 0)
     regenerate(t)
+    for entry in getattr(node, "saved", None) or ():
+        if type(entry) is SavedResult:
+            # The node is not in the graph itself: what is saved of its result comes from there.
+            entry.maker = weakref.ref(t._node)
     if t._counter is not None:
         view.version = t._counter.version
 
@@ -181,6 +190,7 @@ def become(t: Tensor, view: Tensor) -> Tensor:
     """Makes ``t`` what a view of it is; returns it."""
     if view._node is not None:
         check_recorded(t)
+    check_memory(t, ())
     t._layout, t._offset = view._layout, view._offset
     if view._node is not None:
         set_history(t, view._node, view._nr)

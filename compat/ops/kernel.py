@@ -258,9 +258,13 @@ class Derivative:
         # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
         found = pullback([None if ct is None else _conjugate(ct) for ct in received])
         grads: list[Any] = [None] * len(primals)
+        complete = all(ct is not None for ct, d in zip(received, self.differentiable()) if d)
         for i, g in zip(wanted, found):
-            # An operand that nothing depends on has a gradient nevertheless: zero.
-            grads[i] = zeros(type_of(primals[i])) if g is None else _conjugate(g)
+            if g is not None:
+                grads[i] = _conjugate(g)
+            elif complete:
+                # An operand that no result depends on has a gradient nevertheless: zero.
+                grads[i] = zeros(type_of(primals[i]))
         return list(results), grads
 
     def _stated(self, primals: list[Any], received: list[Any]) -> tuple[list[Any], list[Any]]:

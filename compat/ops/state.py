@@ -12,6 +12,7 @@ from compat import dtypes
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
+from compat.grad_mode import mode
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
@@ -60,7 +61,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     Raises:
         RuntimeError: if it requires grad.
     """
-    if self.requires_grad:
+    if self.requires_grad and not mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
     given = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
     size = tuple(n.__index__() for n in given)

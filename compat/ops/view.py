@@ -154,7 +154,7 @@ class ViewPlan:
         recorded = mode.grad and t._rg and t._layout.dtype.category >= FLOATING
         self.node = op.node if recorded and self.outputs and self.outputs[0][0].dtype.category >= FLOATING else None
         self.shows = shows
-        self.origin = "inference" if mode.inference else "multiple" if several else "" if mode.grad else "no_grad"
+        self.origin = "inference" if mode.inference else "no_grad" if not mode.grad else "multiple" if several else ""
         self._function = function
         self._geometry = geometry_of(t)
         self._derivative: tuple[Derivative, list[int]] | None = None
@@ -171,12 +171,13 @@ class ViewPlan:
             base = t if view.base is None else view.base
         counter = t._counter
         version = 0 if counter is None else counter.version
-        node = self._node_for(t) if self.node is not None else None
+        node = self._node_for(t) if self.node is not None and counter is not None else None
+        origin = self.origin or ("" if view is None else view.origin)
         made = []
         for nr, (layout, offset) in enumerate(self.outputs):
             out = wrap(t._storage, layout, offset)
             out._counter = counter
-            out._view = View(base, version, self.origin)
+            out._view = View(base, version, origin) if counter is not None else SHARED
             if node is not None:
                 out._rg, out._node, out._nr = True, node, nr
             made.append(out)

@@ -210,6 +210,9 @@ def view_size(input: Array, *size: Ints) -> Any:
 def view_dtype(input: Array, dtype: dtypes.dtype) -> Any:
     """The same bytes as elements of another dtype."""
     have, want = input.dtype.itemsize, dtype.itemsize
+    if (input.conj or input.neg) and dtype is not input.dtype:
+        kind = "conjugate view tensors" if input.conj else "tensors with negative bit set"
+        raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     if have == want:
         return input._replace(dtype=dtype)
     names = f"view {input.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
@@ -318,6 +321,7 @@ def _unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
     """The same with a dimension of size one removed: what PyTorch does in place."""
     made = _squeezed(input, dim)
     made._view = None
+    made._counter.version += 1
     return made
 
 
@@ -508,7 +512,7 @@ def _regenerate(t: Tensor) -> None:
     assert view is not None
     assert view.base is not None
     if view.origin:
-        raise complain_about_view(t, view, "its base or another view of its base has been modified inplace")
+        raise complain_about_view(t, view, "its base or another view of its base has been")
     layout = t._layout
     retains = t._meta is not None and t._meta.retains and t._node is not None
     ref = t._node.hooks().retains.pop(t._nr, None) if retains else None
