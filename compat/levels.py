@@ -48,12 +48,14 @@ class _State(threading.local):
         levels: the transforms of ``torch.func``, outermost first.
         duals: the interpreter of the level of dual numbers that is entered; None outside of one.
         forward: whether tangents are pushed through operations.
+        graphs: whether there may be graphs of tensors inside transforms.
     """
 
     def __init__(self) -> None:
         self.levels: list[Level] = []
         self.duals: Any = None
         self.forward = True
+        self.graphs = False
 
 
 state = _State()
@@ -86,6 +88,39 @@ def _left(storage: Any, interpreter: Interpreter | None) -> None:
     if buffer is not storage.buffer:
         storage.buffer = buffer
         storage.base = Base(storage.base.shape, storage.base.dtype, isinstance(buffer, Tracer))
+
+
+_REFUSED = (
+    "You are attempting to call Tensor.{0}() {1}inside of a function being transformed by a functorch transform. This "
+    "is unsupported, please attempt to use the functorch transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call "
+    "{0}() outside of a function being transformed instead."
+)
+
+
+def refuse(what: str) -> None:
+    """Complains about a graph of tensors inside a transform of ``torch.func``, which has one of its own.
+
+    Raises:
+        RuntimeError: inside of one.
+    """
+    if state.levels and not state.graphs:
+        if what == "backward":
+            raise RuntimeError(
+                "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "
+                "functorch.vjp instead or call backward() outside of functorch transforms."
+            )
+        functions = "(or perhaps using torch.autograd.functional.* APIs) " if what == "requires_grad_" else ""
+        raise RuntimeError(_REFUSED.format(what, functions))
+
+
+@contextmanager
+def graphs() -> Iterator[None]:
+    """Within it, there may be graphs of tensors inside transforms."""
+    before, state.graphs = state.graphs, True
+    try:
+        yield
+    finally:
+        state.graphs = before
 
 
 # ---------------------------------------------------------------- holding derivatives back

@@ -327,6 +327,7 @@ class Tensor:
         return self
 
     def _set_requires_grad(self, value: bool) -> None:
+        levels.refuse("requires_grad_")
         if self.grad_fn is not None and not value:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "

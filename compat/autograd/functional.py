@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat import levels
 from compat.autograd import forward_ad
 from compat.autograd.backward import grad
 from compat.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
@@ -419,7 +420,8 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
             unpacked = [forward_ad.unpack_dual(out) for out in outputs.tensors]
             return tuple(_torch("zeros_like")(p) if t is None else t for p, t in unpacked)
 
-    moved = _torch("vmap")(push, out_dims=-1)(*basis(given.tensors))
+    with levels.graphs():
+        moved = _torch("vmap")(push, out_dims=-1)(*basis(given.tensors))
     counts = [x.numel() for x in given.tensors]
     rows = [
         given.like([c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)])

@@ -158,6 +158,10 @@ class _Mapped:
             outs, tree = tree_flatten(result)
             dims = self._out_dims(result, tree)
             placed = [self._placed(x, d, interpreter) for x, d in zip(outs, dims)]
+            for x, seen, d in zip(leaves, given, self.dims):
+                if d is not None and seen._storage.version:
+                    value, found = unbatched(interpreter, seen)
+                    x.copy_(tensor_of(at_axis(value, found, d, size)))
         return tree_unflatten(placed, tree)
 
     def run_in_chunks(self, chunk_size: int) -> Any:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from compat import levels
 from compat.arrays import TensorTracer, array, outside, tensor_of
+from compat.autograd.graph import disable_saved_tensors_hooks
 from compat.tensor import Tensor
 from compat.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from funcgrad.dtypes import is_complex
@@ -31,6 +33,12 @@ def tensors_outside(tree: Any) -> Any:
 
 def conjugate(x: Any) -> Any:
     return conj(x) if is_complex(type_of(x).dtype) else x
+
+
+_NO_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an issue with your use "
+    "case."
+)
 
 
 class Flat:
@@ -59,7 +67,7 @@ class Flat:
         interpreter = next((x.interpreter for x in arrays if isinstance(x, Tracer)), None)
         if any(isinstance(getattr(x, "value", None), TensorTracer) for x in arrays):
             levels.through(interpreter)
-        with levels.level(self.kind) as entered:
+        with self._level() as entered:
             entered.interpreter = interpreter
             result = self.function(*tree_unflatten([tensor_of(a) for a in arrays], self.tree))
             if self.has_aux:
@@ -67,6 +75,15 @@ class Flat:
             leaves, self.out_tree = tree_flatten(result)
             self.check(leaves)
             return [array(leaf) for leaf in leaves]
+
+    @contextmanager
+    def _level(self) -> Iterator[levels.Level]:
+        with levels.level(self.kind) as entered:
+            if self.kind != "grad":
+                yield entered
+                return
+            with disable_saved_tensors_hooks(_NO_HOOKS):
+                yield entered
 
     def check(self, leaves: Sequence[Any]) -> None:
         """Whether it returned tensors.
