@@ -1,8 +1,11 @@
 """The array API: NumPy's names, over arrays and tracers, with funcgrad's promotion."""
 
+import importlib
+
 from funcgrad.dtypes import (
     bfloat16,
     bool_,
+    bool_ as bool,
     complex64,
     complex128,
     float16,
@@ -17,17 +20,32 @@ from funcgrad.dtypes import (
     uint32,
     uint64,
 )
-from funcgrad.numpy import linalg as linalg
+from funcgrad.numpy import inspection as _inspection
 from funcgrad.numpy import operators as _operators
 from funcgrad.numpy import protocols as _protocols
 from funcgrad.numpy.constants import *
 from funcgrad.numpy.creation import *
 from funcgrad.numpy.einsum import *
 from funcgrad.numpy.elementwise import *
+from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.numerical import *
+from funcgrad.numpy.padding import *
+from funcgrad.numpy.positions import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.promotion import astype as astype, result_type as result_type
 from funcgrad.numpy.reductions import *
+from funcgrad.numpy.rounding import *
+from funcgrad.numpy.sets import *
 from funcgrad.numpy.shape import *
 from funcgrad.numpy.sorting import *
+
+__array_api_version__ = _inspection.API_VERSION
+__array_namespace_info__ = _inspection.Info
+
+
+def __getattr__(name: str) -> object:
+    """``funcgrad.linalg`` and ``funcgrad.fft``, which are written in terms of this module, as NumPy names them."""
+    if name in ("fft", "linalg"):
+        return importlib.import_module(f"funcgrad.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.tracing import is_array, type_of
 
 e, pi, euler_gamma, inf, nan, newaxis = np.e, np.pi, np.euler_gamma, np.inf, np.nan, None
 
@@ -22,27 +25,119 @@ _KINDS = {
 }
 
 
-def finfo(dtype: Any) -> Any:
-    """The limits of a floating dtype (of its parts, if complex): ``eps``, ``max``, ``min``, ``tiny``, ``bits``, ...
+@dataclass(frozen=True)
+class FloatLimits:
+    """The limits of a floating dtype, as Python numbers: beside an array they take its dtype.
+
+    Attributes:
+        dtype: the floating dtype.
+        bits, precision, nmant: how wide it is; how many decimals it has; how many bits after the first one.
+        eps, epsneg: what 1 must change by, upwards and downwards, to become another number.
+        max, min: the largest finite number, and its negative.
+        smallest_normal, tiny: the smallest positive number of full precision.
+        smallest_subnormal: the smallest positive number.
+        resolution: 10 to the power of minus ``precision``.
+    """
+
+    dtype: np.dtype
+    bits: int
+    precision: int
+    nmant: int
+    eps: float
+    epsneg: float
+    max: float
+    min: float
+    smallest_normal: float
+    tiny: float
+    smallest_subnormal: float
+    resolution: float
+
+
+def finfo(dtype: Any, /) -> FloatLimits:
+    """The limits of a floating dtype (of its parts, if complex), or of an array's dtype.
+
+    Raises:
+        ValueError: for a dtype that is not floating.
 
     Example:
-        >>> float(finfo("bfloat16").eps)
-        0.0078125
+        >>> finfo("bfloat16").eps, finfo("float32").bits
+        (0.0078125, 32)
     """
-    return ml_dtypes.finfo(dtypes.real_of(dtypes.canonical(dtype)))
+    wanted = dtypes.real_of(type_of(dtype).dtype if is_array(dtype) else dtypes.canonical(dtype))
+    if not dtypes.is_floating(wanted):
+        raise ValueError(f"finfo: wants a floating or complex dtype, got {wanted}")
+    return _float_limits(wanted)
 
 
-def iinfo(dtype: Any) -> Any:
-    """The limits of an integer dtype: ``max``, ``min``, ``bits``.
+@cache
+def _float_limits(dtype: np.dtype) -> FloatLimits:
+    found = ml_dtypes.finfo(dtype)
+    numbers = [float(getattr(found, f.name)) for f in fields(FloatLimits)[4:-1]]
+    return FloatLimits(dtype, found.bits, found.precision, found.nmant, *numbers, resolution=10.0**-found.precision)
+
+
+def iinfo(dtype: Any, /) -> Any:
+    """The limits of an integer dtype, or of an array's: ``max``, ``min``, ``bits``, ``dtype``.
+
+    Raises:
+        ValueError: for a dtype that is not an integer one.
 
     Example:
         >>> iinfo("int8").max
         127
     """
-    return np.iinfo(dtypes.canonical(dtype))
+    return np.iinfo(type_of(dtype).dtype if is_array(dtype) else dtypes.canonical(dtype))
 
 
-def isdtype(dtype: Any, kind: Any) -> bool:
+def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
+    """Whether arrays of one dtype become arrays of another without loss, by the rules of promotion.
+
+    Args:
+        from_: a dtype or an array.
+        casting: ``"no"``, only to the same dtype; ``"safe"``; ``"same_kind"``, also to a smaller one of its kind;
+            ``"unsafe"``, always.
+
+    Example:
+        >>> can_cast("int8", "int16"), can_cast("int16", "int8"), can_cast("int16", "int8", "same_kind")
+        (True, False, True)
+    """
+    given = type_of(from_).dtype if is_array(from_) else dtypes.canonical(from_)
+    wanted = dtypes.canonical(to)
+    if casting in ("no", "equiv"):
+        return given == wanted
+    if casting == "same_kind":
+        order = ("bool", "unsigned integer", "signed integer", "real floating", "complex floating")
+        kinds = [next(i for i, k in enumerate(order) if isdtype(d, k)) for d in (given, wanted)]
+        return kinds[0] <= kinds[1]
+    if casting not in ("safe", "unsafe"):
+        raise ValueError(f'can_cast: casting must be "no", "equiv", "safe", "same_kind" or "unsafe", got {casting!r}')
+    return casting == "unsafe" or dtypes.promote(given, wanted) == wanted
+
+
+def promote_types(type1: Any, type2: Any) -> np.dtype:
+    """The smallest dtype that two dtypes promote to.
+
+    Example:
+        >>> promote_types("int8", "float16")
+        dtype('float16')
+    """
+    return dtypes.promote(dtypes.canonical(type1), dtypes.canonical(type2))
+
+
+def issubdtype(dtype: Any, kind: Any) -> bool:
+    """Whether a dtype is of a kind, a class of NumPy's such as ``numpy.floating``; bfloat16 is floating.
+
+    Example:
+        >>> issubdtype("bfloat16", np.floating), issubdtype("int8", np.floating)
+        (True, False)
+    """
+    found = np.dtype(dtype) if dtype != "bfloat16" else dtypes.bfloat16
+    if found == dtypes.bfloat16 and isinstance(kind, type) and issubclass(kind, np.generic):
+        return issubclass(np.floating, kind)
+    return np.issubdtype(found, kind)
+
+
+def isdtype(dtype: Any, kind: Any, /) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
@@ -61,4 +156,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return wanted == dtypes.canonical(kind)
 
 
-__all__ = ["e", "euler_gamma", "finfo", "iinfo", "inf", "isdtype", "nan", "newaxis", "pi"]
+__all__ = [
+    "can_cast", "e", "euler_gamma", "finfo", "iinfo", "inf", "isdtype", "issubdtype", "nan", "newaxis", "pi",
+    "promote_types",
+]  # fmt: skip

@@ -11,6 +11,7 @@ from funcgrad import dtypes
 from funcgrad.numpy.promotion import PYTHON_NUMBERS, asoperand, astype, promoted, promoted_pair
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.shape import full
 from funcgrad.tracing import array_classes, type_of
 
 
@@ -24,7 +25,8 @@ def _document(what: str, arity: int, example: str, shown: str) -> str:
     )
 
 
-def _named(function: Callable[..., Any], name: str, document: str) -> Callable[..., Any]:
+def named(function: Callable[..., Any], name: str, document: str) -> Callable[..., Any]:
+    """``function``, which a table row made, with a name and a docstring."""
     function.__name__ = function.__qualname__ = name
     function.__doc__ = document
     return function
@@ -40,7 +42,7 @@ def _unary(
             (x,) = promoted(x, floating=floating)
         return primitive(x)
 
-    return _named(function, name, _document(what, 1, example, shown))
+    return named(function, name, _document(what, 1, example, shown))
 
 
 def _binary(
@@ -52,7 +54,7 @@ def _binary(
         x, y = promoted_pair(x, y, floating)
         return primitive(x, y)
 
-    return _named(function, name, _document(what, 2, example, shown))
+    return named(function, name, _document(what, 2, example, shown))
 
 
 # ---------------------------------------------------------------- arithmetic
@@ -97,7 +99,10 @@ def sign(x: Any, /) -> Any:
         -1.0
     """
     (x,) = promoted(asoperand(x, "sign"))
-    return p.complex_sign(x) if dtypes.is_complex(type_of(x).dtype) else p.sign(x)
+    if dtypes.is_complex(type_of(x).dtype):
+        return p.complex_sign(x)
+    # No negative zero.
+    return p.select(p.eq(x, p.number(0, x)), p.number(0, x), p.sign(x))
 
 
 def subtract(x: Any, y: Any, /) -> Any:
@@ -197,49 +202,6 @@ def _integer_array_power(x: Any, y: Any) -> Any:
 
 pow = power
 float_power = _binary(p.power, "float_power", "Power, floating.", "float_power(2, 3)", "8.0", floating=True)
-
-
-def remainder(x: Any, y: Any, /) -> Any:
-    """The remainder with the sign of ``y``, as Python's ``%``.
-
-    Example:
-        >>> print(remainder(-1, 3))
-        2
-    """
-    x, y = promoted_pair(asoperand(x, "remainder"), asoperand(y, "remainder"))
-    r = p.rem(x, y)
-    zero = p.number(0, r)
-    wrong = p.bitwise_and(p.ne(r, zero), p.ne(p.lt(r, zero), p.lt(y, zero)))
-    return p.select(wrong, p.add(r, y), r)
-
-
-mod = remainder
-fmod = _binary(p.rem, "fmod", "The remainder with the sign of ``x``, as C's.", "fmod(-7.0, 3.0)", "-1.0")
-
-
-def floor_divide(x: Any, y: Any, /) -> Any:
-    """The quotient, rounded towards minus infinity.
-
-    Example:
-        >>> print(floor_divide(-1, 3))
-        -1
-    """
-    x, y = promoted_pair(asoperand(x, "floor_divide"), asoperand(y, "floor_divide"))
-    if dtypes.is_inexact(type_of(x).dtype):
-        # From the remainder, so that x == y * (x // y) + x % y holds in floating arithmetic.
-        quotient = p.div(p.sub(x, remainder(x, y)), y)
-        return p.round_half_even(quotient)
-    quotient = p.div(x, y)
-    zero = p.number(0, x)
-    inexact = p.ne(p.mul(quotient, y), x)
-    return p.select(
-        p.bitwise_and(inexact, p.ne(p.lt(x, zero), p.lt(y, zero))), p.sub(quotient, p.number(1, x)), quotient
-    )
-
-
-def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
-    """``(x // y, x % y)``."""
-    return floor_divide(x, y), remainder(x, y)
 
 
 # ---------------------------------------------------------------- exponentials, trigonometry, special functions
@@ -342,58 +304,6 @@ def rad2deg(x: Any, /) -> Any:
 
 
 radians, degrees = deg2rad, rad2deg
-
-# ---------------------------------------------------------------- rounding
-
-_ROUND = {"floor": p.floor, "ceil": p.ceil, "trunc": p.trunc, "rint": p.round_half_even}
-
-
-def _rounding(name: str, what: str) -> Callable[[Any], Any]:
-    primitive = _ROUND[name]
-
-    def function(x: Any, /) -> Any:
-        (x,) = promoted(asoperand(x, name))
-        dtype = type_of(x).dtype
-        return x if dtype == dtypes.bool_ or dtypes.is_integer(dtype) else primitive(x)
-
-    return _named(function, name, f"{what} Integers stay what they are; the derivative is 0.")
-
-
-floor = _rounding("floor", "The largest integer not above ``x``.")
-ceil = _rounding("ceil", "The smallest integer not below ``x``.")
-trunc = fix = _rounding("trunc", "``x`` without its fractional part.")
-rint = _rounding("rint", "The nearest integer; halves go to the even one.")
-
-
-def round(x: Any, decimals: int = 0) -> Any:
-    """``x`` rounded to a number of decimals; halves go to the even digit.
-
-    Example:
-        >>> print(round(1.25, 1))
-        1.2
-    """
-    if decimals == 0:
-        return rint(x)
-    (x,) = promoted(asoperand(x, "round"))
-    if not dtypes.is_floating(type_of(x).dtype):
-        return x
-    return p.scale(p.round_half_even(p.scale(x, 10.0**decimals)), 10.0**-decimals)
-
-
-around = round
-
-
-def modf(x: Any, /) -> tuple[Any, Any]:
-    """The fractional and the integral part, both with the sign of ``x``.
-
-    Example:
-        >>> print(*modf(-2.5))
-        -0.5 -2.0
-    """
-    (x,) = promoted(asoperand(x, "modf"), floating=True)
-    whole = p.trunc(x)
-    return p.select(p.is_finite(x), p.sub(x, whole), p.select(p.ne(x, x), x, p.number(0, x))), whole
-
 
 # ---------------------------------------------------------------- comparison and logic
 
@@ -555,7 +465,7 @@ def real(x: Any, /) -> Any:
 def imag(x: Any, /) -> Any:
     """The imaginary part; zeros for real arrays."""
     (x,) = promoted(asoperand(x, "imag"))
-    return p.imag(x) if dtypes.is_complex(type_of(x).dtype) else p.mul(x, p.number(0, x))
+    return p.imag(x) if dtypes.is_complex(type_of(x).dtype) else full(p.number(0, x), type_of(x).shape)
 
 
 def conj(x: Any, /) -> Any:
@@ -573,15 +483,14 @@ def angle(x: Any, /) -> Any:
 
 
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "around", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert",
-    "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "ceil", "clip",
-    "conj", "conjugate", "copysign", "cos", "cosh", "deg2rad", "degrees", "divide", "divmod", "equal", "exp",
-    "exp2", "expm1", "fabs", "fix", "float_power", "floor", "floor_divide", "fmax", "fmin", "fmod", "greater",
-    "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
-    "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "mod", "modf", "multiply", "negative",
-    "nextafter", "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal", "remainder",
-    "right_shift", "rint", "round", "rsqrt", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "subtract",
-    "tan", "tanh", "true_divide", "trunc", "where",
+    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "clip", "conj", "conjugate", "copysign",
+    "cos", "cosh", "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "fmax",
+    "fmin", "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf", "isnan",
+    "isneginf", "isposinf", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp",
+    "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply",
+    "negative", "nextafter", "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
+    "right_shift", "rsqrt", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
+    "true_divide",
 ]  # fmt: skip

@@ -18,6 +18,7 @@ from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indices import Index, New, Point, Range, Rows, index_dtype, is_mask, parse, wrap
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.rounding import remainder
 from funcgrad.numpy.shape import broadcast_to, moveaxis, ravel
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
@@ -402,7 +403,7 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
 def _brought_inside(indices: Any, size: int, mode: str) -> Any:
     if isinstance(indices, np.ndarray):
         return np.clip(indices, 0, size - 1) if mode == "clip" else indices % size
-    return e.clip(indices, 0, size - 1) if mode == "clip" else e.remainder(indices, size)
+    return e.clip(indices, 0, size - 1) if mode == "clip" else remainder(indices, size)
 
 
 def _along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.IndexDims]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+from funcgrad.errors import ConcretizationError
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy import indexing, products, reductions, shape, sorting
-from funcgrad.numpy.promotion import astype
-from funcgrad.tracing import Tracer, is_array
+from funcgrad.numpy import indexing, positions, products, reductions, rounding, shape, sorting
+from funcgrad.numpy.promotion import astype, placed
+from funcgrad.tracing import JaxArray, Tracer, is_array
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -22,8 +23,8 @@ def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> C
 
 
 _BINARY = {
-    "add": e.add, "sub": e.subtract, "mul": e.multiply, "truediv": e.divide, "floordiv": e.floor_divide,
-    "mod": e.remainder, "divmod": e.divmod, "pow": e.power, "matmul": products.matmul,
+    "add": e.add, "sub": e.subtract, "mul": e.multiply, "truediv": e.divide, "floordiv": rounding.floor_divide,
+    "mod": rounding.remainder, "divmod": rounding.divmod, "pow": e.power, "matmul": products.matmul,
     "and": e.bitwise_and, "or": e.bitwise_or, "xor": e.bitwise_xor, "lshift": e.left_shift, "rshift": e.right_shift,
 }  # fmt: skip
 _COMPARISON = {
@@ -73,6 +74,22 @@ def _unpicklable(self: Any, protocol: Any = None) -> NoReturn:
     raise TypeError(f"a traced array of type {self.type} cannot be pickled: it has a meaning only while it is traced")
 
 
+def _to_device(self: Any, device: Any, /, *, stream: Any = None) -> Any:
+    return placed(self, device)
+
+
+def _device(self: Any) -> Any:
+    """Where the array is; None where that is decided when its program is run."""
+    try:
+        return self._concrete("device").device
+    except ConcretizationError:
+        return None
+
+
+def _contains(self: Any, value: Any) -> bool:
+    return bool(reductions.any(e.equal(self, value)))
+
+
 def _length(self: Any) -> int:
     if self.ndim == 0:
         raise TypeError("len() of an array without axes")
@@ -108,7 +125,7 @@ _METHODS: dict[str, Any] = {
     "repeat": shape.repeat,
     "dot": products.dot,
     "astype": astype,
-    "round": e.round,
+    "round": rounding.round,
     "clip": e.clip,
     "conj": e.conj,
     "copy": e.positive,
@@ -131,6 +148,16 @@ _METHODS: dict[str, Any] = {
     "mT": property(shape.matrix_transpose),
     "real": property(e.real),
     "imag": property(e.imag),
+    "device": property(_device),
+    "to_device": _to_device,
+    "itemsize": property(lambda self: self.dtype.itemsize),
+    "nbytes": property(lambda self: self.size * self.dtype.itemsize),
+    "conjugate": e.conj,
+    "nonzero": positions.nonzero,
+    "choose": positions.choose,
+    "compress": lambda self, condition, axis=None: positions.compress(condition, self, axis),
+    "__contains__": _contains,
+    "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
 }
 
 
@@ -141,6 +168,10 @@ def install() -> None:
         setattr(Tracer, f"__r{name}__", _operator(function, reflected=True))
     for name, function in _COMPARISON.items():
         setattr(Tracer, f"__{name}__", _operator(function))
+    for name in ("floordiv", "mod", "divmod"):
+        # Of arrays outside of a trace too: JAX's divide infinities, and sign what is zero, by other rules.
+        setattr(JaxArray, f"__{name}__", getattr(Tracer, f"__{name}__"))
+        setattr(JaxArray, f"__r{name}__", getattr(Tracer, f"__r{name}__"))
     for name, unary in _UNARY.items():
         setattr(Tracer, f"__{name}__", unary)
     for name, method in _METHODS.items():

@@ -5,13 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import concatenate, reshape
+from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, is_array, type_of
+
+
+def placed(x: Any, device: Any) -> Any:
+    """``x`` on a device (or with a sharding), where it is an array; None leaves it where it is.
+
+    Where traced arrays are is decided when their program is run.
+    """
+    if device is None:
+        return x
+    x = ready(x)
+    return x if isinstance(x, Tracer) else jax.device_put(x, device)
 
 
 def asoperand(x: Any, name: str = "argument") -> Any:
@@ -29,8 +42,8 @@ def asoperand(x: Any, name: str = "argument") -> Any:
     raise TypeError(f"{name}: got {x!r} of type {type(x).__name__}, wanted an array or a number")
 
 
-def from_sequence(x: Sequence[Any]) -> Any:
-    """Nested sequences of numbers and arrays, which may be traced, as one array.
+def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
+    """Nested sequences of numbers and arrays, which may be traced, as one array, in ``dtype`` if given.
 
     Raises:
         TypeError: for anything else in them.
@@ -39,7 +52,10 @@ def from_sequence(x: Sequence[Any]) -> Any:
     leaves: list[Any] = []
     _collect(x, leaves)
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
-        plain = np.asarray([np.asarray(e) if not isinstance(e, bool | int | float | complex) else e for e in x])
+        # In the dtype that is wanted at once: a float64 must not be a float32 in between.
+        plain = np.asarray([e if type(e) in PYTHON_NUMBERS else np.asarray(e, dtype) for e in x], dtype)
+        if dtype is not None:
+            return plain
         if plain.dtype == object:
             raise TypeError(f"asarray: cannot make an array of {x!r}")
         kinds = {type(leaf) for leaf in leaves}
@@ -48,7 +64,7 @@ def from_sequence(x: Sequence[Any]) -> Any:
             return plain.astype(dtypes.DEFAULT[scalar])
         return plain
     rows = [from_sequence(e) if isinstance(e, list | tuple) else e for e in x]
-    rows = promoted(*rows)
+    rows = promoted(*rows) if dtype is None else [astype(row, dtype) for row in rows]
     shapes = {type_of(r).shape for r in rows}
     if len(shapes) > 1:
         raise ValueError(f"asarray: rows of different shapes: {', '.join(map(str, shapes))}")
@@ -63,12 +79,22 @@ def _collect(x: Any, leaves: list[Any]) -> None:
             leaves.append(element)
 
 
-def astype(x: Any, dtype: np.dtype) -> Any:
-    """``x`` with another dtype; Python and NumPy scalars stay scalars."""
+def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> Any:
+    """``x`` with another dtype; Python and NumPy scalars stay scalars.
+
+    Args:
+        copy: of no consequence, as arrays never change.
+        device: where an array is to be.
+
+    Example:
+        >>> astype(np.array([1.5, 2.5]), "int32").tolist()
+        [1, 2]
+    """
     if isinstance(x, bool | int | float | complex | np.generic):
         return _scalar(x, dtype)
     mine = type_of(x)
-    return x if mine.dtype == dtype and not mine.weak else cast(x, dtype=dtype)
+    converted = x if mine.dtype == dtype and not mine.weak else cast(x, dtype=dtypes.canonical(dtype))
+    return converted if device is None else placed(converted, device)
 
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
@@ -160,12 +186,12 @@ def normalized_axis(axis: int, ndim: int, name: str) -> int:
     """``axis`` counted from the front.
 
     Raises:
-        ValueError: naming the function, the axis and the rank.
+        AxisError: NumPy's, both a ``ValueError`` and an ``IndexError``, naming the function, the axis and the rank.
     """
     if not isinstance(axis, int | np.integer):
         raise TypeError(f"{name}: axis must be an int, got {axis!r} of type {type(axis).__name__}")
     if not -ndim <= axis < ndim:
-        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
+        raise np.exceptions.AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
     return int(axis) % ndim
 
 

@@ -17,7 +17,7 @@ from funcgrad import dtypes
 from funcgrad.errors import FuncgradError, hide_frames_below
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.primitives.shape import reshape
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import JaxArray, Tracer, type_of
 
 # A binary function, folded along an axis, is the reduction or the running reduction of another name.
 _REDUCED = {
@@ -92,7 +92,8 @@ def _array_ufunc(self: Tracer, ufunc: np.ufunc, method: str, *inputs: Any, **kwa
 
 
 def _elementwise(what: str, name: str, inputs: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    function = _find("numpy", name, what)
+    # A universal function that NumPy does not have is one of scipy.special.
+    function = _find("numpy" if hasattr(np, name) else "numpy.special", name, what)
     dtype = kwargs.pop("dtype", None)
     if name not in ("matmul", "vecdot", "matvec", "vecmat"):
         kwargs = {k: v for k, v in kwargs.items() if k not in ("casting", "order", "subok")}
@@ -109,19 +110,29 @@ def _array_function(
     return _call(what, _find(module, name, what), args, _without_defaults(what, kwargs))
 
 
-def _array_namespace(self: Tracer, /, *, api_version: str | None = None) -> ModuleType:
-    """The module with the functions for traced arrays, as the Python array API standard wants it."""
+def _array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleType:
+    """The module with the functions for arrays, as the Python array API standard wants it."""
+    if api_version not in (None, *_VERSIONS):
+        raise ValueError(f"__array_namespace__: there is no version {api_version!r} here, only {', '.join(_VERSIONS)}")
     namespace = _namespace("numpy")
     assert namespace is not None
     return namespace
 
 
+_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+
+
 def install() -> None:
-    """Gives ``Tracer`` NumPy's protocols."""
+    """Gives ``Tracer`` NumPy's protocols.
+
+    Outside ``jit`` arrays are JAX's own, which would name JAX's module: what is written for any library would then
+    compute by other rules outside of a trace than inside.
+    """
     hide_frames_below(os.path.dirname(np.__file__))
     Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
     Tracer.__array_function__ = _array_function  # type: ignore[attr-defined]
-    Tracer.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
+    for arrays in (Tracer, JaxArray):
+        arrays.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
 
 
 install()

@@ -11,9 +11,11 @@ import numpy as np
 
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted
 from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import indexing as ix
+from funcgrad.primitives import reductions as r
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
-from funcgrad.tracing import type_of
+from funcgrad.tracing import Tracer, type_of
 
 
 def shape(x: Any) -> Dims:
@@ -31,8 +33,12 @@ def size(x: Any) -> int:
     return type_of(asoperand(x, "size")).size
 
 
-def reshape(x: Any, shape: Any, *more: int) -> Any:
+def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | None = None) -> Any:
     """The same elements, in the same order, in another shape; one size may be -1.
+
+    Args:
+        order: ``"C"``, the last axis runs fastest, in ``x`` as in the result; ``"F"``, the first one does.
+        copy: of no consequence, as arrays never change.
 
     Raises:
         ValueError: where the number of elements does not fit.
@@ -50,12 +56,24 @@ def reshape(x: Any, shape: Any, *more: int) -> Any:
         if wanted.count(-1) > 1 or known == 0 or total % known:
             raise ValueError(f"reshape: cannot give {type_of(x)} the shape {wanted}")
         wanted = tuple(total // known if n == -1 else n for n in wanted)
+    if order in ("F", "f"):
+        return transpose(reshape(transpose(x), wanted[::-1]))
+    if order not in ("C", "c", "A", "K"):
+        raise ValueError(f'reshape: order must be "C" or "F", got {order!r}')
     return x if type_of(x).shape == wanted else s.reshape(x, shape=wanted)
 
 
-def ravel(x: Any) -> Any:
-    """All elements along one axis."""
-    return reshape(x, (-1,) if size(x) else (0,))
+def ravel(x: Any, order: str = "C") -> Any:
+    """All elements along one axis.
+
+    Args:
+        order: as for ``reshape``.
+
+    Example:
+        >>> print(ravel([[1, 2], [3, 4]]), ravel([[1, 2], [3, 4]], "F"))
+        [1 2 3 4] [1 3 2 4]
+    """
+    return reshape(x, (-1,) if size(x) else (0,), order=order)
 
 
 def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
@@ -100,6 +118,19 @@ def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     return transpose(x, order)
 
 
+def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
+    """``x`` with an axis moved to before the one that is now number ``start``.
+
+    Example:
+        >>> rollaxis(np.zeros((2, 3, 4)), 2).shape
+        (4, 2, 3)
+    """
+    n = type_of(asoperand(x, "rollaxis")).ndim
+    source = normalized_axis(axis, n, "rollaxis")
+    start = start + n if start < 0 else start
+    return moveaxis(x, source, start - (source < start))
+
+
 def broadcast_to(x: Any, shape: Any) -> Any:
     """``x`` spread over ``shape``.
 
@@ -128,8 +159,13 @@ def broadcast_shapes(*shapes: Any) -> Dims:
     return p.broadcast_shapes("broadcast_shapes", *[(n,) if isinstance(n, int) else tuple(n) for n in shapes])
 
 
-def expand_dims(x: Any, axis: Any) -> Any:
-    """Axes of size one inserted."""
+def expand_dims(x: Any, /, axis: Any = 0) -> Any:
+    """Axes of size one inserted.
+
+    Example:
+        >>> expand_dims(np.zeros(3), (0, -1)).shape
+        (1, 3, 1)
+    """
     mine = shape(x)
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     total = len(mine) + len(axes)
@@ -328,35 +364,80 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     return asoperand(x, "rot90")
 
 
-def roll(x: Any, shift: Any, axis: Any = None) -> Any:
-    """The elements moved along axes, the last ones coming in at the front."""
+def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
+    """The elements moved along axes, the last ones coming in at the front; with None, as if in one row.
+
+    Args:
+        shift: how far, an int, or one per axis.
+
+    Example:
+        >>> print(roll([1, 2, 3], 1))
+        [3 1 2]
+    """
     if axis is None:
         return reshape(roll(ravel(x), shift, 0), shape(x))
-    axes = normalized_axes(axis, ndim(x), "roll")
-    shifts = shift if isinstance(shift, tuple | list) else (shift,) * len(axes)
-    for a, k in zip(axes, shifts, strict=True):
-        n = shape(x)[a]
+    x = asoperand(x, "roll")
+    named, shifts = np.broadcast_arrays(axis, shift)
+    for axis_, by in zip(named.ravel(), shifts.ravel(), strict=True):
+        a = normalized_axis(int(axis_), ndim(x), "roll")
+        n, k = shape(x)[a], int(by)
         if n and k % n:
             cut = n - k % n
             x = concatenate([_along(x, a, cut, n), _along(x, a, 0, cut)], a)
     return x
 
 
-def repeat(x: Any, repeats: int, axis: int | None = None) -> Any:
-    """Each element, ``repeats`` times in a row."""
+def repeat(x: Any, repeats: Any, /, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+    """Each element, some times in a row.
+
+    Args:
+        repeats: how many times: an int, or one for each element along the axis; their sum is the size of the result.
+        axis: by default all elements in order.
+        total_repeat_length: the size of the result where ``repeats`` is traced: what is more is cut off, and where it
+            is less the last element is repeated.
+
+    Raises:
+        TypeError: for what is not an integer.
+        ConcretizationError: for traced repeats without a length.
+
+    Example:
+        >>> print(repeat([1, 2], 2), repeat([1, 2], [1, 3]))
+        [1 1 2 2] [1 2 2 2]
+    """
     if axis is None:
         x, axis = ravel(x), 0
     mine = shape(x)
     axis = normalized_axis(axis, len(mine), "repeat")
-    if not isinstance(repeats, int | np.integer):
-        raise TypeError(f"repeat: repeats must be an int, got {repeats!r}")
-    wide = broadcast_to(expand_dims(x, axis + 1), (*mine[: axis + 1], int(repeats), *mine[axis + 1 :]))
-    return reshape(wide, (*mine[:axis], mine[axis] * int(repeats), *mine[axis + 1 :]))
+    repeats = asoperand(repeats, "repeat")
+    if type_of(repeats).dtype.kind not in "iu":
+        raise TypeError(f"repeat: repeats must be an int or integers, got {repeats!r}")
+    if type_of(repeats).size == 1 and not isinstance(repeats, Tracer):
+        n = int(np.asarray(repeats).reshape(()))
+        wide = broadcast_to(expand_dims(x, axis + 1), (*mine[: axis + 1], n, *mine[axis + 1 :]))
+        return reshape(wide, (*mine[:axis], mine[axis] * n, *mine[axis + 1 :]))
+    return ix.take(asoperand(x), _repeated(repeats, mine[axis], total_repeat_length), axis=axis)
 
 
-def tile(x: Any, reps: Any) -> Any:
-    """The whole array, repeated along each axis."""
-    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+def _repeated(repeats: Any, n: int, length: int | None) -> Any:
+    """The positions that come of giving each of ``n`` its number of times."""
+    counts = broadcast_to(repeats, (n,))
+    if length is None:
+        return np.repeat(np.arange(n), np.asarray(counts))
+    # Place k of the result belongs to the first element up to which there are more than k.
+    ends = r.cumulative_sum(astype(counts, np.dtype(np.int64)), axis=0, reverse=False)
+    reached = p.le(s.expanded(ends, 0), s.iota(shape=(length, 1), axis=0, dtype=np.dtype(np.int64)))
+    places = s.reduce_sum(p.cast(reached, dtype=np.dtype(np.int64)), axes=(1,))
+    return p.minimum(places, np.int64(n - 1))
+
+
+def tile(x: Any, repetitions: Any, /) -> Any:
+    """The whole array, repeated along each axis.
+
+    Example:
+        >>> print(tile([1, 2], 2))
+        [1 2 1 2]
+    """
+    counts = (int(repetitions),) if isinstance(repetitions, int | np.integer) else tuple(int(n) for n in repetitions)
     mine = shape(x)
     rank = max(len(mine), len(counts))
     mine = (1,) * (rank - len(mine)) + mine
@@ -366,54 +447,10 @@ def tile(x: Any, reps: Any) -> Any:
     return reshape(broadcast_to(reshape(x, interleaved), wide), tuple(c * n for c, n in zip(counts, mine, strict=True)))
 
 
-def pad(x: Any, pad_width: Any, mode: str = "constant", constant_values: Any = 0) -> Any:
-    """``x`` with a border.
-
-    Args:
-        pad_width: an int, a pair for all axes, or a pair per axis.
-        mode: ``"constant"``, ``"edge"``, ``"reflect"``, ``"symmetric"`` or ``"wrap"``.
-        constant_values: the border's value in mode ``"constant"``.
-
-    Raises:
-        ValueError: for an unknown mode, or a border wider than the mode allows.
-    """
-    x = asoperand(x, "pad")
-    n = type_of(x).ndim
-    widths = [tuple(int(v) for v in pair) for pair in np.broadcast_to(np.asarray(pad_width), (n, 2))]
-    if mode == "constant":
-        value = astype(constant_values, type_of(x).dtype)
-        low, high = tuple(w[0] for w in widths), tuple(w[1] for w in widths)
-        return s.pad(x, value, low=low, high=high, interior=(0,) * n)
-    for axis, (before, after) in enumerate(widths):
-        x = _pad_axis(x, axis, before, after, mode)
-    return x
-
-
-def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
-    n = shape(x)[axis]
-    if mode == "edge":
-        left, right = repeat(_along(x, axis, 0, 1), before, axis), repeat(_along(x, axis, n - 1, n), after, axis)
-        return concatenate([left, x, right], axis)
-    spare = {"reflect": n - 1, "symmetric": n, "wrap": n}.get(mode)
-    if spare is None:
-        raise ValueError(f'pad: mode must be "constant", "edge", "reflect", "symmetric" or "wrap", got {mode!r}')
-    if max(before, after) > spare:
-        raise ValueError(
-            f"pad: mode {mode!r} allows a border of at most {spare} along axis {axis}, got {max(before, after)}"
-        )
-    if mode == "wrap":
-        left, right = _along(x, axis, n - before, n), _along(x, axis, 0, after)
-    else:
-        skip = mode == "reflect"
-        left = flip(_along(x, axis, skip, before + skip), axis)
-        right = flip(_along(x, axis, n - after - skip, n - skip), axis)
-    return concatenate([left, x, right], axis)
-
-
 __all__ = [
     "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
     "broadcast_to", "column_stack", "concat", "concatenate", "dstack", "expand_dims", "flip", "fliplr", "flipud",
-    "hsplit", "hstack", "matrix_transpose", "moveaxis", "ndim", "pad", "permute_dims", "ravel", "repeat", "reshape",
-    "roll", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose", "unstack",
-    "vsplit", "vstack",
+    "hsplit", "hstack", "matrix_transpose", "moveaxis", "ndim", "permute_dims", "ravel", "repeat", "reshape",
+    "roll", "rollaxis", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose",
+    "unstack", "vsplit", "vstack",
 ]  # fmt: skip

@@ -171,7 +171,54 @@ div = elementwise(
     lax.div,
     (lambda g, out, x, y: div(g, y), lambda g, out, x, y: neg(mul(g, div(out, y)))),
 )
+
+
+def _safe_integers(x: Any, y: Any) -> tuple[Any, Any]:
+    """Where ``y`` is 0, and integers ``y`` with 1 there: XLA divides by zero in a way of its own."""
+    absent = lax.eq(y, lax.full_like(y, 0))
+    return absent, lax.select(absent, lax.full_like(y, 1), y)
+
+
+def _remainder_lower(x: Any, y: Any) -> Any:
+    zero = lax.full_like(x, 0)
+    r = lax.rem(x, y if dtypes.is_inexact(x.dtype) else _safe_integers(x, y)[1])
+    beyond = (r != zero) & ((r < zero) != (y < zero))
+    r = lax.select(beyond, r + y, r)
+    if not dtypes.is_inexact(x.dtype):
+        return r
+    # Where nothing remains, it is a zero with the sign of y.
+    return lax.select(r == zero, lax.select(y < zero, lax.neg(zero), zero), r)
+
+
+def _floor_divide_lower(x: Any, y: Any) -> Any:
+    zero = lax.full_like(x, 0)
+    below = (x < zero) != (y < zero)
+    if not dtypes.is_inexact(x.dtype):
+        absent, safe = _safe_integers(x, y)
+        quotient = lax.div(x, safe)
+        rounded = lax.select((quotient * safe != x) & below, quotient - lax.full_like(x, 1), quotient)
+        return lax.select(absent, zero, rounded)
+    quotient = lax.div(x, y)
+    # From the remainder, so that x == y * (x // y) + x % y holds in floating arithmetic.
+    whole = lax.round((x - _remainder_lower(x, y)) / y, lax.RoundingMethod.TO_NEAREST_EVEN)
+    whole = lax.select(whole == zero, quotient * zero, whole)
+    outside = lax.select(below & (x != zero), lax.full_like(x, -1), quotient)  # where y is infinite
+    finite = lax.select(lax.is_finite(y), whole, outside)
+    return lax.select(lax.is_finite(x) & (y != zero) & (y == y), finite, quotient)
+
+
+def _quotient(out: Any, x: Any, y: Any) -> Any:
+    return round_half_even(div(sub(x, out), y))
+
+
 rem = elementwise("rem", lax.rem, (_identity, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), accepts="real")
+remainder = elementwise(
+    "remainder",
+    _remainder_lower,
+    (_identity, lambda g, out, x, y: neg(mul(g, _quotient(out, x, y)))),
+    accepts="real",
+)
+floor_divide = elementwise("floor_divide", _floor_divide_lower, accepts="real")
 neg = elementwise("neg", lax.neg, (lambda g, out, x: neg(g),))
 power = elementwise("pow", lax.pow, (_power_base, _power_exponent), accepts="inexact")
 integer_power = elementwise("integer_pow", lambda x, *, exponent: lax.integer_pow(x, exponent), (_integer_power,))
@@ -203,7 +250,13 @@ atan2 = elementwise(
     ),
     accepts="float",
 )
-nextafter = elementwise("nextafter", lax.nextafter, accepts="float")
+# To the next number is a step that does not change, except where there is none.
+nextafter = elementwise(
+    "nextafter",
+    lax.nextafter,
+    (lambda g, out, x, y: select(eq(x, y), number(0, g), g), None),
+    accepts="float",
+)
 
 # ---------------------------------------------------------------- exponentials and their kin
 
@@ -296,7 +349,12 @@ bitwise_and = elementwise("and", lax.bitwise_and, accepts="bits")
 bitwise_or = elementwise("or", lax.bitwise_or, accepts="bits")
 bitwise_xor = elementwise("xor", lax.bitwise_xor, accepts="bits")
 shift_left = elementwise("shift_left", lax.shift_left, accepts="integer")
-shift_right = elementwise("shift_right", lax.shift_right_arithmetic, accepts="integer")
+shift_right = elementwise(
+    "shift_right",
+    # Arithmetic where there is a sign to keep.
+    lambda x, y: (lax.shift_right_logical if x.dtype in dtypes.UNSIGNED else lax.shift_right_arithmetic)(x, y),
+    accepts="integer",
+)
 shift_right_logical = elementwise("shift_right_logical", lax.shift_right_logical, accepts="integer")
 
 # ---------------------------------------------------------------- selection

@@ -153,7 +153,6 @@ def test_names_are_numpy_s() -> None:
     ("f", "error", "message"),
     [
         (np.histogram, fg.FuncgradError, r"numpy\.histogram was called .* has no function of that name"),
-        (lambda x: np.linalg.lstsq(x, x), fg.FuncgradError, r"numpy\.linalg\.lstsq was called .* no function"),
         (np.spacing, fg.FuncgradError, r"numpy\.spacing was called .* no function of that name"),
         (np.frompyfunc(lambda v: v, 1, 1), fg.FuncgradError, "no function of that name"),
         (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2), fg.FuncgradError, "no function of that name"),

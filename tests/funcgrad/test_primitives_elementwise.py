@@ -72,6 +72,8 @@ TABLE: dict[str, Row] = {
     "mul": two(boolean(lax.bitwise_and, lax.mul), ANY),
     "div": two(lax.div, NUMBERS, None, (1, 3)),
     "rem": two(lax.rem, INTEGERS + FLOATS, (5.1, 5.9), (2.1, 2.4)),
+    "remainder": two(jnp.remainder, INTEGERS + FLOATS, (5.1, 5.9), (2.1, 2.4)),
+    "floor_divide": two(jnp.floor_divide, INTEGERS + FLOATS, (5.1, 5.9), (2.1, 2.4)),
     "neg": Row(lax.neg, NUMBERS),
     "pow": inexact(lax.pow, POSITIVE, SMALL),
     "integer_pow": Row(lambda x, *, exponent: lax.integer_pow(x, exponent), NUMBERS, ((1, 2),), (("exponent", 3),)),

@@ -1,0 +1,57 @@
+"""What the namespace can do, as the array API standard has it asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy.constants import isdtype
+
+#: The version of the standard.
+API_VERSION = "2024.12"
+
+# float16 and bfloat16, which arrays have too, are not in the standard.
+_NAMED = tuple(d for d in dtypes.SUPPORTED if d not in (dtypes.float16, dtypes.bfloat16))
+
+
+class Info:
+    """What the namespace can do: its dtypes, devices, defaults and capabilities.
+
+    It is ``funcgrad.numpy.__array_namespace_info__``.
+
+    Example:
+        >>> Info().default_dtypes()["real floating"], Info().capabilities()["boolean indexing"]
+        (dtype('float32'), True)
+    """
+
+    def capabilities(self) -> dict[str, Any]:
+        """Outside ``jit``, shapes may depend on data."""
+        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+
+    def default_device(self) -> Any:
+        """Where new arrays are."""
+        configured = jax.config.jax_default_device
+        return jax.local_devices()[0] if configured is None or isinstance(configured, str) else configured
+
+    def devices(self) -> list[Any]:
+        """Where arrays can be."""
+        found: list[Any] = []
+        for platform in {"cpu", self.default_device().platform}:
+            found += jax.local_devices(backend=platform)
+        return found
+
+    def default_dtypes(self, *, device: Any = None) -> dict[str, np.dtype]:
+        """The dtypes of arrays made of Python numbers, and of positions."""
+        return {
+            "real floating": dtypes.DEFAULT[float],
+            "complex floating": dtypes.DEFAULT[complex],
+            "integral": dtypes.DEFAULT[int],
+            "indexing": dtypes.int64,
+        }
+
+    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, np.dtype]:
+        """The standard's dtypes by name, or those of a kind, or of several."""
+        return {d.name: d for d in _NAMED if kind is None or isdtype(d, kind)}

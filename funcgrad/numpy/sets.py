@@ -1,0 +1,270 @@
+"""Sets of elements: the unique ones, and what is in one array or another.
+
+How many there are depends on the values, so these work outside ``jit``, or with ``size=`` within.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.indexing import take
+from funcgrad.numpy.positions import nonzero
+from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape
+from funcgrad.numpy.sorting import searchsorted, sort
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import indexing as ix
+from funcgrad.primitives import sorting
+from funcgrad.primitives.shape import full, iota
+from funcgrad.tracing import type_of
+
+
+class UniqueAll(NamedTuple):
+    """What ``unique_all`` returns."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What ``unique_counts`` returns."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What ``unique_inverse`` returns."""
+
+    values: Any
+    inverse_indices: Any
+
+
+# ---------------------------------------------------------------- the unique elements
+
+
+def _ordered(rows: Any) -> tuple[Any, Any]:
+    """Where the rows of a matrix are in sorted order, and which of those differ from the one before."""
+    count, width = type_of(rows).shape
+    place = iota(shape=(count,), axis=0, dtype=dtypes.int64)
+    columns = [take(rows, i, 1) for i in range(width)]
+    *ordered, order = sorting.sort(*columns, place, axis=0, keys=max(width, 1), stable=True)
+    new: Any = full(np.bool_(False), (max(count - 1, 0),))
+    for column in ordered[:width]:
+        new = p.bitwise_or(new, e.not_equal(column[1:], column[:-1]))
+    return order, concatenate([full(np.bool_(True), (min(count, 1),)), new])
+
+
+def _unique(x: Any, axis: int | None, equal_nan: bool, size: int | None, fill_value: Any, name: str) -> UniqueAll:
+    x = asoperand(x, name)
+    shape = type_of(x).shape
+    rows = reshape(x, (-1, 1) if type_of(x).size else (0, 1))
+    if axis is not None:
+        axis = normalized_axis(axis, len(shape), name)
+        rows = reshape(moveaxis(x, axis, 0), (shape[axis], type_of(x).size // max(shape[axis], 1)))
+    count = type_of(rows).shape[0]
+    order, new = _ordered(rows)
+    if equal_nan and axis is None and dtypes.is_inexact(type_of(x).dtype):
+        ordered = take(rows[:, 0], order)
+        absent = e.isnan(ordered)
+        # Not a number comes last: the first of them stands for all.
+        new = e.logical_and(new, e.logical_not(concatenate([full(np.bool_(False), (min(count, 1),)), absent[:-1]])))
+    (firsts,) = nonzero(new, size=size, fill_value=count)
+    there = e.less(firsts, count)
+    indices = take(order, e.minimum(firsts, max(count - 1, 0))) if count else firsts
+    ends = concatenate([firsts[1:], full(np.int64(count), (min(type_of(firsts).size, 1),))])
+    group = p.sub(r.cumsum(new, dtype=dtypes.int64), np.int64(1)) if count else full(np.int64(0), (0,))
+    inverse = ix.scatter_add(
+        full(np.int64(0), (count,)), expand_dims(order, 1), group, dims=_ROWS, mode="fill", unique=True
+    ) if count else group  # fmt: skip
+    values = take(rows if axis is not None else rows[:, 0], indices, 0)
+    if size is not None and fill_value is not None:
+        spread = reshape(there, (-1, *(1,) * (type_of(values).ndim - 1)))
+        values = e.where(spread, values, p.number(fill_value, values))
+    if axis is not None:
+        values = moveaxis(reshape(values, (type_of(values).shape[0], *shape[:axis], *shape[axis + 1 :])), 0, axis)
+    return UniqueAll(values, indices, reshape(inverse, shape) if axis is None else inverse, p.sub(ends, firsts))
+
+
+_ROWS = ix.IndexDims((), (0,), (), (), (0,))
+
+
+def unique(
+    x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+    axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True, size: int | None = None,
+    fill_value: Any = None,
+) -> Any:  # fmt: skip
+    """The different elements, in order; with an axis, the different slices along it.
+
+    Args:
+        return_index: also where each comes first.
+        return_inverse: also which of them each element is, in the shape of ``x``, or along the axis.
+        return_counts: also how often each occurs.
+        equal_nan: whether NaN is one element, or as many as there are.
+        sorted: of no consequence: they are.
+        size: how many there shall be, for use under ``jit``: more are cut off, and ``fill_value``, by default the
+            largest element, follows fewer.
+
+    Returns:
+        An array, or a tuple of it and what else was asked for.
+
+    Raises:
+        ConcretizationError: for a traced array without ``size``.
+
+    Example:
+        >>> print(*unique([3, 1, 3], return_counts=True))
+        [1 3] [1 2]
+        >>> print(unique([3, 1, 3], size=3, fill_value=0))
+        [1 3 0]
+    """
+    found = _unique(x, axis, equal_nan, size, fill_value, "unique")
+    asked = (return_index, return_inverse, return_counts)
+    extra = [v for v, wanted in zip(found[1:], asked, strict=True) if wanted]
+    return (found.values, *extra) if extra else found.values
+
+
+def unique_values(x: Any, /) -> Any:
+    """The different elements, in order; each NaN is one.
+
+    Example:
+        >>> print(unique_values([3, 1, 3]))
+        [1 3]
+    """
+    return _unique(x, None, False, None, None, "unique_values").values
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different elements, in order, and how often each occurs; each NaN is one.
+
+    Example:
+        >>> print(*unique_counts([3, 1, 3]))
+        [1 3] [1 2]
+    """
+    found = _unique(x, None, False, None, None, "unique_counts")
+    return UniqueCounts(found.values, found.counts)
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different elements, in order, and which of them each element of ``x`` is; each NaN is one.
+
+    Example:
+        >>> print(*unique_inverse([3, 1, 3]))
+        [1 3] [1 0 1]
+    """
+    found = _unique(x, None, False, None, None, "unique_inverse")
+    return UniqueInverse(found.values, found.inverse_indices)
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The different elements, where each comes first, which of them each element is, and how often each occurs.
+
+    Example:
+        >>> print(*unique_all([3, 1, 3]))
+        [1 3] [1 0] [1 0 1] [1 2]
+    """
+    return _unique(x, None, False, None, None, "unique_all")
+
+
+# ---------------------------------------------------------------- two sets
+
+
+def isin(
+    x: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
+) -> Any:
+    """For each element of ``x``, whether it is among ``test_elements``; NaN never is.
+
+    Args:
+        assume_unique, kind: of no consequence.
+        invert: whether it is not.
+
+    Example:
+        >>> print(isin([1, 2, 3], [3, 1]))
+        [ True False  True]
+    """
+    x, tests = promoted(asoperand(x, "isin"), ravel(asoperand(test_elements, "isin")))
+    if not type_of(tests).size:
+        found = full(np.bool_(False), type_of(x).shape)
+    elif dtypes.is_complex(type_of(x).dtype) or type_of(x).dtype == dtypes.bool_:
+        found = r.any(e.equal(expand_dims(x, -1), tests), -1)
+    else:
+        ordered = sort(tests)
+        place = e.minimum(searchsorted(ordered, x), type_of(tests).size - 1)
+        found = e.equal(take(ordered, place), x)
+    return asarray(e.logical_not(found) if invert else found)
+
+
+def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
+    """The different elements of both arrays, in order.
+
+    Args:
+        size, fill_value: as for ``unique``.
+
+    Example:
+        >>> print(union1d([1, 3], [3, 2]))
+        [1 2 3]
+    """
+    return unique(
+        concatenate([ravel(asoperand(x, "union1d")), ravel(asoperand(y, "union1d"))]), size=size, fill_value=fill_value
+    )
+
+
+def intersect1d(x: Any, y: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+    """The different elements that are in both arrays, in order.
+
+    Args:
+        assume_unique: that neither array has an element twice.
+        return_indices: also where each comes first, in either array in a row.
+
+    Example:
+        >>> print(intersect1d([1, 3, 3], [3, 2]))
+        [3]
+    """
+    x, y = promoted(ravel(asoperand(x, "intersect1d")), ravel(asoperand(y, "intersect1d")))
+    first, second = _unique(x, None, True, None, None, "intersect1d"), _unique(y, None, True, None, None, "intersect1d")
+    (shared,) = nonzero(isin(first.values, second.values))
+    common = take(first.values, shared)
+    if not return_indices:
+        return common
+    return common, take(first.indices, shared), take(second.indices, searchsorted(second.values, common))
+
+
+def setdiff1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
+    """The different elements of ``x`` that are not in ``y``, in order (as they come, if they are said to be unique).
+
+    Example:
+        >>> print(setdiff1d([3, 1, 2], [2]))
+        [1 3]
+    """
+    values = ravel(asoperand(x, "setdiff1d")) if assume_unique else unique(x)
+    return take(values, nonzero(isin(values, y, invert=True))[0])
+
+
+def setxor1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
+    """The different elements that are in one array only, in order.
+
+    Example:
+        >>> print(setxor1d([1, 2], [2, 3]))
+        [1 3]
+    """
+    x, y = (ravel(asoperand(v, "setxor1d")) if assume_unique else unique(v) for v in (x, y))
+    both = sort(concatenate([x, y]))
+    n = type_of(both).size
+    if not n:
+        return both
+    edge = broadcast_to(np.bool_(True), (1,))
+    new = concatenate([edge, e.not_equal(both[1:], both[:-1]), edge])
+    return take(both, nonzero(e.logical_and(new[1:], new[:-1]))[0])
+
+
+__all__ = [
+    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all", "unique_counts",
+    "unique_inverse", "unique_values",
+]  # fmt: skip
