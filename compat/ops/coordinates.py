@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from compat import dtypes
 from compat.ops.creation import empty, full
+from compat.ops.from_data import tensor
 from compat.ops.indexing import nonzero
 from compat.ops.out import resize_out
 from compat.registry import function
@@ -57,12 +59,11 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     sizes = _grid(shape)
     if indices.numel() and 0 in sizes:
         raise RuntimeError("ZeroDivisionError")
-    indices = indices.to(dtypes.int64)
-    found, step = [], 1
-    for n in reversed(sizes):
-        found.append(indices.div(step, rounding_mode="floor") % max(n, 1))
-        step *= max(n, 1)
-    return tuple(reversed(found))
+    if not sizes:
+        return ()
+    steps = [prod(sizes[d + 1 :]) or 1 for d in range(len(sizes))]
+    quotients = indices.unsqueeze(-1).div(tensor(steps), rounding_mode="floor")
+    return (quotients % tensor([max(n, 1) for n in sizes])).unbind(-1)
 
 
 @function("torch.nonzero_static", "Tensor.nonzero_static")

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat import dtypes
 from compat.errors import wrap_dims
 from compat.ops.joining import cat
 from compat.ops.parts import slice_view
+from compat.ops.scalars import div_number as over
+from compat.ops.scalars import mul_number as times
 from compat.registry import function
 from compat.tensor import Tensor
 
@@ -19,12 +22,12 @@ def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
         return slice_view(x, dim, start, end, 1)
 
     if order == 1:
-        first = (at(1, 2) - at(0, 1)) / step
-        last = (at(-1, None) - at(-2, -1)) / step
+        first, last = at(1, 2) - at(0, 1), at(-1, None) - at(-2, -1)
     else:
-        first = (at(0, 1) * -1.5 + at(1, 2) * 2 - at(2, 3) * 0.5) / step
-        last = (at(-3, -2) * 0.5 - at(-2, -1) * 2 + at(-1, None) * 1.5) / step
-    return cat([first, (at(2, None) - at(0, -2)) / step / 2, last], dim)
+        first = times(at(0, 1), -1.5) + times(at(1, 2), 2) - times(at(2, 3), 0.5)
+        last = times(at(-3, -2), 0.5) - times(at(-2, -1), 2) + times(at(-1, None), 1.5)
+    inner = over(over(at(2, None) - at(0, -2), step), 2)
+    return cat([over(first, step), inner, over(last, step)], dim)
 
 
 def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
@@ -40,28 +43,28 @@ def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
 
     before, after = gaps[:-1], gaps[1:]
     inner = (
-        at(0, -2) * weight(-after / (before * (before + after)))
-        + at(1, -1) * weight((after - before) / (before * after))
-        + at(2, None) * weight(before / (after * (before + after)))
+        weight(-after / (before * (before + after))) * at(0, -2)
+        + weight((after - before) / (before * after)) * at(1, -1)
+        + weight(before / (after * (before + after))) * at(2, None)
     )
     if order == 1:
         first = (at(1, 2) - at(0, 1)) / gaps[0]
         last = (at(-1, None) - at(-2, -1)) / gaps[-1]
         return cat([first, inner, last], dim)
     a, b = gaps[0], gaps[1]
-    first = at(0, 1) * (-(2 * a + b) / (a * (a + b))) + at(1, 2) * ((a + b) / (a * b)) + at(2, 3) * (-a / (b * (a + b)))
+    first = -(2 * a + b) / (a * (a + b)) * at(0, 1) + (a + b) / (a * b) * at(1, 2) + -a / (b * (a + b)) * at(2, 3)
     a, b = gaps[-2], gaps[-1]
-    last = (
-        at(-3, -2) * (b / (a * (a + b)))
-        + at(-2, -1) * (-(a + b) / (a * b))
-        + at(-1, None) * ((a + 2 * b) / (b * (a + b)))
-    )
+    last = b / (a * (a + b)) * at(-3, -2) + -(a + b) / (a * b) * at(-2, -1) + (a + 2 * b) / (b * (a + b)) * at(-1, None)
     return cat([first, inner, last], dim)
 
 
 def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool) -> list[Any]:
     """The spacing along each dimension: a number, or a vector of places."""
-    if isinstance(spacing, bool | int | float | complex) or (isinstance(spacing, Tensor) and not spacing.dim()):
+    if spacing is None:
+        spacing = 1.0
+    if isinstance(spacing, Tensor) and not spacing.dim():
+        spacing = spacing.item()
+    if isinstance(spacing, bool | int | float | complex):
         return [spacing] * len(dims)
     given = list(spacing)
     if len(given) != len(dims):
@@ -116,5 +119,6 @@ def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: 
                 )
             found.append(_uneven(input, d, step, edge_order))
         else:
-            found.append(_even(input, d, step, edge_order))
+            samples = input if input.dtype.category >= dtypes.FLOATING else input.to(dtypes.get_default_dtype())
+            found.append(_even(samples, d, step, edge_order))
     return tuple(found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes, lens
@@ -11,35 +12,35 @@ from compat.ops import complex_views, parts, views
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Dim
 from compat.ops.view import Geometry, over
-from compat.ops.view_op import ViewOp
+from compat.ops.view_op import ViewOp, view
 from compat.registry import function
-from compat.tensor import Tensor
+from compat.tensor import SHARED, Tensor, Version
 from funcgrad.primitives.shape import slice_
 from funcgrad.tracing import type_of
 
 
-def copying(view: ViewOp, name: str, names: str = "", node: str = "", **options: Any) -> Op:
+def copying(shown: ViewOp, name: str, names: str = "", **options: Any) -> Op:
     """The operation that copies what a view shows.
 
     Args:
         name: what users call it.
         names: where it appears.
-        node: the name of its node; by default the view's, as a copy.
         options: as ``op`` takes them.
     """
 
     def body(input: Any, *args: Any, **kwargs: Any) -> list[Any]:
         shape, dtype = type_of(input).shape, dtypes.from_numpy(type_of(input).dtype)
         whole = Geometry(shape, contiguous_strides(shape), 0, dtype)
-        found = view.body(whole, *args, **kwargs)
-        shown = [found] if isinstance(found, Geometry) else found
-        return [lens.read(input, over(Base(shape, dtype), g), g.offset) for g in shown]
+        found = shown.body(whole, *args, **kwargs)
+        several = [found] if isinstance(found, Geometry) else found
+        return [lens.read(input, over(Base(shape, dtype), g), g.offset) for g in several]
 
     body.__name__ = name
-    body.__doc__ = f"A copy of what ``{view.name}`` shows, with memory of its own."
-    body.__signature__ = inspect.signature(view.body)  # type: ignore[attr-defined]
-    node = node or f"{view.node.__name__}_copy"
-    return op(node, saved=view.saved, name=name, names=names, check=view.check, **options)(body)
+    body.__doc__ = f"A copy of what ``{shown.name}`` shows, with memory of its own."
+    body.__signature__ = inspect.signature(shown.body)  # type: ignore[attr-defined]
+    return op(f"{shown.node.__name__}_copy", saved=shown.saved, name=name, names=names, check=shown.check, **options)(
+        body
+    )
 
 
 for _view, _name in (
@@ -76,19 +77,42 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
     return _squeeze[view](input, *args, out=out)
 
 
-# PyTorch's own use of these is where views would be in the way; what they show is not to be written.
-unsafe_split = copying(
-    parts._split_size, "unsafe_split", "torch.unsafe_split Tensor.unsafe_split", "UnsafeSplitBackward0", out=False
+# ---------------------------------------------------------------- parts that count for themselves
+
+
+def _apart(parts: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Views made tensors that share memory and do not know of each other, each with a version of its own."""
+    for part in parts:
+        part._view, part._counter = SHARED, Version()
+    return parts
+
+
+_unsafe = view("UnsafeSplitBackward0", saved="dim self.sym_sizes split_size", names="", name="unsafe_split")(
+    parts._split_size.body
 )
-unsafe_split_with_sizes = copying(
-    parts.split_with_sizes, "unsafe_split_with_sizes", "torch.unsafe_split_with_sizes Tensor.unsafe_split_with_sizes",
-    "UnsafeSplitWithSizesBackward0", out=False,
-)  # fmt: skip
+_unsafe_with_sizes = view(
+    "UnsafeSplitWithSizesBackward0",
+    saved="dim self.sym_sizes split_sizes",
+    names="",
+    name="unsafe_split_with_sizes",
+)(parts.split_with_sizes.body)
+
+
+@function("torch.unsafe_split", "Tensor.unsafe_split")
+def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that."""
+    return _apart(_unsafe(input, split_size, dim))
+
+
+@function("torch.unsafe_split_with_sizes", "Tensor.unsafe_split_with_sizes")
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """``unsafe_split`` into parts of given sizes."""
+    return _apart(_unsafe_with_sizes(input, split_sizes, dim))
 
 
 @function("torch.unsafe_chunk", "Tensor.unsafe_chunk")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Copies of what ``chunk`` shows."""
+    """``unsafe_split`` into at most ``chunks`` parts of equal size."""
     sizes = [part.shape[dim] for part in parts.chunk(input.detach(), chunks, dim)]
     if not input.shape[dim]:
         return unsafe_split_with_sizes(input, sizes, dim)
