@@ -72,7 +72,9 @@ globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
-_MODULES = frozenset(("_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "mps", "version", "xpu"))
+_MODULES = frozenset(
+    ("_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "mps", "testing", "version", "xpu")
+)
 _LATER = {
     "GradScaler": "amp",
     "autocast": "amp",

@@ -141,6 +141,7 @@ class _Task:
     def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
         """Runs one node with its hooks."""
         hooks = node._hooks if type(node) is not AccumulateGrad else _leaf_hooks(node)
+        expected = hooks is not None and bool(hooks.post)
         runs = self.wanted is None or node in self.wanted
         captures = self.captures.get(node)
         if captures is not None:
@@ -158,11 +159,10 @@ class _Task:
         else:
             _call_tensor_hooks(node, hooks, grads)
             grads = _call_pre_hooks(hooks, grads)
-            expected = bool(hooks.post)
             results = node.apply(grads)
             if expected:
                 results = _call_post_hooks(hooks, results, grads)
-        if node._hooks is not None and node._hooks.post and (hooks is None or not expected):
+        if node._hooks is not None and node._hooks.post and not expected:
             # Hooks that came while it ran: what had come in is not kept for them.
             results = _call_post_hooks(node._hooks, results, [None] * len(grads))
         if mode.anomaly and mode.check_nan:

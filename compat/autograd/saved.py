@@ -109,6 +109,8 @@ class SavedTensor:
     """One saved tensor of a node, as ``_raw_saved_...`` shows it."""
 
     __slots__ = ("_node", "_place")
+    _node: Any
+    _place: int
 
     def __init__(self, *args: Any):
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
