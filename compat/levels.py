@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from compat import lens
 from compat.grad_mode import mode
 from compat.layout import Base
 from funcgrad import runtime
@@ -20,7 +21,9 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
+from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
+from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import Interpreter, Tracer, bind
 
 
@@ -176,7 +179,9 @@ def buffer(t: Any) -> Any:
     if t._rg and mode.grad and not t._storage.base.traced and (state.levels or state.duals is not None):
         for entered in state.levels:
             through(entered.interpreter)
-        return _lift(t)
+        base = t._layout.base
+        blank = zeros(ArrayType(base.shape, base.dtype.numpy))  # around the tensor's elements
+        return lens.write(blank, t._layout, t._offset, _lift(t))
     return t._storage.buffer
 
 

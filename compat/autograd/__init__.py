@@ -15,6 +15,7 @@ from compat.autograd import (
 from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from compat.autograd.backward import backward, grad
 from compat.autograd.function import Function
+from compat.autograd.gradcheck import gradcheck, gradgradcheck
 from compat.autograd.saved import SavedTensor
 from compat.autograd.variable import Variable
 from compat.grad_mode import (
@@ -29,7 +30,8 @@ from compat.grad_mode import (
 
 __all__ = [
     "Function", "SavedTensor", "Variable", "_unsafe_preserve_version_counter", "anomaly_mode", "backward",
-    "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "graph",
+    "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
+    "gradgradcheck", "graph",
     "inference_mode", "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
     "set_multithreading_enabled", "variable",
 ]  # fmt: skip

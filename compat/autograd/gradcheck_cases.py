@@ -1,0 +1,350 @@
+"""What ``gradcheck`` compares: one real function at given arguments, its derivatives and finite differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat import dtypes
+from compat.autograd import forward_ad
+from compat.autograd.backward import grad
+from compat.registry import names_of
+from compat.tensor import Tensor
+
+
+class GradcheckError(RuntimeError):
+    """What ``gradcheck`` and ``gradgradcheck`` raise where derivatives are not right."""
+
+
+GradcheckError.__module__ = "torch.autograd.gradcheck"
+
+
+def torch_function(name: str) -> Any:
+    return names_of("torch")[name]
+
+
+def several(x: Any) -> tuple:
+    return tuple(x) if isinstance(x, tuple | list) else (x,)
+
+
+def differentiable(outputs: Any) -> list[Tensor]:
+    return [o for o in several(outputs) if o.requires_grad]
+
+
+def moving(x: Any) -> bool:
+    return isinstance(x, Tensor) and x.dtype.category >= dtypes.FLOATING
+
+
+@dataclass
+class Check:
+    """What is asked of a check; the arguments of ``gradcheck`` say it."""
+
+    eps: float
+    atol: float
+    rtol: float
+    nondet_tol: float
+    check_grad_dtypes: bool
+    check_undefined_grad: bool
+    fast: bool
+    masked: bool
+
+
+@dataclass
+class Case:
+    """A function to check at given arguments: of real results, and in forward mode of real arguments.
+
+    Attributes:
+        func: takes the arguments, returns a tuple.
+        inputs: the arguments.
+        forward: whether forward mode is checked.
+        part: which part of something complex is looked at, "real" or "imaginary"; "" where nothing is complex.
+        complex_places: which outputs (in forward mode, inputs) were complex.
+    """
+
+    check: Check
+    func: Callable[..., tuple]
+    inputs: tuple
+    forward: bool = False
+    part: str = ""
+    complex_places: Sequence[int] = ()
+    outputs: tuple = field(default=(), init=False)
+
+    def __post_init__(self) -> None:
+        self.outputs = self.func(*self.inputs)
+
+    @property
+    def places(self) -> list[int]:
+        """Which arguments are differentiated by."""
+        return [i for i, x in enumerate(self.inputs) if isinstance(x, Tensor) and x.requires_grad]
+
+    @property
+    def results(self) -> list[int]:
+        """Which results have a derivative."""
+        return [i for i, o in enumerate(self.outputs) if o.requires_grad]
+
+    # ---------------------------------------------------------------- finite differences
+
+    def difference(self, place: int, direction: Tensor, step: float) -> list[Tensor]:
+        """How the results change along a direction of one argument, by a central difference."""
+        x = self.inputs[place].data  # whose versions nobody counts
+        before = x.clone()
+        found = []
+        for sign in (-1, 1):
+            x.copy_(before + sign * step * direction)
+            found.append([o.detach().clone() if isinstance(o, Tensor) else o for o in self.func(*self.inputs)])
+        x.copy_(before)
+        return [_quotient(a, b, step) for a, b in zip(*found) if moving(b)]
+
+    def slope(self, place: int, direction: Any, step: float) -> list[Tensor]:
+        """The derivative of each result along a direction of one argument: of a complex one, along the real direction,
+        plus i times that along the imaginary one."""
+        real, imaginary = direction if isinstance(direction, tuple) else (direction, direction)
+        found = self.difference(place, real, step)
+        if not self.inputs[place].is_complex():
+            return found
+        turned = self.difference(place, imaginary * 1j, step)
+        return [dx + dy * 1j for dx, dy in zip(found, turned)]
+
+    def numerical(self, place: int) -> list[Tensor]:
+        """The Jacobians of all results by one argument, a row for each of its elements."""
+        x = self.inputs[place]
+        rows = [self.slope(place, unit, self.check.eps) for unit in _units(x)]
+        if rows:
+            return [torch_function("stack")(list(column)) for column in zip(*rows)]
+        return [x.detach().new_zeros(0, o.numel()) for o in self.outputs if moving(o)]
+
+    # ---------------------------------------------------------------- derivatives
+
+    def tangents(self, place: int, direction: Tensor) -> list[Tensor]:
+        """The tangents of all results, if one argument moves along a direction."""
+        with forward_ad.dual_level():
+            given = [
+                forward_ad.make_dual(x.detach(), direction if i == place else torch_function("zeros_like")(x))
+                if i in self.places
+                else x
+                for i, x in enumerate(self.inputs)
+            ]
+            found = []
+            for out in self.func(*given):
+                if moving(out):
+                    primal, tangent = forward_ad.unpack_dual(out)
+                    if tangent is None:
+                        tangent = primal.detach().new_zeros(primal.shape)
+                    if self.check.check_grad_dtypes and tangent.dtype is not out.dtype:
+                        raise GradcheckError("Forward AD gradient has dtype mismatch.")
+                    found.append(tangent.detach().reshape(-1))
+        return found
+
+    def pushed(self, place: int) -> list[Tensor]:
+        """As ``numerical``, by forward mode."""
+        x = self.inputs[place]
+        rows = [self.tangents(place, unit) for unit in _units(x)]
+        if rows:
+            return [torch_function("stack")(list(column)) for column in zip(*rows)]
+        return [x.detach().new_zeros(0, o.numel()) for o in self.outputs if moving(o)]
+
+    def pulled(self, output: Tensor, seeds: Sequence[Tensor]) -> list[list[Tensor]]:
+        """Gradients of all arguments for each seed, flat, after checks of what they are."""
+        inputs = [self.inputs[i] for i in self.places]
+        twice: list[list[list[Tensor]]] = []
+        for _ in range(2):
+            rows = [
+                grad((output,), inputs, [s.reshape(output.shape)], retain_graph=True, allow_unused=True) for s in seeds
+            ]
+            self._check_gradients(rows, inputs)
+            twice.append(
+                [
+                    [
+                        (x.detach().new_zeros(x.shape) if g is None else g.detach()).reshape(-1)
+                        for g, x in zip(row, inputs)
+                    ]
+                    for row in rows
+                ]
+            )
+        for row, again in zip(*twice):
+            for a, b in zip(row, again):
+                if a.numel() and float((a - b).abs().max()) > self.check.nondet_tol:
+                    raise GradcheckError(
+                        "Backward is not reentrant, i.e., running backward with same input and grad_output multiple "
+                        "times gives different values, although analytical gradient matches numerical gradient."
+                        f"The tolerance for nondeterminism was {self.check.nondet_tol}."
+                    )
+        return twice[0]
+
+    def _check_gradients(self, rows: Sequence[Sequence[Any]], inputs: Sequence[Tensor]) -> None:
+        pairs = [(g, x) for row in rows for g, x in zip(row, inputs) if g is not None]
+        if self.check.check_grad_dtypes and any(g.dtype is not x.dtype for g, x in pairs):
+            raise GradcheckError("Gradient has dtype mismatch")
+        if any(g.shape != x.shape for g, x in pairs):
+            raise GradcheckError("Analytical gradient has incorrect size")
+
+    def jacobian(self, number: int) -> list[Tensor]:
+        """The Jacobians of one result by all arguments, by reverse mode, as ``numerical`` has them."""
+        output = self.outputs[self.results[number]]
+        rows = self.pulled(output, list(_units(output)))
+        if rows:
+            return [torch_function("stack")(list(column), 1) for column in zip(*rows)]
+        return [self.inputs[i].detach().new_zeros(self.inputs[i].numel(), 0) for i in self.places]
+
+    # ---------------------------------------------------------------- comparing
+
+    def run(self) -> None:
+        """Compares.
+
+        Raises:
+            GradcheckError: where derivatives differ.
+        """
+        if self.check.fast and self.results:
+            self._run_fast()
+        else:
+            self._run_slow()
+
+    def _kept(self) -> list[int]:
+        """Which of the floating results are differentiable ones."""
+        floating = [i for i, o in enumerate(self.outputs) if moving(o)]
+        return [floating.index(i) for i in self.results]
+
+    def _run_slow(self) -> None:
+        numerical = [self.numerical(place) for place in self.places]
+        if not self.results:
+            if any(bool((j != 0).any()) for row in numerical for j in row):
+                raise GradcheckError("Numerical gradient for function expected to be zero")
+            return
+        kept = self._kept()
+        pushed = [self.pushed(place) for place in self.places] if self.forward else []
+        for i, at in enumerate(kept):
+            analytical = [row[at] for row in pushed] if self.forward else self.jacobian(i)
+            for j, a in enumerate(analytical):
+                if not close(a, numerical[j][at], self.check.rtol, self.check.atol):
+                    raise GradcheckError(self._mismatch(i, j, numerical[j][at], a))
+
+    def _run_fast(self) -> None:
+        generator = torch_function("Generator")()
+        left = [_random(self.inputs[place], generator) for place in self.places]
+        right = [] if self.forward else [random_vector(self.outputs[i], generator) for i in self.results]
+        kept, eps = self._kept(), self.check.eps
+        slopes = [self.slope(place, _shaped(u, self.inputs[place]), eps) for place, u in zip(self.places, left)]
+        pulled = [self.pulled(self.outputs[i], [v])[0] for i, v in zip(self.results, right)]
+        for j, (place, u) in enumerate(zip(self.places, left)):
+            pushed = self.tangents(place, _shaped(u, self.inputs[place])) if self.forward else []
+            for i, at in enumerate(kept):
+                if self.forward:
+                    numerical, analytical, scale = slopes[j][at], pushed[at], _total(u)
+                else:
+                    numerical = (slopes[j][at] * right[i]).sum()
+                    analytical, scale = _product(pulled[i][j], u), _total(u) * float(right[i].real.sum())
+                if not close(analytical, numerical, self.check.rtol, self.check.atol * scale):
+                    raise GradcheckError(self._mismatch(i, j, numerical, analytical) + self._in_full(i, j, at))
+
+    def _mismatch(self, i: int, j: int, numerical: Tensor, analytical: Tensor) -> str:
+        prefix = ""
+        if (j if self.forward else i) in self.complex_places:
+            element = "inputs" if self.forward else "outputs"
+            prefix = f"While considering the {self.part} part of complex {element} only, "
+        mode = "computed with forward mode " if self.forward else ""
+        return (
+            f"{prefix}Jacobian {mode}mismatch for output {i} with respect to input {j},\n"
+            f"numerical:{numerical}\nanalytical:{analytical}\n"
+        )
+
+    def _in_full(self, i: int, j: int, at: int) -> str:
+        numerical = self.numerical(self.places[j])[at]
+        analytical = self.pushed(self.places[j])[at] if self.forward else self.jacobian(i)[j]
+        text = (
+            "\nThe above quantities relating the numerical and analytical jacobians are computed \n"
+            "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
+            "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
+            f"Numerical:\n {numerical}\nAnalytical:\n{analytical}\n\n"
+            f"The max per-element difference (slow mode) is: {(numerical - analytical).abs().max()}.\n"
+        )
+        if close(analytical, numerical, self.check.rtol, self.check.atol):
+            text += (
+                "Fast gradcheck failed but element-wise differences are small. This means that the\n"
+                "test might've passed in slow_mode!"
+            )
+        return text
+
+
+def _units(x: Tensor) -> Iterator[Tensor]:
+    """The unit vectors of a tensor's space."""
+    for i in range(x.numel()):
+        unit = x.detach().new_zeros(x.numel())
+        unit[i] = 1
+        yield unit.reshape(x.shape)
+
+
+def _quotient(a: Any, b: Any, step: float) -> Tensor:
+    for what, one, other in (("shape", a.shape, b.shape), ("dtype", a.dtype, b.dtype)):
+        if one != other:
+            raise AssertionError(
+                f"Expected `func` to return outputs with the same {what} when inputs are perturbed by {step}, but got: "
+                f"{what}s {one} and {other}."
+            )
+    return ((b - a) / (2 * step)).reshape(-1)
+
+
+def close(a: Tensor, b: Tensor, rtol: float, atol: float) -> bool:
+    common = dtypes.promote_types(a.dtype, b.dtype)
+    return bool(torch_function("allclose")(a.to(common), b.to(common), rtol, atol))
+
+
+def random_vector(x: Tensor, generator: Any) -> Tensor:
+    """A random vector of length 1, without negative elements, of real numbers."""
+    v = torch_function("rand")(x.numel(), generator=generator).to(x.dtype.to_real())
+    return v / (v * v).sum().sqrt()
+
+
+def _random(x: Tensor, generator: Any) -> Any:
+    """Such a vector; two of them for a complex tensor."""
+    if x.is_complex():
+        return random_vector(x, generator), random_vector(x, generator)
+    return random_vector(x, generator)
+
+
+def _shaped(u: Any, x: Tensor) -> Any:
+    return tuple(part.reshape(x.shape) for part in u) if isinstance(u, tuple) else u.reshape(x.shape)
+
+
+def _total(u: Any) -> float:
+    return sum(float(part.sum()) for part in u) if isinstance(u, tuple) else float(u.sum())
+
+
+def _product(gradient: Tensor, u: Any) -> Tensor:
+    if isinstance(u, tuple):
+        return (gradient.real * u[0]).sum() + (gradient.imag * u[1]).sum() * 1j
+    return (gradient * u).sum()
+
+
+# ---------------------------------------------------------------- the parts of complex functions
+
+
+def cases(check: Check, func: Callable[..., Any], inputs: tuple, backward: bool, forward: bool) -> Iterator[Case]:
+    """The real functions to check."""
+    whole = lambda *xs: several(func(*xs))
+    outputs = whole(*inputs)
+    complex_outputs = [i for i, o in enumerate(differentiable(outputs)) if o.is_complex()]
+    if backward and any(o.is_complex() for o in outputs):
+        for part, take in (("imaginary", "imag"), ("real", "real")):
+
+            def of_outputs(*xs: Any, take: str = take) -> tuple:
+                return tuple(getattr(o, take) if o.is_complex() else o for o in whole(*xs))
+
+            yield Case(check, of_outputs, inputs, part=part, complex_places=complex_outputs)
+    elif backward:
+        yield Case(check, whole, inputs)
+    places = [i for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.is_complex()]
+    if forward and places:
+        for part, take in (("imaginary", "imag"), ("real", "real")):
+
+            def of_inputs(*xs: Any, take: str = take) -> tuple:
+                full = list(xs)
+                for i in places:
+                    x = inputs[i]
+                    full[i] = x.real + xs[i] * 1j if take == "imag" else xs[i] + x.imag * 1j
+                return whole(*full)
+
+            real = tuple(getattr(x, take) if i in places else x for i, x in enumerate(inputs))
+            yield Case(check, of_inputs, real, True, part, places)
+    elif forward:
+        yield Case(check, whole, inputs, True)
