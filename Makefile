@@ -67,6 +67,7 @@ $(VENV)/bin/python $(VENV)-parity/bin/python:
 define install
 @echo "Installing funcgrad[$(1)] and what it needs into $(@D) (minutes the first time)"
 @$(@D)/bin/python -m pip install $$(test -t 1 || echo --quiet) --disable-pip-version-check --editable '.[$(1)]'
+@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps torchviz==0.0.3
 @touch $@
 endef
 

@@ -1,0 +1,38 @@
+"""The unmodified torchviz draws these graphs, and draws what it draws of PyTorch's."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import compat
+from tests.notebooks.drawings import DRAWINGS, GOLDEN, Drawing, drawn
+
+pytestmark = pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning", "ignore:The distutils")
+
+RECORDED = json.loads(GOLDEN.read_text())
+
+
+@pytest.fixture(scope="module")
+def make_dot() -> Iterator[Callable[..., Any]]:
+    compat.install()
+    try:
+        yield pytest.importorskip("torchviz").make_dot
+    finally:
+        compat.uninstall()
+        for name in [n for n in sys.modules if n.partition(".")[0] == "torchviz"]:
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("what", DRAWINGS, ids=lambda what: what.__name__)
+def test_drawing(make_dot: Callable[..., Any], what: Callable[[Any], Drawing]) -> None:
+    assert drawn(compat, make_dot, what).splitlines() == RECORDED[what.__name__].splitlines()
+
+
+def test_parameters_that_are_no_tensors(make_dot: Callable[..., Any]) -> None:
+    with pytest.raises(AssertionError):
+        make_dot(compat.ones(1, requires_grad=True) * 2, params={"x": 1})
