@@ -3,15 +3,15 @@
 Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``linear_transpose``, ``jacfwd``, ``jacrev``,
 ``hessian``, ``hvp``, ``vmap`` (with ``psum`` and its kin), ``jit``, ``checkpoint``; functions with rules of their own:
 ``custom_jvp``, ``custom_vjp``, ``stop_gradient``; functions seen as programs: ``trace``, ``eval_shape``,
-``closure_convert``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and
-``associative_scan``, and the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy``, neural
+``closure_convert``, ``export``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map``
+and ``associative_scan``, and the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy``, neural
 networks' in ``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, and the
 way to JAX's functions and back in ``funcgrad.interop``.
 """
 
 import funcgrad.runtime
-from funcgrad import fft, linalg, nn, numpy, random, trees
-from funcgrad import checkpoint_policies, interop
+from funcgrad import fft, linalg, nn, numpy, random, special, trees
+from funcgrad import checkpoint_policies, costs, drawing, interop
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
@@ -39,6 +39,7 @@ from funcgrad.inspection import closure_convert, eval_shape, trace
 from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
 from funcgrad.rematerialization import checkpoint, checkpoint_name
+from funcgrad.serialization import export, load
 from funcgrad.transforms import grad, hvp, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from funcgrad.vectorization import vmap
 
@@ -47,8 +48,8 @@ __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
     "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "checkpoint",
     "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp", "eval_shape",
-    "fft", "fori_loop", "grad", "hessian", "hvp", "interop", "jacfwd", "jacrev", "jit", "jvp", "linalg",
-    "linear_transpose", "linearize", "map", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum",
-    "psum_scatter", "random", "scan", "stop_gradient", "switch", "trace", "trees", "value_and_grad", "vjp", "vmap",
-    "while_loop",
+    "export", "fft", "fori_loop", "grad", "hessian", "hvp", "interop", "jacfwd", "jacrev", "jit", "jvp", "linalg",
+    "linear_transpose", "linearize", "load", "map", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle",
+    "psum", "psum_scatter", "random", "scan", "special", "stop_gradient", "switch", "trace", "trees",
+    "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

@@ -20,7 +20,7 @@ __all__ = [
 Policy = Callable[..., bool]
 
 #: Operations that multiply matrices, or slide windows of them.
-_PRODUCTS = frozenset(("dot", "convolution"))
+_PRODUCTS = frozenset(("dot", "conv"))
 
 
 def everything_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:

@@ -18,6 +18,7 @@ from funcgrad.primitive import Primitive
 from funcgrad.primitives.collectives import all_gather_p, all_to_all_p, ppermute_p, psum_p, psum_scatter_p
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.reductions import reduce_max, reduce_min
+from funcgrad.tracing import type_of
 
 AxisName = Any
 """What ``vmap`` calls an axis: any hashable value, usually a string."""
@@ -174,11 +175,15 @@ def _merged(x: Any, axis: int) -> Any:
     return fnp.reshape(x, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
 
-def _divided(x: Any, axis: int, size: int) -> Any:
-    """``x`` with an axis as two, of which the first has ``size`` elements."""
+def _divided(caller: str, x: Any, axis: int, size: int, tiled: bool) -> Any:
+    """``x`` with an axis of ``size`` parts: that axis itself, or, if ``tiled``, what it is divided into."""
     shape = x.shape
+    if not tiled:
+        if shape[axis] != size:
+            raise ValueError(f"{caller}: axis {axis} of {type_of(x)} must have as many elements as examples: {size}")
+        return x
     if shape[axis] % size:
-        raise ValueError(f"axis {axis} of an array of shape {shape} cannot be divided among {size} examples")
+        raise ValueError(f"{caller}: axis {axis} of {type_of(x)} cannot be divided among {size} examples")
     return fnp.reshape(x, (*shape[:axis], size, shape[axis] // size, *shape[axis + 1 :]))
 
 
@@ -199,7 +204,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
     def one(leaf: Any) -> Any:
         at = _axis("psum_scatter", scatter_dimension, leaf.ndim)
-        return psum_scatter_p(_divided(leaf, at, size) if tiled else leaf, index, axis=at, count=size)
+        return psum_scatter_p(_divided("psum_scatter", leaf, at, size, tiled), index, axis=at, count=size)
 
     return _each(one, x)
 
@@ -266,7 +271,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     def one(leaf: Any) -> Any:
         split = _axis("all_to_all", split_axis, leaf.ndim)
         concat = _axis("all_to_all", concat_axis, leaf.ndim)
-        parts = _divided(leaf, split, size) if tiled else leaf
+        parts = _divided("all_to_all", leaf, split, size, tiled)
         out = all_to_all_p(parts, index, split=split, concat=concat, count=size)
         return _merged(out, concat) if tiled else out
 

@@ -19,6 +19,7 @@ import numpy as np
 from funcgrad import dtypes, trees
 from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
 from funcgrad.control.call import call_program
+from funcgrad.inspection import argument_names
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
@@ -108,7 +109,10 @@ class Jitted:
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Program:
         """The optimized program of a call with arguments like these."""
-        return self._traced.program(args, kwargs)[0]
+        program = self._traced.program(args, kwargs)[0]
+        (dynamic, named), _ = self._traced.statics.split(args, kwargs)
+        program.arguments = argument_names(self._traced.function, dynamic, named)
+        return program
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)

@@ -66,7 +66,7 @@ class _Call:
         outs, self.out_tree = trees.flatten(value)
         if not all(map(is_array, outs)):
             raise TypeError(f"{self.name}: must return arrays, got {kind(value)}")
-        return [typed(x) for x in outs]
+        return outs
 
     def of(self, leaves: Arrays) -> tuple[Any, ...]:
         return tuple(trees.unflatten(self.tree, leaves))
@@ -428,14 +428,16 @@ class _Custom:
         names = [f"argument {i}" for i in range(count) if i not in skipped]
         check_leaves(self.__name__, names, rest)
         call = self._call(self, fixed, tree)
-        outs = bind(self._primitive, [typed(x) for x in leaves], {"call": call})
+        outs = bind(self._primitive, leaves, {"call": call})
         return trees.unflatten(call.out_tree, outs)
 
     def _positional(self, args: tuple, kwargs: dict[str, Any]) -> tuple:
         """The arguments by position, those given by name and defaults included."""
-        if not kwargs:
+        try:
+            signature = inspect.signature(self.function)
+        except (ValueError, TypeError):  # some builtins have none
             return args
-        bound = inspect.signature(self.function).bind(*args, **kwargs)
+        bound = signature.bind(*args, **kwargs)
         bound.apply_defaults()
         if bound.kwargs:
             names = ", ".join(bound.kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -21,7 +22,8 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
         args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
 
     Returns:
-        The ``Program``: print it, or call its ``check()``.
+        The ``Program``: print it (``pretty(source=True, names=True)``), ``check()`` it, ask for its ``cost()``, its
+        ``stablehlo()`` and its graph (``dot()``).
 
     Raises:
         ConcretizationError: if ``f`` asks an array for its value.
@@ -37,7 +39,22 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
     """
     leaves, tree = trees.flatten((args, kwargs))
     flat = Flat(lambda a, k: f(*a, **k), tree, "trace")
-    return stage(flat, [abstract("trace", x) for x in leaves])
+    program = stage(flat, [abstract("trace", x) for x in leaves])
+    program.arguments = argument_names(f, args, kwargs)
+    return program
+
+
+def argument_names(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
+    """What the leaves of arguments are called: the parameter, and the path from there, as ``params['w']``."""
+    try:
+        parameters = list(inspect.signature(f).parameters.values())
+    except (ValueError, TypeError):
+        parameters = []
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    positional = [p.name for p in parameters if p.kind in kinds]
+    names = [positional[i] if i < len(positional) else f"argument {i}" for i in range(len(args))]
+    every = [*zip(names, args, strict=True), *sorted(kwargs.items())]
+    return [name + trees.keystr(path) for name, value in every for path, _ in trees.tree_flatten_with_path(value)[0]]
 
 
 def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

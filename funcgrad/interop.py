@@ -269,7 +269,8 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> print(jax.grad(f)(fnp.array([0.5, 1.0])))
         [0.84147096 0.9092974 ]
     """
-    return (f if isinstance(f, Jitted) else jit(f)).compiled
+    jitted: Any = f if isinstance(f, Jitted) else jit(f)
+    return jitted.compiled
 
 
 def _jax_jvp(primals: Arrays, tangents: Arrays, *, program: Program) -> tuple[list[Any], list[Any]]:

@@ -134,10 +134,11 @@ class Program:
         equations: in an order in which every variable is assigned before it is read.
         outputs: variables or literals.
         name: what it is called when printed.
+        arguments: what the inputs are called, as ``params['w']``; empty if nobody has said.
         cache: what others have made of it (executables), for as long as it lives.
     """
 
-    __slots__ = ("inputs", "constants", "equations", "outputs", "name", "cache", "__weakref__")
+    __slots__ = ("inputs", "constants", "equations", "outputs", "name", "arguments", "cache", "__weakref__")
 
     def __init__(
         self,
@@ -152,6 +153,7 @@ class Program:
         self.equations = list(equations)
         self.outputs = list(outputs)
         self.name = name
+        self.arguments: Sequence[str] = ()
         self.cache: dict[Any, Any] = {}
 
     @property
@@ -168,9 +170,41 @@ class Program:
     def __repr__(self) -> str:
         return self.pretty()
 
-    def pretty(self, source: bool = False) -> str:
-        """The program as text; with ``source``, each equation followed by the user's line that it came from."""
-        return "\n".join(_print(self, _names(), "", source))
+    def pretty(self, source: bool = False, names: bool = False) -> str:
+        """The program as text.
+
+        Args:
+            source: each equation is followed by the user's line that it came from.
+            names: inputs bear the names of the function's arguments.
+
+        Example:
+            >>> import funcgrad as fg
+            >>> print(fg.trace(lambda params: params["w"] * 2.0, {"w": 3.0}).pretty(names=True))
+            program(params['w']: f32[]~) {
+              a: f32[]~ = mul params['w'] 2.0
+              return a
+            }
+        """
+        known = dict(zip(self.inputs, self.arguments, strict=True)) if names and self.arguments else {}
+        return "\n".join(_print(self, _names(), "", source, known))
+
+    def cost(self) -> Any:
+        """What it costs: floating-point operations and bytes moved; see ``funcgrad.costs.Cost``.
+
+        Example:
+            >>> import funcgrad as fg, funcgrad.numpy as fnp
+            >>> fg.trace(lambda x, w: fnp.sin(x @ w), fnp.ones((2, 3)), fnp.ones((3, 4))).cost()
+            Cost(56 flops, 168 bytes; dot 48, sin 8)
+        """
+        return _views["cost"](self)
+
+    def dot(self) -> str:
+        """The program as a graph in the DOT language, for Graphviz and its like to draw."""
+        return _views["dot"](self)
+
+    def stablehlo(self) -> str:
+        """The program as StableHLO, as XLA gets it."""
+        return _views["stablehlo"](self)
 
     def check(self) -> Program:
         """Checks that the program is well formed and well typed; returns it.
@@ -202,6 +236,15 @@ def kept_with_program(function: Callable[..., Any]) -> Callable[..., Any]:
     return cached
 
 
+# What can be seen of a program with the help of modules that know of programs themselves; they say so when imported.
+_views: dict[str, Callable[[Program], Any]] = {}
+
+
+def set_view(name: str, function: Callable[[Program], Any]) -> None:
+    """Names the function behind a method of ``Program``."""
+    _views[name] = function
+
+
 # ---------------------------------------------------------------- printing
 
 
@@ -212,8 +255,10 @@ def _names() -> Iterator[str]:
             yield "".join(combination)
 
 
-def _print(program: Program, fresh: Iterator[str], indent: str, source: bool) -> list[str]:
-    names: dict[Var, str] = {}
+def _print(
+    program: Program, fresh: Iterator[str], indent: str, source: bool, known: dict[Var, str] | None = None
+) -> list[str]:
+    names: dict[Var, str] = dict(known or {})
 
     def name(atom: Atom) -> str:
         if isinstance(atom, Literal):

@@ -62,10 +62,11 @@ class _Kept:
                 values = equation.inputs if equation.primitive is name_p else equation.outputs
                 chosen.update(dict.fromkeys(v for v in values if isinstance(v, Var) and v not in known))
         equations = [e for e in whole.equations if not any(v in chosen for v in e.outputs)]
-        again = Program([*whole.inputs, *chosen], whole.constants, equations, residuals, f"again_{whole.name}")
+        cut = Program([*whole.inputs, *chosen], whole.constants, equations, residuals, f"again_{whole.name}")
+        again = dead_code(cut)
         used = used_inputs(again)[len(whole.inputs) :]
         saved = [v for v, u in zip(chosen, used, strict=True) if u]
-        self.again = dead_code(Program([*whole.inputs, *saved], whole.constants, equations, residuals, again.name))
+        self.again = Program([*whole.inputs, *saved], again.constants, again.equations, residuals, again.name)
         kept = [*results, *saved]
         self.forward = dead_code(Program(whole.inputs, whole.constants, whole.equations, kept, whole.name))
 

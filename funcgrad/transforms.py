@@ -263,8 +263,10 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         given = match("linearize: the tangent", tangents, tree, [type_of(x) for x in leaves])
         with deferring():
             found = evaluate(program, [t for t, n in zip(given, needs, strict=True) if n])
+        # Where nothing depends on the tangents, there is a zero of no particular shape.
         shaped = [
-            t if type_of(t).shape == type_of(o).shape else zero_tangent(o) for t, o in zip(found, outs, strict=True)
+            t if type_of(o).inexact and type_of(t).shape == type_of(o).shape else zero_tangent(o)
+            for t, o in zip(found, outs, strict=True)
         ]
         return trees.unflatten(out_tree, settled(shaped))
 

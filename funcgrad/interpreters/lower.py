@@ -16,7 +16,7 @@ import jax
 
 from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
-from funcgrad.ir import ArrayType, Equation, Program, Var
+from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
 from funcgrad.primitive import Primitive
 
 try:
@@ -63,7 +63,8 @@ def _run(*arguments: Any, program: Program) -> list[Any]:
     run = program.cache.get(_run)
     if run is None:
         run = program.cache[_run] = jax.jit(lambda *xs: program_p.bind(*xs, program=program))
-    return run(*arguments)
+    with jax.disable_jit(False):  # there is no other way to run it
+        return run(*arguments)
 
 
 def lowered(program: Program) -> Callable[..., list[Any]]:
@@ -241,3 +242,12 @@ def _emit(context: Any, *arguments: Any, program: Program) -> Sequence[Any]:
 
 # Not cacheable, or JAX would emit the program twice: into a function of its own, and copied from there.
 _register_lowering(program_p, _emit, cacheable=False)
+
+
+def stablehlo(program: Program) -> str:
+    """The program's StableHLO as text."""
+    types = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in program.input_types]
+    return jax.jit(lowered(program)).lower(*types).as_text()
+
+
+set_view("stablehlo", stablehlo)

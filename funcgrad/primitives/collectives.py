@@ -75,8 +75,7 @@ def _inserted(x: ArrayType, axis: int, count: int) -> ArrayType:
 
 
 def _scatter_infer(x: ArrayType, index: ArrayType, *, axis: int, count: int) -> ArrayType:
-    if x.shape[axis] != count:
-        raise ValueError(f"psum_scatter: axis {axis} of {x} must have as many elements as there are examples: {count}")
+    assert x.shape[axis] == count
     return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :])).strong()
 
 
