@@ -150,10 +150,11 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
 
     Args:
         A: ``(*, m, m)``.
-        n: how often, not negative.
+        n: how often; negative for the inverse.
 
     Raises:
         RuntimeError: for matrices that are not square.
+        LinAlgError: for a singular matrix and a negative ``n``.
 
     Example:
         >>> import compat as torch
@@ -169,7 +170,9 @@ def matrix_power(A: Tensor, n: int) -> Tensor:
             "matrices"
         )
     if n < 0:
-        A, n = _inverse(A), -n
+        A, n = names_of("linalg")["inv"](A), -n
+        if n == 1:
+            return A
     if n == 0:
         return A.clone().copy_(names_of("torch")["eye"](A.shape[-1], dtype=A.dtype))
     if n == 1:
@@ -189,13 +192,6 @@ def _squared(A: Tensor, n: int) -> Tensor:
             assert result is not None
             return result
         power = matmul(power, power)
-
-
-def _inverse(A: Tensor) -> Tensor:
-    inverse = names_of("linalg").get("inv")
-    if inverse is None:
-        raise RuntimeError("linalg.matrix_power: a negative power needs the inverse, which there is none of yet.")
-    return inverse(A)
 
 
 @composite("linalg.vander")

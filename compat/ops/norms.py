@@ -231,17 +231,12 @@ def _check_matrix_norm(A: Tensor, ord: Any, dim: tuple[int, ...], dtype: dtypes.
     _check_norm_dtype("linalg.matrix_norm", A, dtype)
 
 
-def _singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool) -> Tensor:
+def _by_singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool) -> Tensor:
     """The norms that are made of singular values."""
-    svdvals = names_of("linalg").get("svdvals")
-    if svdvals is None:
-        raise RuntimeError(f"linalg.matrix_norm: Order {ord} needs singular values, which there are none of yet.")
-    values = svdvals(A.movedim(dim, (-2, -1)))
-    found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
-    if keepdim:
-        for d in sorted(dim):
-            found = found.unsqueeze(d)
-    return found
+    order = [*[d for d in range(A.dim()) if d not in dim], *dim]
+    values = names_of("linalg")["svdvals"](A.permute(order))
+    found = values.sum(-1, keepdim) if ord == "nuc" else (values.amax if ord > 0 else values.amin)(-1, keepdim)
+    return found.unsqueeze(-1).permute([order.index(d) for d in range(A.dim())]) if keepdim else found
 
 
 @composite("linalg.matrix_norm", out=True)
@@ -275,7 +270,7 @@ def matrix_norm(
     if ord == "fro":
         return vector_norm_of.function(A, 2, dims, keepdim, dtype=dtype)
     if ord == "nuc" or abs(ord) == 2:
-        return _singular_values(A if dtype is None else A.to(dtype), ord, (first, second), keepdim)
+        return _by_singular_values(A if dtype is None else A.to(dtype), ord, (first, second), keepdim)
     if math.isinf(ord):
         first, second = second, first
     sums = vector_norm_of.function(A, 1, (first,), keepdim, dtype=dtype)

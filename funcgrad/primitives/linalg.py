@@ -56,7 +56,8 @@ def adjoint(x: Any) -> Any:
 
 def _places(shape: Dims) -> tuple[Any, Any]:
     rows, columns = shape[-2:]
-    return tuple(iota(shape=(rows, columns), axis=axis, dtype=dtypes.int32) for axis in (0, 1))  # type: ignore[return-value]
+    size = (rows, columns)
+    return iota(shape=size, axis=0, dtype=dtypes.int32), iota(shape=size, axis=1, dtype=dtypes.int32)
 
 
 def _masked(x: Any, keep: Any) -> Any:

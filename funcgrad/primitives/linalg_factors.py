@@ -25,9 +25,12 @@ from funcgrad.primitives.linalg import (
     check_matrices,
     conjugated,
     diagonal_part,
+    identity,
     lower_part,
     matrix_primitive,
     product,
+    scaled_columns,
+    scaled_rows,
     triangular_solve,
     upper_part,
 )
@@ -90,10 +93,14 @@ def _first_not_positive(x: Any) -> Any:
 def _cholesky_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     (x,), (t,) = primals, tangents
     factor, info = cholesky(x)
+    return [factor, info], [cholesky_tangent(factor, t), None]
+
+
+def cholesky_tangent(factor: Any, t: Any) -> Any:
+    """The change of the lower factor with a Hermitian change ``t`` of the matrix."""
     inner = _solved(factor, t, left=True, lower=True)
     inner = _solved(conjugated(factor), inner, left=False, lower=True, transposed=True)
-    half = sub(lower_part(inner), scale(diagonal_part(inner), 0.5))
-    return [factor, info], [product(factor, half), None]
+    return product(factor, sub(lower_part(inner), scale(diagonal_part(inner), 0.5)))
 
 
 # The lower factor, and the order of the first leading minor that is not positive: 0 if all are, else the factor is NaN.
@@ -145,14 +152,14 @@ def _lu_lower(x: Any) -> list[Any]:
 def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     (x,), (t,) = primals, tangents
     packed, pivots = lu(x)
-    return [packed, pivots], [lu_tangent(packed, pivots, t), None]
+    order = permutation(pivots, size=type_of(x).shape[-2])
+    return [packed, pivots], [lu_tangent(packed, permuted(t, order)), None]
 
 
-def lu_tangent(packed: Any, pivots: Any, t: Any) -> Any:
-    """The change of packed LU factors with a change ``t`` of the matrix."""
+def lu_tangent(packed: Any, change: Any) -> Any:
+    """The change of packed LU factors with a change of the matrix, its rows in the factors' order."""
     m, n = type_of(packed).shape[-2:]
     k = min(m, n)
-    change = permuted(t, permutation(pivots, size=m))
     head = rows(columns(packed, 0, k), 0, k)
     inner = _solved(head, rows(columns(change, 0, k), 0, k), left=True, lower=True, unit=True)
     inner = _solved(head, inner, left=False, lower=False)
@@ -161,11 +168,11 @@ def lu_tangent(packed: Any, pivots: Any, t: Any) -> Any:
     whole = add(add(product(lower_part(head, strict=True), below), below), upper)
     if m > n:
         rest = sub(rows(change, k, m), product(rows(packed, k, m), upper))
-        whole = concatenate(whole, _solved(head, rest, left=False, lower=False), axis=type_of(t).ndim - 2)
+        whole = concatenate(whole, _solved(head, rest, left=False, lower=False), axis=type_of(change).ndim - 2)
     if m < n:
         rest = _solved(head, columns(change, k, n), left=True, lower=True, unit=True)
         rest = sub(rest, product(below, columns(packed, k, n)))
-        whole = concatenate(whole, rest, axis=type_of(t).ndim - 1)
+        whole = concatenate(whole, rest, axis=type_of(change).ndim - 1)
     return whole
 
 
@@ -234,3 +241,29 @@ def _reflectors_infer(x: ArrayType) -> list[ArrayType]:
 reflectors = matrix_primitive(
     "reflectors", _reflectors_infer, lambda x: list(_geqrf(x)), multiple=True, differentiable=False
 )
+
+
+def reflected(packed: Any, taus: Any, x: Any, *, adjoint_of_product: bool = False) -> Any:
+    """The product of reflections, packed as in ``reflectors``, or its adjoint, times matrices ``x``.
+
+    The reflections ``1 - tau v v.H`` are multiplied at once: ``1 - V T V.H``, where ``T`` is upper triangular and its
+    inverse has the strict upper triangle of ``V.H V`` and ``1 / tau`` on the diagonal.
+
+    Source: C. Puglisi, "Modification of the Householder method based on the compact WY representation", SIAM J. Sci.
+    Stat. Comput. 13 (1992).
+    """
+    k = type_of(taus).shape[-1]
+    vectors = columns(packed, 0, k)
+    vectors = add(lower_part(vectors, strict=True), identity(type_of(vectors).shape, type_of(packed).dtype))
+    back = adjoint(vectors)
+    # With a unit diagonal, so that a tau of zero does no harm.
+    inner = scaled_columns(upper_part(product(back, vectors), strict=True), taus)
+    inner = add(inner, identity(type_of(inner).shape, type_of(packed).dtype))
+    found = product(back, x)
+    if adjoint_of_product:
+        found = _solved(
+            conjugated(inner), scaled_rows(found, conjugated(taus)), left=True, lower=False, transposed=True
+        )
+    else:
+        found = scaled_rows(_solved(inner, found, left=True, lower=False), taus)
+    return sub(x, product(vectors, found))

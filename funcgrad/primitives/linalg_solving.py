@@ -33,6 +33,7 @@ from funcgrad.primitives.linalg import (
     adjoint,
     batching,
     check_matrices,
+    conjugated,
     diagonal_of,
     flipped,
     identity,
@@ -102,6 +103,39 @@ def solve(a: Any, b: Any) -> Any:
     packed, _, order = factors(a)
     return factored_solve(a, packed, order, b, transposed=False)
 
+
+def _definite_infer(factor: ArrayType, b: ArrayType) -> ArrayType:
+    check_matrices("definite_solve", factor, square=True)
+    if b.dtype != factor.dtype or b.ndim != factor.ndim or b.shape[:-1] != factor.shape[:-1]:
+        raise TypeError(f"definite_solve: the factor {factor} and the right-hand side {b} do not fit")
+    return b.strong()
+
+
+def _definite_lower(factor: Any, b: Any) -> Any:
+    for turned in (False, True):
+        b = lax.linalg.triangular_solve(factor, b, left_side=True, lower=True, transpose_a=turned, conjugate_a=turned)
+    return b
+
+
+def _definite_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    (factor, b), (t, db) = primals, tangents
+    x = definite_solve(factor, b)
+    right = db
+    if t is not None:
+        half = product(t, adjoint(factor))
+        moved_by = product(add(half, adjoint(half)), x)
+        right = sub(number(0, x) if db is None else db, moved_by)
+    return x, None if right is None else definite_solve(factor, right)
+
+
+# x with l l.H x = b, by the lower Cholesky factor l: the lower triangle is read, and the derivative is by all of it.
+definite_solve = matrix_primitive(
+    "definite_solve",
+    _definite_infer,
+    _definite_lower,
+    jvp=_definite_jvp,
+    transpose=(None, lambda ct, factor, b: definite_solve(conjugated(factor), ct)),
+)
 
 # ---------------------------------------------------------------- inverses
 

@@ -73,26 +73,26 @@ def _inverse_differences(v: Any) -> Any:
     return _inverted(sub(expanded(v, n - 1), expanded(v, n)))
 
 
-def _hermitian_infer(x: ArrayType) -> list[ArrayType]:
+def _hermitian_infer(x: ArrayType, *, lower: bool) -> list[ArrayType]:
     check_matrices("eigh", x, square=True)
     return [ArrayType(x.shape[:-1], dtypes.real_of(x.dtype)), x.strong()]
 
 
-def _hermitian_lower(x: Any) -> list[Any]:
-    vectors, values = lax.linalg.eigh(x, symmetrize_input=False)
+def _hermitian_lower(x: Any, *, lower: bool) -> list[Any]:
+    vectors, values = lax.linalg.eigh(x, lower=lower, symmetrize_input=False)
     return [values, vectors]
 
 
-def _hermitian_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+def _hermitian_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool) -> tuple[list[Any], list[Any]]:
     (x,), (t,) = primals, tangents
-    values, vectors = eigh(x)
+    values, vectors = eigh(x, lower=lower)
     inner = product(adjoint(vectors), product(t, vectors))
     turned = mul(inner, _as(_inverse_differences(values), type_of(x).dtype))
     return [values, vectors], [_real(diagonal_of(inner)), product(vectors, turned)]
 
 
-# The eigenvalues, in ascending order, and the eigenvectors of Hermitian matrices, of which the lower triangle is read.
-# The derivative is the one along Hermitian tangents.
+# The eigenvalues, in ascending order, and the eigenvectors of Hermitian matrices, of which one triangle is read. The
+# derivative is the one along Hermitian tangents.
 eigh = matrix_primitive("eigh", _hermitian_infer, _hermitian_lower, jvp=_hermitian_jvp, multiple=True)
 
 
@@ -149,10 +149,11 @@ def _svd_jvp(
         inner = product(adjoint(left), product(t, adjoint(right)))
         return [values], [_real(diagonal_of(inner))]
     left, values, right = svd(x, full=full, vectors=True)
-    return [left, values, right], list(_svd_tangents(left, values, right, t))
+    return [left, values, right], list(svd_tangents(left, values, right, t))
 
 
-def _svd_tangents(left: Any, values: Any, right: Any, t: Any) -> tuple[Any, Any, Any]:
+def svd_tangents(left: Any, values: Any, right: Any, t: Any) -> tuple[Any, Any, Any]:
+    """The changes of singular vectors and values with a change ``t`` of the matrix."""
     k = type_of(values).shape[-1]
     dtype = type_of(t).dtype
     back = adjoint(right)

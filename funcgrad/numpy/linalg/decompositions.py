@@ -151,7 +151,7 @@ def _eigh(a: Any, UPLO: str, name: str) -> Any:
     if UPLO not in ("L", "U"):
         raise ValueError(f'{name}: UPLO must be "L" or "U", got {UPLO!r}')
     a = matrices(a, name, square=True)
-    return spectral.eigh(_from_triangle(a, lower=UPLO == "L"))
+    return spectral.eigh(_from_triangle(a, lower=UPLO == "L"), lower=UPLO == "L")
 
 
 def eigh(a: Any, UPLO: str = "L") -> EighResult:

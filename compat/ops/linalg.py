@@ -1,0 +1,189 @@
+"""What operations on matrices share: the checks of their operands, the order of their results in memory, and what is
+raised where the numbers are to blame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes, lens
+from compat.layout import contiguous_strides
+from compat.ops.op import Op
+from compat.registry import publish
+from compat.tensor import Tensor, array_of
+from funcgrad import numpy as np
+from funcgrad.dtypes import is_complex
+from funcgrad.interpreters.reverse import vjp_flat
+from funcgrad.ir import ArrayType
+from funcgrad.numpy.linalg.operands import value_of
+from funcgrad.primitives.elementwise import conj
+from funcgrad.primitives.shape import broadcast, zeros
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- errors
+
+
+class LinAlgError(RuntimeError):
+    """What the numbers of a matrix are makes an operation impossible: it is singular, or not positive definite."""
+
+
+LinAlgError.__module__, LinAlgError.__name__, LinAlgError.__qualname__ = "torch._C", "_LinAlgError", "_LinAlgError"
+publish(LinAlgError, "linalg.LinAlgError")
+
+
+def failure(info: Tensor) -> tuple[str, int] | None:
+    """The first number of ``info`` that is not zero, and what messages say of where it is; None if there is none.
+
+    Inside transforms that have no numbers, nothing is known to fail.
+    """
+    if info._layout.base.traced:
+        found = value_of(lens.read(info._storage.buffer, info._layout, info._offset))
+    else:
+        found = array_of(info.detach())
+    if found is None or not found.any():
+        return None
+    if not found.ndim:
+        return "", int(found)
+    first = int(numpy.flatnonzero(found)[0])
+    return f"(Batch element {first}): ", int(found.flat[first])
+
+
+def check_singular(name: str, info: Tensor) -> None:
+    """Raises where an inverse met a pivot that is zero."""
+    found = failure(info)
+    if found is not None:
+        where, order = found
+        raise LinAlgError(
+            f"{name}: {where}The diagonal element {order} is zero, the inversion could not be completed because the "
+            "input matrix is singular."
+        )
+
+
+def check_converged(info: Tensor) -> None:
+    """Raises where there are no singular values."""
+    found = failure(info)
+    if found is not None:
+        raise LinAlgError(
+            f"linalg.svd: {found[0]}The algorithm failed to converge because the input matrix contained non-finite "
+            "values."
+        )
+
+
+# ---------------------------------------------------------------- checks
+
+_FACTORED = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+
+
+def check_matrix(name: str, x: Tensor, what: str = "A") -> None:
+    """Raises unless a tensor has matrices."""
+    if x.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor {what} must have at least 2 dimensions.")
+
+
+def check_square(name: str, x: Tensor, what: str = "A") -> None:
+    """Raises unless a tensor has square matrices."""
+    check_matrix(name, x, what)
+    if x.shape[-1] != x.shape[-2]:
+        raise RuntimeError(
+            f"{name}: {what} must be batches of square matrices, but they are {x.shape[-2]} by {x.shape[-1]} matrices"
+        )
+
+
+def check_floating(name: str, x: Tensor, *, low: bool = True) -> None:
+    """Raises unless a tensor is floating or complex; unless ``low``, also for those of half the precision."""
+    if x.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got {x.dtype.scalar_name}")
+    if not low and x.dtype not in _FACTORED:
+        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {x.dtype.scalar_name}")
+
+
+def check_implemented(kernel: str, x: Tensor) -> None:
+    """Raises for the dtypes that LAPACK does not know."""
+    if x.dtype not in _FACTORED:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{x.dtype.scalar_name}'")
+
+
+def check_same_dtype(name: str, A: Tensor, B: Tensor, what: str = "A") -> None:
+    """Raises unless both sides of a system have one dtype."""
+    if A.dtype is not B.dtype:
+        raise RuntimeError(
+            f"{name}: Expected {what} and B to have the same dtype, but found {what} of type {A.dtype.scalar_name} and "
+            f"B of type {B.dtype.scalar_name} instead"
+        )
+
+
+def check_fits(name: str, A: Tensor, rows: int, columns: int, left: bool) -> None:
+    """Raises unless a right-hand side of a size fits the matrices."""
+    if A.shape[-2] != (rows if left else columns):
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {'AX = B' if left else 'XA = B'} "
+            f"({A.shape[-2]}x{A.shape[-1]} and {rows}x{columns})"
+        )
+
+
+# ---------------------------------------------------------------- memory
+
+
+def in_columns(size: Sequence[int]) -> tuple[int, ...]:
+    """The strides of matrices that lie in memory column by column."""
+    if len(size) < 2:
+        return contiguous_strides(tuple(size))
+    *lead, step, row = contiguous_strides((*size[:-2], size[-1], size[-2]))
+    return (*lead, row, step)
+
+
+def by_columns(*which: int) -> Callable[[dict[str, Any], Sequence[ArrayType]], list[Any]]:
+    """A rule for strides: those results column by column, the others row by row."""
+    return lambda layouts, types: [in_columns(t.shape) if i in which else None for i, t in enumerate(types)]
+
+
+# ---------------------------------------------------------------- bodies
+
+
+def spread(x: Any, lead: Sequence[int], core: int = 2) -> Any:
+    """An array with its axes but the last ``core`` broadcast to ``lead``."""
+    shape = type_of(x).shape
+    wanted = (*lead, *shape[len(shape) - core :])
+    if shape == wanted:
+        return x
+    return broadcast(x, shape=wanted, dims=tuple(range(len(wanted) - len(shape), len(wanted))))
+
+
+def not_finite(x: Any, axes: int = 1) -> Any:
+    """1, int32, where the last axes have something that is not a number, 0 elsewhere."""
+    return np.astype(np.any(np.not_equal(x, x), axis=tuple(range(-axes, 0))), np.int32)
+
+
+def gradients(f: Callable[..., Sequence[Any]], operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:
+    """The gradients by the operands of a function, from those by its results."""
+    _, pullback = vjp_flat(f, operands)
+    return [None if g is None else _conjugate(g) for g in pullback([_conjugate(ct) for ct in cts])]
+
+
+def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], cts: Sequence[Any]) -> list[Any]:
+    """The same for a linear function of operands of some types: at which ones does not matter.
+
+    A backward that is known by how results change with operands is that function, transposed.
+    """
+    return gradients(tangent, [zeros(t) for t in of], cts)
+
+
+def _conjugate(x: Any) -> Any:
+    return conj(x) if is_complex(type_of(x).dtype) else x
+
+
+# ---------------------------------------------------------------- nodes
+
+
+def refuse_backward(op: Op, text: str) -> None:
+    """Has the nodes of an operation raise when a gradient comes in."""
+
+    def apply(self: Any, grads: Any) -> Any:
+        raise RuntimeError(text)
+
+    assert op.node is not None
+    names = {"__slots__": (), "__module__": "builtins", "apply": apply, "swept": False}
+    op.node = type(op.node.__name__, (op.node,), names)

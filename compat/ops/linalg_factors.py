@@ -1,0 +1,636 @@
+"""Factors of matrices: Cholesky, LU, QR, and reflections."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.ops.composite import composite
+from compat.ops.linalg import (
+    LinAlgError,
+    by_columns,
+    check_floating,
+    check_implemented,
+    check_matrix,
+    check_square,
+    failure,
+    gradients,
+    in_columns,
+    refuse_backward,
+    transposed,
+)
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function
+from compat.returns import return_type
+from compat.tensor import Tensor, array_of
+from funcgrad import numpy as np
+from funcgrad.ir import ArrayType
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives.linalg_solving import first_zero_pivot
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- Cholesky
+
+
+def _lower_of(x: Any, upper: bool) -> Any:
+    """What the lower factor is of: one triangle is read, and both have the derivative."""
+    if not upper:
+        return x
+    return e.add(e.stop_gradient(p.adjoint(x)), e.sub(x, e.stop_gradient(x)))
+
+
+def _cholesky(x: Any, upper: bool) -> tuple[Any, Any]:
+    factor, info = factors.cholesky(_lower_of(x, upper))
+    return p.adjoint(factor) if upper else factor, info
+
+
+def _cholesky_gradient(ct: Any, factor: Any, upper: bool) -> Any:
+    lower, ct = (p.adjoint(factor), p.adjoint(ct)) if upper else (factor, ct)
+
+    def tangent(t: Any) -> list[Any]:
+        return [factors.cholesky_tangent(lower, e.scale(e.add(t, p.adjoint(t)), 0.5))]
+
+    return transposed(tangent, [type_of(factor)], [ct])[0]
+
+
+def _check_cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False) -> None:
+    check_square("linalg.cholesky", input)
+    check_floating("linalg.cholesky", input)
+    check_implemented("cholesky_cpu", input)
+
+
+def _check_definite(name: str, info: Tensor) -> None:
+    found = failure(info)
+    if found is not None:
+        where, order = found
+        raise LinAlgError(
+            f"{name}: {where}The factorization could not be completed because the input is not positive-definite (the "
+            f"leading minor of order {order} is not positive-definite)."
+        )
+
+
+@op(
+    "LinalgCholeskyExBackward0", saved="L upper", name="linalg_cholesky_ex", names="", returns="L info",
+    check=_check_cholesky_ex, strides=by_columns(0), out=True,
+)  # fmt: skip
+def cholesky_ex_of(input: Array, *, upper: bool = False, check_errors: bool = False) -> Any:
+    return _cholesky(input, upper)
+
+
+@cholesky_ex_of.backward
+def _cholesky_ex_backward(ct0: Any, L: Any, upper: Any) -> Any:
+    return _cholesky_gradient(ct0, L, upper)
+
+
+@function("linalg.cholesky_ex")
+def cholesky_ex(input: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """The factors of ``linalg.cholesky``, and the orders of the first leading minors that are not positive.
+
+    Args:
+        input: ``(*, n, n)``.
+        upper: the upper triangular factors instead.
+        check_errors: raise where a matrix is not positive definite.
+
+    Returns:
+        A named tuple of ``L``, not finite where there is none, and ``info``, int32, 0 where all is well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.cholesky_ex(torch.tensor([[1.0, 2.0], [2.0, 1.0]])).info
+        tensor(2, dtype=torch.int32)
+    """
+    found = cholesky_ex_of.function(input, upper=upper, check_errors=check_errors, out=out)
+    if check_errors:
+        _check_definite("linalg.cholesky_ex", found[1])
+    return found
+
+
+@composite("linalg.cholesky", out=True)
+def linalg_cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular ``L`` with ``input = L @ L.mH``, for Hermitian positive definite matrices.
+
+    Args:
+        input: ``(*, n, n)``; one triangle of it is read.
+        upper: the upper triangular factors, from the upper triangle, instead.
+        out: a tensor to write the result into.
+
+    Raises:
+        LinAlgError: for a matrix that is not positive definite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.cholesky(torch.tensor([[4.0, 2.0], [2.0, 5.0]]))
+        tensor([[2., 0.],
+                [1., 2.]])
+    """
+    factor, info = cholesky_ex_of.function(input, upper=upper)
+    _check_definite("linalg.cholesky", info)
+    return factor
+
+
+def _check_cholesky(input: Tensor, upper: bool = False) -> None:
+    check_square("cholesky", input)
+    check_implemented("cholesky_cpu", input)
+
+
+@op(
+    "CholeskyBackward0", saved="result upper", name="cholesky", names="", results="result info",
+    check=_check_cholesky, strides=lambda _, types: [in_columns(types[0].shape) if types[0].size else None, None],
+)  # fmt: skip
+def _cholesky_of(input: Array, upper: bool = False) -> Any:
+    return _cholesky(input, upper)
+
+
+@_cholesky_of.backward
+def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
+    return _cholesky_gradient(ct0, result, upper)
+
+
+@composite("torch.cholesky", "Tensor.cholesky", out=True)
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """The older name of ``torch.linalg.cholesky``."""
+    warnings.warn(
+        "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
+        "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
+        "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
+        "produce equivalent results for all valid (symmetric positive definite) inputs.",
+        stacklevel=3,
+    )
+    factor, info = _cholesky_of.function(input, upper)
+    _check_definite("cholesky", info)
+    return factor
+
+
+# ---------------------------------------------------------------- LU
+
+
+def _check_pivot(pivot: bool) -> None:
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+
+
+def _check_lu_factor(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> None:
+    if A.dim() < 2:
+        raise RuntimeError(
+            f"torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead"
+        )
+    check_implemented("lu_cpu", A)
+    _check_pivot(pivot)
+
+
+@op(
+    "LinalgLuFactorExBackward0", saved="LU pivot pivots", name="linalg_lu_factor_ex", names="",
+    returns="LU pivots info", check=_check_lu_factor, strides=by_columns(0), out=True,
+)  # fmt: skip
+def lu_factor_ex_of(A: Array, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    packed, pivots = factors.lu(A)
+    return packed, pivots, first_zero_pivot(packed)
+
+
+@function("linalg.lu_factor_ex")
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """The factors of ``linalg.lu_factor``, and for each matrix the number of the first pivot that is zero.
+
+    Args:
+        A: ``(*, m, n)``.
+        check_errors: raise where a pivot is zero.
+
+    Returns:
+        A named tuple of ``LU``, ``pivots`` and ``info``, int32, 0 where no pivot is zero.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.lu_factor_ex(torch.zeros(2, 2)).info
+        tensor(1, dtype=torch.int32)
+    """
+    found = lu_factor_ex_of.function(A, pivot=pivot, check_errors=check_errors, out=out)
+    if check_errors:
+        _check_pivots("torch.linalg.lu_factor_ex", found[2])
+    return found
+
+
+def _check_pivots(name: str, info: Tensor) -> None:
+    found = failure(info)
+    if found is not None:
+        where, i = found
+        raise RuntimeError(
+            f"{name}: {where}U[{i},{i}] is zero and using it on lu_solve would result in a division by zero. If you "
+            "still want to perform the factorization, consider calling linalg.lu(A, pivot) or linalg.lu_factor_ex(A, "
+            "pivot)"
+        )
+
+
+@function("linalg.lu_factor")
+def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
+    """The LU factors of matrices, both in one, and which rows were interchanged.
+
+    Args:
+        A: ``(*, m, n)``.
+
+    Returns:
+        A named tuple of ``LU`` and ``pivots``: row ``i`` was interchanged with row ``pivots[i]``, counted from one.
+
+    Raises:
+        RuntimeError: where a pivot is zero.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]])).LU
+        tensor([[4.0000, 4.0000],
+                [0.2500, 1.0000]])
+    """
+    given = None if out is None else (*out, A.new_empty(0).int())
+    packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot, out=given)
+    _check_pivots("torch.linalg.lu_factor", info)
+    return return_type("linalg_lu_factor", ("LU", "pivots"))(packed, pivots)
+
+
+@function("torch.lu", "Tensor.lu")
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
+    """The older name of ``torch.linalg.lu_factor``.
+
+    Args:
+        get_infos: return, as a third tensor, the numbers of the first pivots that are zero.
+    """
+    warnings.warn(
+        "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
+        "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
+        "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
+        "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
+        stacklevel=2,
+    )
+    packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot)
+    found: tuple = (packed, pivots, info) if get_infos else (packed, pivots)
+    if out is None:
+        return found
+    for t, r in zip(out, found):
+        t.resize_(r.shape).copy_(r)
+    return tuple(out)
+
+
+def _unpacked(packed: Any) -> tuple[Any, Any]:
+    """The factors that LU packs into one matrix."""
+    k = min(type_of(packed).shape[-2:])
+    left = factors.columns(packed, 0, k)
+    lower = e.add(p.lower_part(left, strict=True), p.identity(type_of(left).shape, type_of(left).dtype))
+    return lower, p.upper_part(factors.rows(packed, 0, k))
+
+
+def _permutation_matrix(pivots: Any, packed: Any) -> Any:
+    t = type_of(packed)
+    m = t.shape[-2]
+    one = p.identity((*t.shape[:-2], m, m), t.dtype)
+    return p.flipped(factors.permuted(one, factors.permutation(pivots, size=m)))
+
+
+def _check_lu(A: Tensor, *, pivot: bool = True) -> None:
+    if A.dim() < 2:
+        raise RuntimeError(f"linalg.lu: Expected tensor with 2 or more dimensions. Got size: {list(A.shape)} instead")
+    check_implemented("lu_cpu", A)
+    _check_pivot(pivot)
+
+
+@op(
+    "LinalgLuBackward0", saved="L P U pivot", name="linalg_lu", names="linalg.lu", returns="P L U", check=_check_lu,
+    constant=(0,), out=True,
+)  # fmt: skip
+def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
+    """``P``, ``L`` and ``U`` with ``A = P @ L @ U``: a permutation, and lower and upper triangular matrices.
+
+    Args:
+        A: ``(*, m, n)``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.lu(torch.tensor([[1.0, 2.0], [4.0, 4.0]])).U
+        tensor([[4., 4.],
+                [0., 1.]])
+    """
+    packed, pivots = factors.lu(A)
+    return _permutation_matrix(pivots, packed), *_unpacked(packed)
+
+
+@linalg_lu.backward
+def _lu_backward(ct1: Any, ct2: Any, P: Any, L: Any, U: Any) -> Any:
+    *lead, m, k = type_of(L).shape
+    n = type_of(U).shape[-1]
+    below = p.lower_part(L, strict=True)
+    if m >= n:
+        packed = e.add(below, U) if m == n else np.concatenate([e.add(factors.rows(below, 0, k), U), _tail(L, k)], -2)
+    else:
+        head = e.add(below, factors.columns(U, 0, k))
+        packed = np.concatenate([head, factors.columns(U, k, n)], -1)
+
+    def tangent(t: Any) -> list[Any]:
+        change = factors.lu_tangent(packed, p.product(p.flipped(P), t))
+        return [p.lower_part(factors.columns(change, 0, k), strict=True), p.upper_part(factors.rows(change, 0, k))]
+
+    return transposed(tangent, [ArrayType((*lead, m, n), type_of(L).dtype)], [ct1, ct2])[0]
+
+
+def _tail(x: Any, k: int) -> Any:
+    return factors.rows(x, k, type_of(x).shape[-2])
+
+
+def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> None:
+    if LU_data.dim() < 2:
+        raise RuntimeError(
+            f"torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: {list(LU_data.shape)} instead"
+        )
+    if unpack_pivots and repr(LU_pivots.dtype) != "torch.int32":
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype.\nNote: this "
+            "function is intended to be used with the output produced by torch.linalg.lu_factor"
+        )
+
+
+def _inspect_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> None:
+    found = array_of(LU_pivots.detach()) if unpack_pivots else None
+    if found is not None and found.size and (found.min() < 1 or found.max() > LU_data.shape[-2]):
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result "
+            "of lu_factor?"
+        )
+
+
+@op(
+    "LuUnpackBackward0", saved="LU_data.sym_argsize_minus_1 LU_data.sym_argsize_minus_2", names="torch.lu_unpack",
+    returns="P L U", check=_check_unpack, inspect=_inspect_unpack, constant=(0,),
+)  # fmt: skip
+def lu_unpack(LU_data: Array, LU_pivots: Index, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
+    """``P``, ``L`` and ``U`` from what ``linalg.lu_factor`` returns.
+
+    Args:
+        LU_data: ``(*, m, n)``.
+        LU_pivots: ``(*, min(m, n))``, int32.
+        unpack_data, unpack_pivots: False for an empty ``L`` and ``U``, and an empty ``P``.
+
+    Raises:
+        RuntimeError: for pivots that name no row.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.lu_unpack(*torch.linalg.lu_factor(torch.tensor([[1.0, 2.0], [4.0, 4.0]]))).P
+        tensor([[0., 1.],
+                [1., 0.]])
+    """
+    nothing = zeros(ArrayType((0,), type_of(LU_data).dtype))
+    lower, upper = _unpacked(LU_data) if unpack_data else (nothing, nothing)
+    return _permutation_matrix(LU_pivots, LU_data) if unpack_pivots else nothing, lower, upper
+
+
+# ---------------------------------------------------------------- QR
+
+
+def _check_qr(A: Tensor, mode: str = "reduced") -> None:
+    check_matrix("linalg.qr", A)
+    check_floating("linalg.qr", A)
+    check_implemented("geqrf_cpu", A)
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(
+            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), 'r', or 'complete'"
+        )
+
+
+def _qr(A: Any, mode: str) -> tuple[Any, Any]:
+    q, r = factors.qr(A, full=mode == "complete")
+    return (zeros(ArrayType((0,), type_of(A).dtype)) if mode == "r" else q), r
+
+
+_QR: dict[str, Any] = {"saved": "Q R mode", "names": "", "returns": "Q R", "check": _check_qr, "out": True}
+
+
+@op("LinalgQrBackward0", name="linalg_qr", strides=by_columns(0, 1), **_QR)
+def _qr_of(A: Array, mode: str = "reduced") -> Any:
+    return _qr(A, mode)
+
+
+@op("LinalgQrBackward0", name="linalg_qr", strides=by_columns(0, 1), keeps="result0 result1", **_QR)
+def _qr_complete_of(A: Array, mode: str = "reduced") -> Any:
+    return _qr(A, mode)
+
+
+@op("LinalgQrBackward0", name="linalg_qr", strides=by_columns(0, 1), keeps="result0 result1", **_QR)
+def _qr_r_of(A: Array, mode: str = "reduced") -> Any:
+    return _qr(A, mode)
+
+
+def _no_gradient(ct0: Any, A: Any) -> Any:
+    return None
+
+
+for _undetermined, _why in (
+    (_qr_complete_of, "The QR decomposition is not differentiable when mode='complete' and nrows > ncols"),
+    (
+        _qr_r_of,
+        "The derivative of linalg.qr depends on Q, which is not computed when mode='r'. Please use linalg.qr(A, "
+        "mode='reduced') if you are going to require gradients.",
+    ),
+):
+    _undetermined.backward(_no_gradient)
+    refuse_backward(_undetermined, _why)
+
+
+@function("linalg.qr")
+def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
+    """``Q`` with orthonormal columns and upper triangular ``R`` with ``A = Q @ R``.
+
+    Args:
+        A: ``(*, m, n)``.
+        mode: ``"reduced"`` for as many columns as the smaller of ``m`` and ``n``; ``"complete"`` for a square ``Q``,
+            which has no derivative if ``m > n``; ``"r"`` for an empty ``Q``, without derivatives.
+
+    Returns:
+        A named tuple of ``Q`` and ``R``.
+
+    Raises:
+        RuntimeError: for another mode.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.qr(torch.ones(3, 2)).Q.shape
+        torch.Size([3, 2])
+    """
+    tall = isinstance(A, Tensor) and A.dim() > 1 and A.shape[-2] > A.shape[-1]
+    chosen = _qr_r_of if mode == "r" else _qr_complete_of if mode == "complete" and tall else _qr_of
+    return chosen.function(A, mode, out=out)
+
+
+@function("torch.qr", "Tensor.qr")
+def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
+    """The older name of ``torch.linalg.qr``.
+
+    Args:
+        some: False for ``mode="complete"``.
+    """
+    warnings.warn(
+        "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
+        "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould "
+        "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
+        stacklevel=2,
+    )
+    return return_type("qr", ("Q", "R"))(*linalg_qr(input, "reduced" if some else "complete", out=out))
+
+
+# ---------------------------------------------------------------- reflections
+
+
+def _check_geqrf(input: Tensor) -> None:
+    if input.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check_implemented("geqrf_cpu", input)
+
+
+@op(
+    "GeqrfBackward0", names="torch.geqrf Tensor.geqrf", returns="a tau", check=_check_geqrf, strides=by_columns(0),
+    undifferentiable=True,
+)  # fmt: skip
+def geqrf(input: Array) -> Any:
+    """QR as LAPACK packs it: ``R`` above, below it the vectors of the reflections whose product is ``Q``.
+
+    Returns:
+        A named tuple of ``a`` and ``tau``, the factors of the reflections; without a derivative.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.geqrf(torch.ones(3, 2)).tau.shape
+        torch.Size([2])
+    """
+    return factors.reflectors(input)
+
+
+def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:
+    if input.dim() - tau.dim() != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.dim()} and "
+            f"input.ndim is equal to {input.dim()}"
+        )
+    if input.dim() > 2 and input.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+
+
+def _check_householder(input: Tensor, tau: Tensor) -> None:
+    name = "torch.linalg.householder_product"
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input.shape[-2] < input.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.dim() == 0:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if input.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    _check_tau(name, input, tau)
+    if tau.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {input.dtype.scalar_name}"
+        )
+    check_implemented("orgqr_cpu", input)
+
+
+@op(
+    "LinalgHouseholderProductBackward0", saved="input result tau", keeps="input result0 tau",
+    name="linalg_householder_product", names="linalg.householder_product torch.orgqr Tensor.orgqr",
+    check=_check_householder, strides=by_columns(0),
+)  # fmt: skip
+def householder_product(input: Array, tau: Array) -> Any:
+    """The first columns of the product of the reflections that ``geqrf`` returns.
+
+    Args:
+        input: ``(*, m, n)``, below the diagonal the vectors of the reflections.
+        tau: ``(*, k)``, their factors, not more than ``n``.
+
+    Returns:
+        ``(*, m, n)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> torch.linalg.householder_product(a, tau).abs()
+        tensor([[0.6000, 0.8000],
+                [0.8000, 0.6000]])
+    """
+    t = type_of(input)
+    return factors.reflected(input, tau, p.identity(t.shape, t.dtype))
+
+
+@householder_product.backward
+def _householder_backward(ct: Any, input: Any, tau: Any) -> Any:
+    if not type_of(input).size or not type_of(tau).size:
+        return None, None
+    return tuple(gradients(lambda x, t: [householder_product.body(x, t)], [input, tau], [ct]))
+
+
+def _check_ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> None:
+    name, tau, other = "torch.ormqr", input2, input3
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if other.dim() < 2:
+        raise RuntimeError(f"{name}: other must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if tau.dim() == 0:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if other.shape[side] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    if tau.shape[-1] > min(other.shape[side], input.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    _check_tau(name, input, tau)
+    if input.shape[:-2] != other.shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+            f"{list(other.shape[:-2])}"
+        )
+    for what, x in (("tau", tau), ("other", other)):
+        if x.dtype is not input.dtype:
+            raise RuntimeError(
+                f"{name}: Expected input and {what} to have the same dtype, but input has dtype"
+                f"{input.dtype.scalar_name} and {what} has dtype {x.dtype.scalar_name}"
+            )
+    check_implemented("ormqr_cpu", input)
+
+
+@op(
+    "OrmqrBackward0", saved="input2 input3 left result self transpose", keeps="input input2 input3 result0",
+    names="torch.ormqr Tensor.ormqr", check=_check_ormqr, strides=by_columns(0),
+)  # fmt: skip
+def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Any:
+    """A matrix times the product of the reflections that ``geqrf`` returns, as a square matrix.
+
+    Args:
+        input: ``(*, m, k)``, below the diagonal the vectors of the reflections.
+        input2: ``(*, k)``, their factors.
+        input3: ``(*, m, n)``, or ``(*, n, m)`` from the right.
+        left: whether the product stands on the left.
+        transpose: take its conjugate transpose.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+        >>> torch.ormqr(*torch.geqrf(x), x, transpose=True).abs().triu().round(decimals=4)
+        tensor([[5.0000, 2.2000],
+                [0.0000, 0.4000]])
+    """
+    if left:
+        return factors.reflected(input, input2, input3, adjoint_of_product=transpose)
+    return p.adjoint(factors.reflected(input, input2, p.adjoint(input3), adjoint_of_product=not transpose))
+
+
+@ormqr.backward
+def _ormqr_backward(ct: Any, input: Any, input2: Any, input3: Any, left: Any, transpose: Any) -> Any:
+    operands = [input, input2, input3]
+    if not all(type_of(x).size for x in operands):
+        return None, None, None
+    return tuple(gradients(lambda *xs: [ormqr.body(*xs, left, transpose)], operands, [ct]))

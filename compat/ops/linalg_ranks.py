@@ -1,0 +1,329 @@
+"""Matrices that need not have an inverse: ranks, pseudoinverses, least squares, condition numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.layout import broadcast_size
+from compat.ops.composite import composite
+from compat.ops.linalg import check_converged, check_square, in_columns, not_finite, spread
+from compat.ops.linalg_solving import inv_ex, is_vector
+from compat.ops.linalg_spectral import eigvalsh, svdvals
+from compat.ops.norms import matrix_norm
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.returns import return_type
+from compat.tensor import Tensor, array_of
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.ir import ArrayType
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives import linalg_spectral as spectral
+from funcgrad.primitives.elementwise import stop_gradient
+from funcgrad.primitives.shape import expanded, full, reshape, zeros
+from funcgrad.tracing import type_of
+
+_DOUBLES = (dtypes.float64, dtypes.complex128)
+_FACTORED = (dtypes.float32, dtypes.complex64, *_DOUBLES)
+
+# ---------------------------------------------------------------- tolerances
+
+
+def _precision(x: Tensor) -> float:
+    """Up to which fraction of the greatest singular value others count as zero, by default."""
+    eps = float(numpy.finfo(numpy.float64 if x.dtype in _DOUBLES else numpy.float32).eps)
+    return max(x.shape[-2:]) * eps
+
+
+def _check_tolerance(name: str, what: str, value: Any) -> None:
+    if isinstance(value, Tensor) and value.dtype.is_complex:
+        raise RuntimeError(f"{name}: {what} tensor of complex type is not supported. Got {value.dtype.scalar_name}")
+
+
+def _tolerances(name: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
+    """Both tolerances as real tensors, the default where neither is given."""
+    full_of, real = names_of("torch")["full"], dtypes.float64 if x.dtype in _DOUBLES else dtypes.float32
+    _check_tolerance(name, "atol", atol)
+    _check_tolerance(name, "rtol", rtol)
+    if rtol is None:
+        positive = atol is not None and (isinstance(atol, Tensor) or atol > 0)
+        rtol = 0.0 if positive and not isinstance(atol, Tensor) else _precision(x)
+        if isinstance(atol, Tensor):
+            where = names_of("torch")["where"]
+            rtol = where(atol > 0, full_of((), 0.0, dtype=real), full_of((), rtol, dtype=real))
+    return tuple(  # type: ignore[return-value]
+        t.detach().to(real) if isinstance(t, Tensor) else full_of((), 0.0 if t is None else t, dtype=real)
+        for t in (atol, rtol)
+    )
+
+
+# ---------------------------------------------------------------- pseudoinverses
+
+
+def _check_pinv(input: Tensor, atol: Tensor, rtol: Tensor, hermitian: bool = False) -> None:
+    if input.dim() < 2 or input.dtype not in _FACTORED:
+        raise RuntimeError(
+            f"linalg.pinv({input.dtype.scalar_name}{{{list(input.shape)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types"
+        )
+    if hermitian:
+        check_square("linalg.eigh", input)
+
+
+@op(
+    "LinalgPinvBackward0", saved="result self", name="linalg_pinv", names="", results="result info", check=_check_pinv,
+)  # fmt: skip
+def _pinv_of(input: Array, atol: Index, rtol: Index, hermitian: bool = False) -> Any:
+    lead = type_of(input).shape[:-2]
+    found = solving.pseudoinverse(input, spread(atol, lead, 0), spread(rtol, lead, 0), hermitian=hermitian)
+    return found, not_finite(stop_gradient(found), 2)
+
+
+def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
+    if A.dim() < 2 or A.dtype not in _FACTORED:
+        _check_pinv(A, A, A)
+    found, info = _pinv_of.function(A, *_tolerances("torch.linalg.pinv", A, atol, rtol), hermitian)
+    if not hermitian:
+        check_converged(info)
+    return found
+
+
+@composite("linalg.pinv", out=True)
+def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """The pseudoinverses of matrices, through their singular values.
+
+    Args:
+        A: ``(*, m, n)``.
+        rcond: an older name of ``rtol``.
+        hermitian: ``A`` is Hermitian, which is faster; one triangle is read.
+        atol: singular values up to it count as zero; a number or a tensor.
+        rtol: the same as a fraction of the greatest; by default the larger of ``m`` and ``n`` times the dtype's
+            precision, or 0 if ``atol`` is given.
+        out: a tensor to write the result into.
+
+    Returns:
+        ``(*, n, m)``.
+
+    Raises:
+        LinAlgError: for numbers that are not finite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.pinv(torch.tensor([[2.0, 0.0], [0.0, 0.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.0000]])
+    """
+    return _pinv(A, atol, rtol if rcond is None else rcond, hermitian)
+
+
+@function("torch.pinverse", "Tensor.pinverse")
+def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
+    """As ``torch.linalg.pinv``, with another default."""
+    return _pinv(input, None, rcond, False)
+
+
+# ---------------------------------------------------------------- least squares
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def _check_lstsq(A: Tensor, b: Tensor, rcond: float, driver: str) -> None:
+    name = "torch.linalg.lstsq"
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if b.dim() < 1:
+        raise RuntimeError(f"{name}: other must have at least 1 dimension.")
+    if not 0 <= A.dim() - b.dim() <= 1:
+        raise RuntimeError(
+            f"{name}: input.dim() must be greater or equal to other.dim() and (input.dim() - other.dim()) <= 1"
+        )
+    vector = is_vector(A.shape, b.shape)
+    if A.shape[-2] != b.shape[-1 if vector else -2]:
+        raise RuntimeError(f"{name}: input.size(-2) should match other.size({-1 if vector else -2})")
+    if A.dtype is not b.dtype:
+        raise RuntimeError(
+            f"{name}: Expected input and other to have the same dtype, but got input's dtype {A.dtype.scalar_name} and "
+            f"other's dtype {b.dtype.scalar_name}"
+        )
+    if driver not in _DRIVERS:
+        raise RuntimeError(f"{name}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)")
+    broadcast_size(tuple(A.shape[:-2]), tuple(b.shape[:-1] if vector else b.shape[:-2]))
+    if A.dtype not in _FACTORED:
+        raise RuntimeError(_OTHER_TYPES)
+
+
+def _lstsq_strides(known: dict[str, Any], types: Sequence[ArrayType]) -> list[Any]:
+    return [in_columns(types[0].shape) if len(types[0].shape) > 1 else None, None, None, None]
+
+
+@op(
+    "LinalgLstsqBackward0", saved="b self solution", name="linalg_lstsq", names="", keeps="b input result0",
+    results="solution residuals rank singular_values", check=_check_lstsq, strides=_lstsq_strides, constant=(3,),
+)  # fmt: skip
+def _lstsq_of(input: Array, b: Array, rcond: float, driver: str) -> Any:
+    *own, m, n = type_of(input).shape
+    vector = is_vector(type_of(input).shape, type_of(b).shape)
+    right = expanded(b, type_of(b).ndim) if vector else b
+    lead = broadcast_size(tuple(own), type_of(right).shape[:-2])
+    fraction = full(fdtypes.real_of(type_of(input).dtype).type(rcond), tuple(own))
+    inverse = solving.pseudoinverse(input, zeros(type_of(fraction)), fraction, hermitian=False)
+    solution = p.product(spread(inverse, lead), spread(right, lead))
+    (values,) = spectral.svd(stop_gradient(input), full=False, vectors=False)
+    remaining = zeros(ArrayType((0,), fdtypes.real_of(type_of(input).dtype)))
+    if driver != "gelsy" and m > n:
+        rest = np.subtract(spread(right, lead), p.product(spread(input, lead), solution))
+        remaining = np.sum(np.multiply(np.abs(rest), np.abs(rest)), axis=-2)
+    rank = zeros(ArrayType((0,), fdtypes.int64))
+    if driver != "gels":
+        rank = spread(_above(values, fraction), lead, 0)
+    if driver in ("gels", "gelsy"):
+        values = zeros(ArrayType((0,), type_of(values).dtype))
+    solution = reshape(solution, shape=type_of(solution).shape[:-1]) if vector else solution
+    return solution, remaining, rank, values
+
+
+def _above(values: Any, fraction: Any) -> Any:
+    """How many singular values are greater than a fraction of the greatest, int64."""
+    if not type_of(values).shape[-1]:
+        return full(fdtypes.int64.type(0), type_of(values).shape[:-1])
+    least = np.multiply(fraction, np.max(values, axis=-1))
+    return np.sum(np.astype(np.greater(values, np.expand_dims(least, -1)), fdtypes.int64), axis=-1)
+
+
+@function("linalg.lstsq")
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None, out: Any = None) -> Any:
+    """``X`` with the least ``|B - A @ X|``, and of several the one with the least ``|X|``.
+
+    All drivers go through singular values here; they differ in what else is returned.
+
+    Args:
+        A: ``(*, m, n)``.
+        B: ``(*, m)`` or ``(*, m, k)``; leading dimensions broadcast.
+        rcond: the fraction of the greatest singular value up to which others count as zero; by default the larger of
+            ``m`` and ``n`` times the dtype's precision.
+        driver: LAPACK's: ``"gels"``, ``"gelsy"`` (the default), ``"gelsd"`` or ``"gelss"``.
+
+    Returns:
+        A named tuple of ``solution``; ``residuals``, the sums of squares that remain, empty for ``gelsy`` and unless
+        ``m > n`` and ``A`` has full rank; ``rank``, empty for ``gels``; ``singular_values``, empty for ``gels`` and
+        ``gelsy``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit, and for another driver.
+
+    Example:
+        >>> import compat as torch
+        >>> a = torch.tensor([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+        >>> torch.linalg.lstsq(a, torch.tensor([[1.0], [2.0], [3.0]])).solution.round(decimals=4)
+        tensor([[1.],
+                [1.]])
+    """
+    chosen = driver or "gelsy"
+    fraction = 0.0 if A.dim() < 2 else _precision(A) if rcond is None else rcond
+    found = list(_lstsq_of.function(A, B, fraction, chosen))
+    if found[1].numel() and found[2].numel() and not is_full_rank(found[2], A.shape[-1]):
+        found[1] = found[1].new_empty(0)
+    made = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
+    if out is None:
+        return made(*found)
+    return made(*[t.resize_(r.shape).copy_(r.detach()) for t, r in zip(out, found)])
+
+
+def is_full_rank(rank: Tensor, n: int) -> bool:
+    """Whether all matrices have rank ``n``, as far as there are numbers to tell."""
+    if rank._layout.base.traced:
+        return True
+    return bool((array_of(rank) == n).all())
+
+
+# ---------------------------------------------------------------- ranks and condition numbers
+
+_OTHER_TYPES = "This function doesn't handle types other than float and double"
+
+
+@composite("linalg.matrix_rank", out=True)
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
+    """How many singular values of matrices are not nearly zero; int64.
+
+    Args:
+        A: ``(*, m, n)``.
+        tol: an older name of ``atol``.
+        hermitian: ``A`` is Hermitian, which is faster; one triangle is read.
+        atol: singular values up to it count as zero; a number or a tensor.
+        rtol: the same as a fraction of the greatest; by default the larger of ``m`` and ``n`` times the dtype's
+            precision, or 0 if ``atol`` is given.
+        out: a tensor to write the result into.
+
+    Raises:
+        LinAlgError: for numbers that are not finite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.matrix_rank(torch.tensor([[1.0, 2.0], [2.0, 4.0]]))
+        tensor(1)
+    """
+    name = "torch.linalg.matrix_rank"
+    if A.dim() < 2:
+        raise RuntimeError(f"{name}: The input tensor input must have at least 2 dimensions.")
+    if A.dtype not in _FACTORED:
+        raise RuntimeError(_OTHER_TYPES)
+    if tol is not None:
+        _check_tolerance(name, "tol", tol)
+        atol, rtol = tol, 0.0
+    absolute, relative = _tolerances(name, A, atol, rtol)
+    A = A.detach()
+    if not A.numel():
+        return names_of("torch")["zeros"](A.shape[:-2], dtype=dtypes.int64)
+    values = eigvalsh(A).abs() if hermitian else svdvals(A)
+    least = names_of("torch")["maximum"](absolute, relative * values.amax(-1))
+    return (values > least.unsqueeze(-1)).sum(-1)
+
+
+def _is_order(p: Any) -> bool:
+    return p in ("fro", "nuc") if isinstance(p, str) else abs(p) in (1, 2, math.inf)
+
+
+@composite("linalg.cond", out=True)
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """How much matrices may magnify relative errors: their norms times those of their inverses, which may be infinite.
+
+    Args:
+        A: ``(*, n, n)``, or, for ``p`` of 2 and -2, ``(*, m, n)``.
+        p: the order of the norm, as for ``matrix_norm``; by default 2.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for another order.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.cond(torch.tensor([[4.0, 0.0], [0.0, 2.0]]))
+        tensor(2.)
+    """
+    if A.dim() < 2:
+        raise RuntimeError("linalg.cond: The input tensor must have at least 2 dimensions.")
+    if p is not None and not _is_order(p):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p if isinstance(p, str) else format(p, 'g')}")
+    by_values = p in (None, 2, -2)
+    if not by_values:
+        check_square(f"linalg.cond(ord={p if isinstance(p, str) else format(p, 'g')})", A)
+    if not A.numel():
+        return names_of("torch")["zeros"](A.shape[:-2], dtype=A.abs().dtype)
+    if by_values:
+        values = svdvals(A)
+        first, last = values.narrow(-1, 0, 1), values.narrow(-1, values.shape[-1] - 1, 1)
+        return (last / first if p == -2 else first / last).squeeze(-1)
+    if p == "nuc":
+        values = svdvals(A)
+        return values.sum(-1) * values.reciprocal().sum(-1)
+    inverse, info = inv_ex(A)
+    inverse.masked_fill_(info.unsqueeze(-1).unsqueeze(-1) > 0, math.inf)
+    found = matrix_norm(A, p) * matrix_norm(inverse, p)
+    return found.nan_to_num(math.inf, math.inf, -math.inf)

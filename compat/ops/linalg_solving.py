@@ -1,0 +1,691 @@
+"""Systems of linear equations, inverses, determinants."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.layout import broadcast_size
+from compat.ops.composite import composite
+from compat.ops.linalg import (
+    LinAlgError,
+    by_columns,
+    check_fits,
+    check_floating,
+    check_implemented,
+    check_matrix,
+    check_same_dtype,
+    check_singular,
+    check_square,
+    failure,
+    in_columns,
+    spread,
+    transposed,
+)
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function, names_of
+from compat.returns import return_type
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.ir import ArrayType
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives.shape import expanded, reshape
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- triangular systems
+
+
+def _check_solve_triangular(
+    input: Tensor, B: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
+) -> None:
+    name = "linalg.solve_triangular"
+    check_square(name, input)
+    check_matrix(name, B, "B")
+    check_fits(name, input, B.shape[-2], B.shape[-1], left)
+    broadcast_size(tuple(input.shape[:-2]), tuple(B.shape[:-2]))
+    check_implemented("triangular_solve_cpu", input)
+
+
+def _triangular(a: Any, b: Any, *, left: bool = True, upper: bool, transpose: bool = False, unit: bool = False) -> Any:
+    """``triangular_solve`` for matrices whose leading axes broadcast."""
+    lead = broadcast_size(type_of(a).shape[:-2], type_of(b).shape[:-2])
+    return p.triangular_solve(
+        spread(a, lead), spread(b, lead), left=left, lower=not upper, transposed=transpose, unit=unit
+    )
+
+
+@op(
+    "LinalgSolveTriangularBackward0", saved="left result self unitriangular upper", name="linalg_solve_triangular",
+    names="linalg.solve_triangular", out=True, check=_check_solve_triangular, strides=by_columns(0),
+)  # fmt: skip
+def solve_triangular(input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """``X`` with ``input @ X = B``, or ``X @ input = B``, for triangular matrices.
+
+    Args:
+        input: ``(*, n, n)``; one triangle is read.
+        B: ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
+        upper: which triangle.
+        left: whether ``input`` stands on the left.
+        unitriangular: take the diagonal for ones.
+
+    Raises:
+        RuntimeError: where sizes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> a = torch.tensor([[2.0, 2.0], [0.0, 4.0]])
+        >>> torch.linalg.solve_triangular(a, torch.tensor([[2.0], [4.0]]), upper=True)
+        tensor([[0.],
+                [1.]])
+    """
+    return _triangular(input, B, left=left, upper=upper, unit=unitriangular)
+
+
+def _check_systems(name: str, b: Tensor, A: Tensor) -> None:
+    if A.shape[-1] != A.shape[-2]:
+        raise RuntimeError(
+            f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
+        )
+    if A.shape[-1] != b.shape[-2]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b matrix "
+            f"is {b.shape[-2]} by {b.shape[-1]}"
+        )
+    if A.dtype is not b.dtype:
+        raise RuntimeError(
+            f"Expected b and A to have the same dtype, but found b of type {b.dtype.scalar_name} and A of type "
+            f"{A.dtype.scalar_name} instead."
+        )
+
+
+def _check_triangular_solve(
+    input: Tensor, A: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> None:
+    for what, x in (("b", input), ("A", A)):
+        if x.dim() < 2:
+            raise RuntimeError(
+                f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.dim()} "
+                "dimensions instead"
+            )
+    _check_systems("triangular_solve", input, A)
+    check_implemented("triangular_solve_cpu", input)
+
+
+@op(
+    "TriangularSolveBackward0", saved="A self solution transpose unitriangular upper", name="triangular_solve",
+    names="", returns="solution cloned_coefficient", check=_check_triangular_solve, strides=by_columns(0, 1), out=True,
+)  # fmt: skip
+def _triangular_solve_of(
+    input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    lead = broadcast_size(type_of(A).shape[:-2], type_of(input).shape[:-2])
+    found = _triangular(A, input, upper=upper, transpose=transpose, unit=unitriangular)
+    return found, spread(A, lead)
+
+
+@function("torch.triangular_solve", "Tensor.triangular_solve")
+def triangular_solve(
+    input: Tensor,
+    A: Tensor,
+    upper: bool = True,
+    transpose: bool = False,
+    unitriangular: bool = False,
+    *,
+    out: Any = None,
+) -> Any:
+    """The older form of ``torch.linalg.solve_triangular``, with the right-hand side first.
+
+    Returns:
+        A named tuple of ``solution`` and ``cloned_coefficient``, a copy of ``A``.
+    """
+    warnings.warn(
+        "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future "
+        "PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one "
+        "of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
+        "torch.linalg.solve_triangular(A, B).",
+        stacklevel=2,
+    )
+    return _triangular_solve_of.function(input, A, upper, transpose, unitriangular, out=out)
+
+
+def _check_cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> None:
+    for what, x in (("b", input), ("u", input2)):
+        if x.dim() < 2:
+            raise RuntimeError(f"{what} should have at least 2 dimensions, but has {x.dim()} dimensions instead")
+    _check_systems("cholesky_solve", input, input2)
+    check_implemented("cholesky_solve_cpu", input)
+
+
+def _cholesky_solved(b: Any, factor: Any, upper: bool) -> Any:
+    lead = broadcast_size(type_of(factor).shape[:-2], type_of(b).shape[:-2])
+    return solving.definite_solve(spread(p.adjoint(factor) if upper else factor, lead), spread(b, lead))
+
+
+@op(
+    "CholeskySolveBackward0", saved="input2 result self upper", names="torch.cholesky_solve Tensor.cholesky_solve",
+    keeps="result0", check=_check_cholesky_solve, strides=by_columns(0),
+)  # fmt: skip
+def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Any:
+    """``X`` with ``A @ X = input``, by the Cholesky factors of ``A``.
+
+    Args:
+        input: ``(*, n, k)``.
+        input2: ``(*, n, n)``, the factors; leading dimensions broadcast.
+        upper: whether they are upper triangular.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cholesky_solve(torch.tensor([[4.0], [9.0]]), torch.tensor([[2.0, 0.0], [0.0, 3.0]]))
+        tensor([[1.],
+                [1.]])
+    """
+    return _cholesky_solved(input, input2, upper)
+
+
+def _check_cholesky_inverse(input: Tensor, upper: bool = False) -> None:
+    check_square("cholesky_inverse", input)
+    check_implemented("cholesky_inverse_out_cpu", input)
+
+
+@op(
+    "CholeskyInverseBackward0", saved="result self upper", name="cholesky_inverse", names="",
+    results="result info", keeps="result0", check=_check_cholesky_inverse, strides=by_columns(0),
+)  # fmt: skip
+def _cholesky_inverse_of(input: Array, upper: bool = False) -> Any:
+    one = p.identity(type_of(input).shape, type_of(input).dtype)
+    return _cholesky_solved(one, input, upper), solving.first_zero_pivot(e.stop_gradient(input))
+
+
+@composite("torch.cholesky_inverse", "Tensor.cholesky_inverse", out=True)
+def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
+    """The inverse of ``A``, by its Cholesky factors.
+
+    Args:
+        input: ``(*, n, n)``, the factors.
+        upper: whether they are upper triangular.
+        out: a tensor to write the result into.
+
+    Raises:
+        LinAlgError: for a zero on the diagonal.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.cholesky_inverse(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor([[0.2500, 0.0000],
+                [0.0000, 1.0000]])
+    """
+    found, info = _cholesky_inverse_of.function(input, upper)
+    check_singular("cholesky_inverse", info)
+    return found
+
+
+# ---------------------------------------------------------------- square systems
+
+
+def is_vector(a: Sequence[int], b: Sequence[int]) -> bool:
+    """Whether a right-hand side of a size is a vector for each matrix."""
+    return len(b) == 1 or (len(a) - 1 == len(b) and tuple(b) == tuple(a[:-1]))
+
+
+def _check_solve(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False) -> None:
+    name = "linalg.solve"
+    check_floating(name, A, low=False)
+    check_same_dtype(name, A, B)
+    check_square(name, A)
+    vector = is_vector(A.shape, B.shape)
+    if not vector:
+        check_matrix(name, B, "B")
+    rows, columns = (B.shape[-1], 1) if vector else B.shape[-2:]
+    check_fits(name, A, rows, columns, left or vector)
+    if not left and vector:
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation XA = B ({A.shape[-2]}x{A.shape[-1]} and {rows}x1)"
+        )
+    broadcast_size(tuple(A.shape[:-2]), tuple(B.shape[:-1] if vector else B.shape[:-2]))
+
+
+def _solve_strides(known: dict[str, Any], types: Sequence[ArrayType]) -> list[Any]:
+    return [in_columns(types[0].shape) if known["left"] else None, in_columns(types[1].shape), None, None]
+
+
+@op(
+    "LinalgSolveExBackward0", saved="A LU left pivots result", name="_linalg_solve_ex", names="",
+    results="result LU pivots info", check=_check_solve, strides=_solve_strides, constant=(1,), keeps="input",
+)  # fmt: skip
+def _solve_of(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
+    packed, pivots = factors.lu(e.stop_gradient(A))
+    order = factors.permutation(pivots, size=type_of(A).shape[-1])
+    vector = is_vector(type_of(A).shape, type_of(B).shape)
+    b = expanded(B, type_of(B).ndim) if vector else B if left else p.flipped(B)
+    lead = broadcast_size(type_of(A).shape[:-2], type_of(b).shape[:-2])
+    found = solving.factored_solve(
+        spread(A, lead), spread(packed, lead), spread(order, lead, 1), spread(b, lead), transposed=not left
+    )
+    found = reshape(found, shape=type_of(found).shape[:-1]) if vector else found if left else p.flipped(found)
+    return found, packed, pivots, solving.first_zero_pivot(packed)
+
+
+@_solve_of.backward
+def _solve_backward(ct0: Any, A: Any, B: Any, LU: Any, pivots: Any, left: Any, result: Any) -> Any:
+    # Of the right-hand side only the shape is looked at.
+    vector = is_vector(type_of(A).shape, type_of(B).shape)
+    ct, x = (expanded(v, type_of(v).ndim) if vector else v if left else p.flipped(v) for v in (ct0, result))
+    lead = type_of(x).shape[:-2]
+    order = factors.permutation(pivots, size=type_of(A).shape[-1])
+    gradient = solving.factored_solve(
+        spread(A, lead), spread(LU, lead), spread(order, lead, 1), p.conjugated(ct), transposed=left
+    )
+    by_b = p.conjugated(gradient)
+    by_a = e.neg(p.product(by_b, p.adjoint(x)) if left else p.product(p.conjugated(x), p.flipped(by_b)))
+    shape = type_of(by_b).shape[:-1]
+    return by_a, reshape(by_b, shape=shape) if vector else by_b if left else p.flipped(by_b)
+
+
+def _check_solved(name: str, info: Tensor) -> None:
+    found = failure(info)
+    if found is not None:
+        raise LinAlgError(f"{name}: {found[0]}The solver failed because the input matrix is singular.")
+
+
+@function("linalg.solve_ex")
+def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None) -> Any:
+    """The solutions of ``linalg.solve``, and for each matrix the number of the first pivot that is zero.
+
+    Args:
+        check_errors: raise where a matrix is singular.
+
+    Returns:
+        A named tuple of ``result`` and ``info``, int32, 0 where all is well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.solve_ex(torch.zeros(2, 2), torch.ones(2)).info
+        tensor(1, dtype=torch.int32)
+    """
+    found, _, _, info = _solve_of.function(A, B, left=left, check_errors=check_errors)
+    if check_errors:
+        _check_solved("torch.linalg.solve_ex", info)
+    made = return_type("linalg_solve_ex", ("result", "info"))
+    return made(found, info) if out is None else made(*[_into(t, r) for t, r in zip(out, (found, info))])
+
+
+def _into(out: Tensor, result: Tensor) -> Tensor:
+    return out.resize_(result.shape).copy_(result.detach())
+
+
+@composite("linalg.solve", out=True)
+def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
+    """``X`` with ``A @ X = B``, or ``X @ A = B``.
+
+    Args:
+        A: ``(*, n, n)``.
+        B: ``(n,)``, ``(*, n)``, ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
+        left: whether ``A`` stands on the left.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.solve(torch.tensor([[2.0, 0.0], [0.0, 4.0]]), torch.tensor([2.0, 2.0]))
+        tensor([1.0000, 0.5000])
+    """
+    found, _, _, info = _solve_of.function(A, B, left=left)
+    _check_solved("torch.linalg.solve", info)
+    return found
+
+
+def _check_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True, adjoint: bool = False) -> None:
+    name = "linalg.lu_solve"
+    check_square(f"torch.{name}", LU)
+    check_matrix(name, B, "B")
+    check_same_dtype(name, LU, B, "LU")
+    if pivots.dtype is not dtypes.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    check_fits(name, LU, B.shape[-2], B.shape[-1], left)
+    if pivots.dim() == 0 or pivots.shape[-1] != LU.shape[-1]:
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of the matrix")
+    if pivots.shape[:-1] != LU.shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected LU.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    broadcast_size(tuple(LU.shape[:-2]), tuple(B.shape[:-2]))
+    check_implemented("lu_solve_cpu", LU)
+
+
+class _Factored:
+    """A system in LU factors: ``op(A) @ Z = C``, where ``op`` is nothing or the transpose, and the factors may be
+    conjugated; what stands on the right, and adjoints, come down to that.
+    """
+
+    def __init__(self, packed: Any, pivots: Any, lead: Sequence[int], left: bool, adjoint: bool):
+        self.left, self.conjugate = left, adjoint
+        self.turned = left == adjoint
+        self.lead = tuple(lead)
+        self.packed = self.prepared(packed)
+        self.order = spread(factors.permutation(pivots, size=type_of(packed).shape[-1]), lead, 1)
+
+    def prepared(self, packed: Any) -> Any:
+        packed = spread(packed, self.lead)
+        return p.conjugated(packed) if self.conjugate else packed
+
+    def side(self, b: Any) -> Any:
+        b = spread(b, self.lead)
+        return b if self.left else p.flipped(b)
+
+    def _lower(self, x: Any) -> Any:
+        return p.triangular_solve(self.packed, x, left=True, lower=True, transposed=self.turned, unit=True)
+
+    def _upper(self, x: Any) -> Any:
+        return p.triangular_solve(self.packed, x, left=True, lower=False, transposed=self.turned, unit=False)
+
+    def _back(self, x: Any) -> Any:
+        return factors.permuted(x, np.argsort(self.order))
+
+    def solve(self, c: Any) -> Any:
+        """``Z``."""
+        return self._back(self._lower(self._upper(c))) if self.turned else self._upper(self._lower(self.sorted(c)))
+
+    def sorted(self, x: Any) -> Any:
+        """The rows in the order of the factors."""
+        return factors.permuted(x, self.order)
+
+    def tangent(self, z: Any, change: Any, dc: Any) -> Any:
+        """The change of ``Z`` with one of the factors and one of ``C``."""
+        one = p.identity(type_of(self.packed).shape, type_of(self.packed).dtype)
+        lower = e.add(p.lower_part(self.packed, strict=True), one)
+        upper, below, above = p.upper_part(self.packed), p.lower_part(change, strict=True), p.upper_part(change)
+        if not self.turned:
+            moved = e.add(p.product(below, p.product(upper, z)), p.product(lower, p.product(above, z)))
+            return self._upper(self._lower(e.sub(self.sorted(dc), moved)))
+        w = self.sorted(z)
+        lower, upper, below, above = (p.flipped(x) for x in (lower, upper, below, above))
+        moved = e.add(p.product(above, p.product(lower, w)), p.product(upper, p.product(below, w)))
+        return self._back(self._lower(self._upper(e.sub(dc, moved))))
+
+
+@op(
+    "LinalgLuSolveBackward0", saved="LU adjoint left pivots result", name="linalg_lu_solve", names="linalg.lu_solve",
+    out=True, check=_check_lu_solve, strides=lambda known, types: _solve_strides(known, [types[0], types[0]])[:1],
+)  # fmt: skip
+def linalg_lu_solve(LU: Array, pivots: Index, B: Array, *, left: bool = True, adjoint: bool = False) -> Any:
+    """``X`` with ``A @ X = B``, by what ``linalg.lu_factor`` returns of ``A``.
+
+    Args:
+        LU: ``(*, n, n)``.
+        pivots: ``(*, n)``, int32.
+        B: ``(*, n, k)``, or ``(*, k, n)`` from the right; leading dimensions broadcast.
+        left: whether ``A`` stands on the left.
+        adjoint: take the conjugate transpose of ``A``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> a = torch.tensor([[2.0, 0.0], [0.0, 4.0]])
+        >>> torch.linalg.lu_solve(*torch.linalg.lu_factor(a), torch.tensor([[2.0], [2.0]]))
+        tensor([[1.0000],
+                [0.5000]])
+    """
+    lead = broadcast_size(type_of(LU).shape[:-2], type_of(B).shape[:-2])
+    system = _Factored(LU, pivots, lead, left, adjoint)
+    found = system.solve(system.side(B))
+    return found if left else p.flipped(found)
+
+
+@linalg_lu_solve.backward
+def _lu_solve_backward(ct: Any, LU: Any, pivots: Any, left: Any, adjoint: Any, result: Any) -> Any:
+    system = _Factored(LU, pivots, type_of(result).shape[:-2], left, adjoint)
+    z = system.side(result)
+
+    def tangent(change: Any, db: Any) -> list[Any]:
+        found = system.tangent(z, system.prepared(change), system.side(db))
+        return [found if left else p.flipped(found)]
+
+    return tuple(transposed(tangent, [type_of(LU), type_of(result)], [ct]))
+
+
+@composite("torch.lu_solve", "Tensor.lu_solve", out=True)
+def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """The older form of ``torch.linalg.lu_solve``, with the right-hand side first."""
+    warnings.warn(
+        "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release."
+        "\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "
+        "replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)",
+        stacklevel=3,
+    )
+    return linalg_lu_solve.function(LU_data, LU_pivots, input)
+
+
+# ---------------------------------------------------------------- inverses
+
+
+def _check_inverse(A: Tensor, *, check_errors: bool = False) -> None:
+    check_square("linalg.inv", A)
+    check_floating("linalg.inv", A, low=False)
+
+
+@op(
+    "LinalgInvExBackward0", saved="inverse", name="linalg_inv_ex", names="", returns="inverse info",
+    check=_check_inverse, strides=by_columns(0), out=True,
+)  # fmt: skip
+def _inverse_of(A: Array, *, check_errors: bool = False) -> Any:
+    return solving.inverse(A)
+
+
+@function("linalg.inv_ex")
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+    """The inverses of ``linalg.inv``, and for each matrix the number of the first pivot that is zero.
+
+    Args:
+        A: ``(*, n, n)``.
+        check_errors: raise where a matrix is singular.
+
+    Returns:
+        A named tuple of ``inverse`` and ``info``, int32, 0 where all is well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
+        tensor(1, dtype=torch.int32)
+    """
+    found = _inverse_of.function(A, check_errors=check_errors, out=out)
+    if check_errors:
+        check_singular("linalg.inv_ex", found[1])
+    return found
+
+
+@composite("linalg.inv", out=True)
+def inv(A: Tensor) -> Tensor:
+    """The inverses of square matrices.
+
+    Args:
+        A: ``(*, n, n)``.
+        out: a tensor to write the result into.
+
+    Raises:
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    found, info = _inverse_of.function(A)
+    check_singular("linalg.inv", info)
+    return found
+
+
+@composite("torch.inverse", "Tensor.inverse", out=True)
+def inverse(input: Tensor) -> Tensor:
+    """As ``torch.linalg.inv``."""
+    return inv(input)
+
+
+@composite("linalg.tensorinv", out=True)
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of ``A`` as a map between tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
+
+    Args:
+        ind: how many of the first dimensions belong to the results; the others are as many elements.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: unless ``ind`` is positive and the elements are as many.
+        LinAlgError: where it is singular.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.tensorinv(torch.eye(6).reshape(6, 2, 3), ind=1).shape
+        torch.Size([2, 3, 6])
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    first, rest = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if ind > A.dim():
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {A.dim()}")
+    if math.prod(first) != math.prod(rest):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{math.prod(rest)} != {math.prod(first)}"
+        )
+    return inv(A.reshape(math.prod(rest), math.prod(first))).reshape(*rest, *first)
+
+
+@composite("linalg.tensorsolve", out=True)
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """``X`` with ``tensordot(A, X, X.dim()) = B``.
+
+    Args:
+        A: the dimensions of ``B``, then those of ``X``, with as many elements.
+        dims: dimensions of ``A`` to bring to its end first.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: unless the elements are as many.
+        LinAlgError: where it is singular.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
+        torch.Size([6])
+    """
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
+    first, rest = tuple(A.shape[: B.dim()]), tuple(A.shape[B.dim() :])
+    if math.prod(first) != math.prod(rest):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {math.prod(rest)} != {math.prod(first)}"
+        )
+    return solve(A.reshape(math.prod(rest), math.prod(first)), B.flatten()).reshape(rest)
+
+
+# ---------------------------------------------------------------- determinants
+
+
+def _check_determinant(A: Tensor) -> None:
+    check_square("linalg.det", A)
+    check_floating("linalg.det", A)
+    check_implemented("lu_cpu", A)
+
+
+@op(
+    "LinalgDetBackward0", saved="A LU pivots result", name="_linalg_det", names="", results="result LU pivots",
+    check=_check_determinant, strides=by_columns(1), constant=(1,), keeps="A",
+)  # fmt: skip
+def _determinant_of(A: Array) -> Any:
+    packed, pivots = factors.lu(e.stop_gradient(A))
+    return solving.factored_determinant(A, packed, pivots), packed, pivots
+
+
+@composite("linalg.det", "torch.det", "Tensor.det", out=True)
+def det(A: Tensor) -> Tensor:
+    """The determinants of square matrices; singular ones have gradients too.
+
+    Args:
+        A: ``(*, n, n)``.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor(-2.)
+    """
+    return _determinant_of.function(A)[0]
+
+
+def _check_logarithm(A: Tensor) -> None:
+    check_square("linalg.slogdet", A)
+    check_floating("linalg.slogdet", A, low=False)
+
+
+@op(
+    "LinalgSlogdetBackward0", saved="A LU pivots sign", name="_linalg_slogdet", names="",
+    results="sign logabsdet LU pivots", check=_check_logarithm, strides=by_columns(2), constant=(2,), keeps="A result0",
+)  # fmt: skip
+def _logarithm_of(A: Array) -> Any:
+    packed, pivots = factors.lu(e.stop_gradient(A))
+    return *solving.factored_logdet(A, packed, pivots), packed, pivots
+
+
+def _slogdet(name: str, A: Tensor, out: Any) -> Any:
+    made = return_type(name, ("sign", "logabsdet"))
+    sign, size, _, _ = _logarithm_of.function(A)
+    return made(sign, size) if out is None else made(*[_into(t, r) for t, r in zip(out, (sign, size))])
+
+
+@function("linalg.slogdet")
+def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The signs of determinants, and the logarithms of their magnitudes, which do not overflow.
+
+    Args:
+        A: ``(*, n, n)``.
+
+    Returns:
+        A named tuple of ``sign``, of magnitude 1 or 0, and ``logabsdet``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.slogdet(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).logabsdet
+        tensor(0.6931)
+    """
+    return _slogdet("linalg_slogdet", A, out)
+
+
+@function("torch.slogdet", "Tensor.slogdet")
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """As ``torch.linalg.slogdet``."""
+    return _slogdet("slogdet", input, out)
+
+
+@function("torch.logdet", "Tensor.logdet")
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of determinants: ``-inf`` for 0, and NaN for a negative one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.logdet(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        tensor(0.)
+    """
+    check_square("logdet", input)
+    check_floating("logdet", input, low=False)
+    sign, size, _, _ = _logarithm_of.function(input)
+    if input.dtype.is_complex:
+        return sign.log() + size
+    return names_of("torch")["where"](sign == -1.0, math.nan, size)

@@ -1,0 +1,333 @@
+"""Singular values, eigenvalues, and the exponential."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.grad_mode import mode
+from compat.ops.composite import composite
+from compat.ops.linalg import (
+    by_columns,
+    check_converged,
+    check_floating,
+    check_implemented,
+    check_matrix,
+    check_square,
+    failure,
+    not_finite,
+    transposed,
+)
+from compat.ops.op import op
+from compat.ops.signature import Array
+from compat.registry import function
+from compat.returns import return_type
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.ir import ArrayType
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives import linalg_spectral as spectral
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- singular values
+
+
+def _check_svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> None:
+    check_matrix("linalg.svd", A)
+    check_floating("linalg.svd", A)
+    if driver is not None:
+        raise RuntimeError(
+            "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA inputs with cuSOLVER backend."
+        )
+    check_implemented("linalg_svd_cpu", A)
+
+
+@op(
+    "LinalgSvdBackward0", saved="S S_sym_argsize_minus_1 U Vh full_matrices", name="_linalg_svd", names="",
+    results="U S Vh info", check=_check_svd, strides=by_columns(0, 2),
+    shows={"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])},
+)  # fmt: skip
+def _svd_of(A: Array, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Any:
+    found = spectral.svd(A, full=full_matrices and compute_uv, vectors=compute_uv)
+    values = found[len(found) // 2]
+    nothing = zeros(ArrayType((0,), type_of(A).dtype))
+    left, right = (found[0], found[2]) if compute_uv else (nothing, nothing)
+    if compute_uv and full_matrices:
+        left, right = _determined(left, values, -1), _determined(right, values, -2)
+    return left, values, right, not_finite(e.stop_gradient(values))
+
+
+def _determined(vectors: Any, values: Any, axis: int) -> Any:
+    """Singular vectors, those beyond the singular values without a derivative, as nothing determines them."""
+    parts = np.split(vectors, [type_of(values).shape[-1]], axis=axis)
+    return np.concatenate([parts[0], e.stop_gradient(parts[1])], axis=axis)
+
+
+@_svd_of.backward
+def _svd_backward(ct0: Any, ct1: Any, ct2: Any, U: Any, S: Any, Vh: Any, compute_uv: Any) -> Any:
+    if not compute_uv:
+        return None
+    k, m, n = type_of(S).shape[-1], type_of(U).shape[-2], type_of(Vh).shape[-1]
+    left, right = factors.columns(U, 0, k), factors.rows(Vh, 0, k)
+
+    def tangent(t: Any) -> Sequence[Any]:
+        return spectral.svd_tangents(left, S, right, t)
+
+    cts = [factors.columns(ct0, 0, k), ct1, factors.rows(ct2, 0, k)]
+    return transposed(tangent, [ArrayType((*type_of(U).shape[:-2], m, n), type_of(U).dtype)], cts)[0]
+
+
+def _svd(A: Tensor, full: bool, vectors: bool, driver: str | None = None) -> Any:
+    left, values, right, info = _svd_of.function(A, full, vectors, driver=driver)
+    check_converged(info)
+    return left, values, right
+
+
+def _results(name: str, fields: tuple[str, ...], found: Sequence[Tensor], out: Any) -> Any:
+    made = return_type(name, fields)
+    if out is None:
+        return made(*found)
+    return made(*[t.resize_(r.shape).copy_(r.detach()) for t, r in zip(out, found)])
+
+
+@function("linalg.svd")
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None) -> Any:
+    """``U``, ``S`` and ``Vh`` with ``A = U @ diag(S) @ Vh``: singular values, in descending order, and their vectors.
+
+    Args:
+        A: ``(*, m, n)``.
+        full_matrices: make ``U`` and ``Vh`` square.
+
+    Returns:
+        A named tuple of ``U``, with vectors in columns, ``S`` and ``Vh``, with vectors in rows.
+
+    Raises:
+        LinAlgError: for numbers that are not finite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+        tensor([2., 1.])
+    """
+    return _results("linalg_svd", ("U", "S", "Vh"), _svd(A, full_matrices, True, driver), out)
+
+
+@composite("linalg.svdvals", out=True)
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values of matrices, in descending order.
+
+    Args:
+        A: ``(*, m, n)``.
+        out: a tensor to write the result into.
+
+    Raises:
+        LinAlgError: for numbers that are not finite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.svdvals(torch.tensor([[0.0, 2.0], [1.0, 0.0]]))
+        tensor([2., 1.])
+    """
+    # The vectors are for the derivative.
+    needed = isinstance(A, Tensor) and ((mode.grad and A.requires_grad) or A._layout.base.traced)
+    return _svd(A, False, needed, driver)[1]
+
+
+@function("torch.svd", "Tensor.svd")
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
+    """The older form of ``torch.linalg.svd``.
+
+    Args:
+        some: False to make ``U`` and ``V`` square.
+        compute_uv: False for vectors that are zeros.
+
+    Returns:
+        A named tuple of ``U``, ``S`` and ``V``, with vectors in columns.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.svd(torch.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+        tensor([2., 1.])
+    """
+    if input.dim() < 2:
+        raise RuntimeError(
+            f"linalg.svd: input should have at least 2 dimensions, but has {input.dim()} dimensions instead"
+        )
+    if compute_uv:
+        left, values, right = _svd(input, not some, True)
+        return _results("svd", ("U", "S", "V"), (left, values, right.mH), out)
+    *lead, m, n = input.shape
+    left, right = (input.new_zeros(*lead, size, size) for size in (m, n))
+    return _results("svd", ("U", "S", "V"), (left, svdvals(input), right), out)
+
+
+# ---------------------------------------------------------------- eigenvalues
+
+
+def _check_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> None:
+    check_square("linalg.eigh", A)
+    if UPLO.upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    check_implemented("linalg_eigh_cpu", A)
+
+
+@op(
+    "LinalgEighBackward0", saved="eigenvalues eigenvectors", name="_linalg_eigh", names="",
+    results="eigenvalues eigenvectors", check=_check_eigh, strides=by_columns(1),
+)  # fmt: skip
+def _eigh_of(A: Array, UPLO: str = "L", compute_v: bool = True) -> Any:
+    return spectral.eigh(A, lower=UPLO.upper() == "L")
+
+
+@function("linalg.eigh")
+def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
+    """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
+
+    Args:
+        A: ``(*, n, n)``; one triangle of it is read.
+        UPLO: which one: ``"L"`` or ``"U"``.
+
+    Returns:
+        A named tuple of ``eigenvalues``, real, and ``eigenvectors``, in columns.
+
+    Raises:
+        RuntimeError: for another ``UPLO``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
+        tensor([1., 2.])
+    """
+    return _results("linalg_eigh", ("eigenvalues", "eigenvectors"), _eigh_of.function(A, UPLO), out)
+
+
+@composite("linalg.eigvalsh", out=True)
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of Hermitian matrices, in ascending order.
+
+    Args:
+        A: ``(*, n, n)``; one triangle of it is read.
+        UPLO: which one: ``"L"`` or ``"U"``.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.eigvalsh(torch.tensor([[2.0, 0.0], [0.0, 1.0]]))
+        tensor([1., 2.])
+    """
+    return _eigh_of.function(A, UPLO)[0]
+
+
+def _check_eig_of(name: str) -> Any:
+    def check(input: Tensor) -> None:
+        check_square(name, input)
+        if input.dtype.category < dtypes.FLOATING:
+            raise RuntimeError(f"Unknown Complex ScalarType for {input.dtype.scalar_name}")
+        check_implemented("linalg_eig_out_cpu", input)
+
+    return check
+
+
+def _eig_body(input: Any) -> Any:
+    values, vectors = spectral.eig(input, vectors=True)
+    return values, vectors, not_finite(e.stop_gradient(values))
+
+
+_EIG: dict[str, Any] = {"saved": "eigenvalues eigenvectors", "names": "", "strides": by_columns(1)}
+
+
+@op(
+    "LinalgEigBackward0", name="linalg_eig", results="eigenvalues eigenvectors info",
+    check=_check_eig_of("linalg.eig"), **_EIG,
+)  # fmt: skip
+def _eig_of(input: Array) -> Any:
+    return _eig_body(input)
+
+
+@op(
+    "LinalgEigBackward0", name="linalg_eigvals", results="eigenvalues eigenvectors info",
+    check=_check_eig_of("linalg.eigvals"), **_EIG,
+)  # fmt: skip
+def _eigvals_of(input: Array) -> Any:
+    return _eig_body(input)
+
+
+def _eig(chosen: Any, input: Tensor) -> tuple[Tensor, Tensor]:
+    values, vectors, info = chosen.function(input)
+    if failure(info) is not None:
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    return values, vectors
+
+
+@function("linalg.eig")
+def eig(input: Tensor, *, out: Any = None) -> Any:
+    """The eigenvalues, in no order, and eigenvectors of length 1 of square matrices.
+
+    Args:
+        input: ``(*, n, n)``.
+
+    Returns:
+        A named tuple of ``eigenvalues`` and ``eigenvectors``, in columns; complex.
+
+    Raises:
+        RuntimeError: for numbers that are not finite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.eig(torch.tensor([[1.0, 5.0], [0.0, 2.0]])).eigenvalues
+        tensor([1.+0.j, 2.+0.j])
+    """
+    return _results("linalg_eig", ("eigenvalues", "eigenvectors"), _eig(_eig_of, input), out)
+
+
+@composite("linalg.eigvals", out=True)
+def eigvals(input: Tensor) -> Tensor:
+    """The eigenvalues of square matrices, in no order; complex.
+
+    Args:
+        input: ``(*, n, n)``.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for numbers that are not finite.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.eigvals(torch.tensor([[1.0, 5.0], [0.0, 2.0]]))
+        tensor([1.+0.j, 2.+0.j])
+    """
+    return _eig(_eigvals_of, input)[0]
+
+
+# ---------------------------------------------------------------- the exponential
+
+
+def _check_exponential(input: Tensor) -> None:
+    check_square("linalg.matrix_exp", input)
+    check_floating("linalg.matrix_exp", input)
+
+
+@op(
+    "LinalgMatrixExpBackward0", saved="self", name="linalg_matrix_exp",
+    names="linalg.matrix_exp torch.matrix_exp Tensor.matrix_exp", check=_check_exponential, out=False,
+)  # fmt: skip
+def matrix_exp(input: Array) -> Any:
+    """The exponentials of square matrices.
+
+    Args:
+        input: ``(*, n, n)``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.matrix_exp(torch.tensor([[0.0, 1.0], [0.0, 0.0]]))
+        tensor([[1., 1.],
+                [0., 1.]])
+    """
+    dtype = type_of(input).dtype
+    if dtype in (fdtypes.float16, fdtypes.bfloat16):
+        return np.astype(spectral.matrix_exponential(np.astype(input, fdtypes.float32)), dtype)
+    return spectral.matrix_exponential(input)
