@@ -132,7 +132,7 @@ def install() -> None:
     Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
     Tracer.__array_function__ = _array_function  # type: ignore[attr-defined]
     for arrays in (Tracer, JaxArray):
-        arrays.__array_namespace__ = _array_namespace  # type: ignore[attr-defined]
+        setattr(arrays, "__array_namespace__", _array_namespace)  # noqa: B010  # mypy knows neither to have it
 
 
 install()

@@ -1,4 +1,4 @@
-"""Random bits, from a key and a counter: Threefry-2x32 with 20 rounds.
+"""Random bits, from a key and a counter: Threefry-2x32 with 20 rounds; and samples that take an unknown number of them.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011; the rotations are those of
 its reference implementation, Random123. Element ``i`` of an array is the cipher of the 64-bit counter ``start + i``, so
@@ -9,16 +9,19 @@ it does not depend on the shape or on how the array is split over devices, and t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import jax
 import numpy as np
 from jax import lax
 
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
-from funcgrad.primitive import Primitive
+from funcgrad.primitive import Primitive, Rule
+from funcgrad.primitives.elementwise import div, exp, maximum, mul, number
 from funcgrad.primitives.shape import Dims, broadcast, moved
+from funcgrad.primitives.special import gamma_sample_slope
 from funcgrad.tracing import type_of
 
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
@@ -91,3 +94,84 @@ def _batch(
 
 # Uniform bits: ``shape`` of them for each key, as unsigned integers of ``width`` bits.
 random_bits = Primitive("random_bits", infer=_infer, lower=_lower, batch=_batch, differentiable=False)
+
+# ---------------------------------------------------------------- samples that are accepted or rejected
+
+
+def _sampler(name: str, draw: Callable[..., Any], kind: Callable[..., np.dtype], jvp: Rule | None = None) -> Primitive:
+    """Samples from a key and parameters of one shape, in which there may be axes in front for as many keys.
+
+    Args:
+        draw: on JAX arrays, of one key and parameters.
+        kind: the dtype of the samples, from the parameters' types and the static parameters.
+        jvp: the forward rule, where samples depend on their parameters smoothly.
+    """
+
+    def infer(key: ArrayType, *parameters: ArrayType, **params: Any) -> ArrayType:
+        lead = key.ndim - 1
+        if key.dtype != dtypes.uint32 or key.ndim == 0 or key.shape[-1] != 2:
+            raise TypeError(f"{name}: a key is a uint32 array of shape (2,), got {key}")
+        first = parameters[0]
+        if any(t.shape != first.shape or t.dtype != first.dtype for t in parameters):
+            raise TypeError(f"{name}: parameters must have one type, got {', '.join(map(str, parameters))}")
+        if not dtypes.is_floating(first.dtype) or first.shape[:lead] != key.shape[:-1]:
+            raise TypeError(f"{name}: wants floating parameters for each key, got {first} for the key {key}")
+        return ArrayType(first.shape, kind(*parameters, **params))
+
+    def lower(key: Any, *parameters: Any, **params: Any) -> Any:
+        lead = key.shape[:-1]
+        if not lead:
+            return draw(key, *parameters, **params)
+        count = math.prod(lead)
+        shape = parameters[0].shape
+        flat = (lax.reshape(key, (count, 2)), *[lax.reshape(p, (count, *shape[len(lead) :])) for p in parameters])
+        return lax.reshape(lax.map(lambda one: draw(*one, **params), flat), shape)
+
+    def batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int]:
+        front = [
+            moved(x, d, 0)
+            if d is not None
+            else broadcast(x, shape=(size, *type_of(x).shape), dims=tuple(range(1, type_of(x).ndim + 1)))
+            for x, d in zip(operands, dims, strict=True)
+        ]
+        return primitive(*front, **params), 0
+
+    primitive = Primitive(name, infer=infer, lower=lower, jvp=jvp, batch=batch, differentiable=jvp is not None)
+    return primitive
+
+
+def _gamma_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, log: bool) -> tuple[Any, Any]:
+    (key, a), t = primals, tangents[1]
+    out = random_gamma(key, a, log=log)
+    if t is None:
+        return out, None
+    if not log:
+        return out, mul(t, gamma_sample_slope(a, out))
+    # Of a sample so small that its logarithm only is left, that of the smallest number is as good.
+    sample = maximum(exp(out), number(float(np.finfo(type_of(out).dtype).tiny), out))
+    return out, mul(t, div(gamma_sample_slope(a, sample), sample))
+
+
+# Gamma variables, or their logarithms.
+random_gamma = _sampler(
+    "random_gamma",
+    lambda key, a, *, log: (jax.random.loggamma if log else jax.random.gamma)(
+        jax.random.wrap_key_data(key, impl="threefry2x32"), a, dtype=a.dtype
+    ),
+    lambda a, *, log: a.dtype,
+    _gamma_jvp,
+)
+# Numbers of events, of a dtype of integers, from the expected ones.
+random_poisson = _sampler(
+    "random_poisson",
+    lambda key, lam, *, dtype: jax.random.poisson(jax.random.wrap_key_data(key, impl="threefry2x32"), lam, dtype=dtype),
+    lambda lam, *, dtype: dtype,
+)
+# Numbers of successes, of a floating dtype, from those of trials and the probability.
+random_binomial = _sampler(
+    "random_binomial",
+    lambda key, n, p, *, dtype: jax.random.binomial(
+        jax.random.wrap_key_data(key, impl="threefry2x32"), n, p, dtype=dtype
+    ),
+    lambda n, p, *, dtype: dtype,
+)

@@ -1,17 +1,4 @@
-"""Random numbers from explicit keys: the same key gives the same numbers, so split it before every use.
-
-A key is a ``uint32`` array of shape ``(2,)``. There is no hidden state, so everything here works under every transform;
-samples are differentiable in their real parameters where that makes sense (``uniform`` in its bounds).
-
-The bits are those of a counter through the Threefry cipher (``funcgrad.primitives.random``), and they are turned into
-samples as ``jax.random`` does: the same key gives the numbers that it gives there.
-
-Example:
-    >>> from funcgrad import random
-    >>> k1, k2 = random.split(random.key(0))
-    >>> random.normal(k1, (2, 3)).shape, random.randint(k2, (), 0, 10).dtype
-    ((2, 3), dtype('int64'))
-"""
+"""Keys, and what is made of their bits directly: uniform, normal and Gumbel numbers, integers, permutations."""
 
 from __future__ import annotations
 
@@ -95,7 +82,7 @@ def split(key: Any, num: Shape = 2) -> Any:
         >>> split(key(0), 3).shape
         (3, 2)
     """
-    return _words(_bits("split", key, np.uint64(0), _shape("split", num), 64))
+    return _words(_bits("split", key, np.uint64(0), shape_of("split", num), 64))
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -130,7 +117,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
     kind = dtypes.canonical(dtype)
     if kind not in dtypes.UNSIGNED:
         raise TypeError(f"bits: dtype must be an unsigned integer, got {kind}")
-    return _bits("bits", key, np.uint64(0), _shape("bits", shape), kind.itemsize * 8)
+    return _bits("bits", key, np.uint64(0), shape_of("bits", shape), kind.itemsize * 8)
 
 
 def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
@@ -144,10 +131,10 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
         >>> bool(((u >= -1) & (u < 1)).all())
         True
     """
-    kind, shape = _floating("uniform", dtype), _shape("uniform", shape)
+    kind, shape = floating("uniform", dtype), shape_of("uniform", shape)
     low, high = (
-        _parameter("uniform", "minval", minval, shape, kind),
-        _parameter("uniform", "maxval", maxval, shape, kind),
+        parameter("uniform", "minval", minval, shape, kind),
+        parameter("uniform", "maxval", maxval, shape, kind),
     )
     # A significand's worth of bits under the exponent of 1 is a number in [1, 2).
     digits = {dtypes.float16: 10, dtypes.bfloat16: 7, dtypes.float32: 23, dtypes.float64: 52}[kind]
@@ -171,14 +158,14 @@ def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
         (True, True)
     """
-    _check_key("normal", key)
-    kind, shape = dtypes.canonical(dtype), _shape("normal", shape)
+    check_key("normal", key)
+    kind, shape = dtypes.canonical(dtype), shape_of("normal", shape)
     if dtypes.is_complex(kind):
         part = dtypes.real_of(kind)
         keys = split(key)
-        re, im = (scale(normal(_row(keys, i), shape, part), math.sqrt(0.5)) for i in range(2))
+        re, im = (scale(normal(row(keys, i), shape, part), math.sqrt(0.5)) for i in range(2))
         return make_complex(re, im)
-    kind = _floating("normal", kind)
+    kind = floating("normal", kind)
     low = np.nextafter(kind.type(-1), kind.type(0))
     return scale(erf_inv(uniform(key, shape, kind, low, kind.type(1))), math.sqrt(2))
 
@@ -193,17 +180,17 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
         >>> sorted(set(randint(key(0), (100,), -1, 2).tolist()))
         [-1, 0, 1]
     """
-    _check_key("randint", key)
-    kind, shape = dtypes.canonical(dtype), _shape("randint", shape)
+    check_key("randint", key)
+    kind, shape = dtypes.canonical(dtype), shape_of("randint", shape)
     if not dtypes.is_integer(kind):
         raise TypeError(f"randint: dtype must be an integer type, got {kind}")
     if kind.itemsize < 4:
         # Drawn with more bits, so that the remainder below is hardly biased.
-        low, (high, above) = _parameter("randint", "minval", minval, shape, kind), _upper(maxval, shape, kind)
+        low, (high, above) = parameter("randint", "minval", minval, shape, kind), _upper(maxval, shape, kind)
         wide = dtypes.int32
         high = add(cast(high, dtype=wide), wide.type(above))
         return cast(randint(key, shape, cast(low, dtype=wide), high, wide), dtype=kind)
-    low = _parameter("randint", "minval", minval, shape, kind)
+    low = parameter("randint", "minval", minval, shape, kind)
     high, above = _upper(maxval, shape, kind)
     width = kind.itemsize * 8
     unsigned = dtypes.UNSIGNED[(8, 16, 32, 64).index(width)]
@@ -215,7 +202,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
     span_or_one = select(whole, one, span)
     # The remainder of a number with twice as many bits, so that its bias is negligible.
     keys = split(key)
-    upper, lower = (_bits("randint", _row(keys, i), np.uint64(0), shape, width) for i in range(2))
+    upper, lower = (_bits("randint", row(keys, i), np.uint64(0), shape, width) for i in range(2))
     half = rem(unsigned.type(2 ** (width // 2)), span_or_one)
     weight = rem(mul(half, half), span_or_one)
     offset = add(mul(rem(upper, span_or_one), weight), rem(lower, span_or_one))
@@ -233,7 +220,7 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
         >>> sorted(permutation(key(0), 5).tolist())
         [0, 1, 2, 3, 4]
     """
-    _check_key("permutation", key)
+    check_key("permutation", key)
     if isinstance(x, int):
         if x < 0:
             raise ValueError(f"permutation: wants an array or a number of elements, got {x}")
@@ -259,10 +246,10 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
         >>> 450 < int(bernoulli(key(0), 0.5, (1000,)).sum()) < 550
         True
     """
-    _check_key("bernoulli", key)
-    kind = _floating("bernoulli", type_of(p).dtype)
-    wanted = type_of(p).shape if shape is None else _shape("bernoulli", shape)
-    return lt(uniform(key, wanted, kind), _parameter("bernoulli", "p", p, wanted, kind))
+    check_key("bernoulli", key)
+    kind = floating("bernoulli", type_of(p).dtype)
+    wanted = type_of(p).shape if shape is None else shape_of("bernoulli", shape)
+    return lt(uniform(key, wanted, kind), parameter("bernoulli", "p", p, wanted, kind))
 
 
 def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
@@ -272,8 +259,8 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> gumbel(key(0), (2,)).shape
         (2,)
     """
-    _check_key("gumbel", key)
-    kind = _floating("gumbel", dtype)
+    check_key("gumbel", key)
+    kind = floating("gumbel", dtype)
     tiny = kind.type(ml_dtypes.finfo(kind).tiny)
     return neg(log(neg(log(uniform(key, shape, kind, tiny, kind.type(1))))))
 
@@ -293,15 +280,15 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
         >>> categorical(key(0), np.array([[0.0, -np.inf], [-np.inf, 0.0]])).tolist()
         [0, 1]
     """
-    _check_key("categorical", key)
+    check_key("categorical", key)
     found = type_of(logits)
-    kind = _floating("categorical", found.dtype)
+    kind = floating("categorical", found.dtype)
     if not -found.ndim <= axis < found.ndim:
         raise ValueError(f"categorical: axis {axis} is out of range for {found}")
     axis %= found.ndim
     distributions = (*found.shape[:axis], *found.shape[axis + 1 :])
-    wanted = distributions if shape is None else _shape("categorical", shape)
-    _fits("categorical", "logits without the axis", distributions, wanted)
+    wanted = distributions if shape is None else shape_of("categorical", shape)
+    fits("categorical", "logits without the axis", distributions, wanted)
     prefix = len(wanted) - len(distributions)
     axis += prefix
     noise = gumbel(key, (*wanted[:axis], found.shape[axis - prefix], *wanted[axis:]), kind)
@@ -311,14 +298,14 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
 # ---------------------------------------------------------------- parts
 
 
-def _check_key(name: str, key: Any) -> None:
+def check_key(name: str, key: Any) -> None:
     found = type_of(key)
     if found.dtype != dtypes.uint32 or found.shape != (2,):
         raise TypeError(f"{name}: a key is a uint32 array of shape (2,), as random.key gives it, got {found}")
 
 
 def _bits(name: str, key: Any, start: Any, shape: tuple[int, ...], width: int) -> Any:
-    _check_key(name, key)
+    check_key(name, key)
     return random_bits(key, start, shape=shape, width=width)
 
 
@@ -330,37 +317,37 @@ def _words(x: Any) -> Any:
     return concatenate(expanded(high, axis), expanded(low, axis), axis=axis)
 
 
-def _row(keys: Any, index: int) -> Any:
+def row(keys: Any, index: int) -> Any:
     return reshape(take(keys, np.int64(index), axis=0, mode="promise"), shape=(2,))
 
 
-def _shape(name: str, shape: Shape) -> tuple[int, ...]:
+def shape_of(name: str, shape: Shape) -> tuple[int, ...]:
     result = (shape,) if isinstance(shape, int) else tuple(n.__index__() for n in shape)
     if any(n < 0 for n in result):
         raise ValueError(f"{name}: shape {result} has a negative size")
     return result
 
 
-def _floating(name: str, dtype: Any) -> np.dtype:
+def floating(name: str, dtype: Any) -> np.dtype:
     kind = dtypes.canonical(dtype)
     if not dtypes.is_floating(kind):
         raise TypeError(f"{name}: wants a floating dtype, got {kind}")
     return kind
 
 
-def _fits(name: str, what: str, given: tuple[int, ...], shape: tuple[int, ...]) -> None:
+def fits(name: str, what: str, given: tuple[int, ...], shape: tuple[int, ...]) -> None:
     if given and broadcast_shapes(name, given, shape) != shape:
         raise ValueError(f"{name}: {what}, of shape {given}, does not broadcast to the shape {shape}")
 
 
-def _parameter(name: str, what: str, value: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
+def parameter(name: str, what: str, value: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
     """A distribution's parameter in the dtype of the samples."""
     if isinstance(value, bool | int | float):
         if dtypes.is_integer(kind) and not np.iinfo(kind).min <= value <= np.iinfo(kind).max:
             raise ValueError(f"{name}: {what} {value} is no {kind}")
         return kind.type(value)
     found = type_of(value)
-    _fits(name, what, found.shape, shape)
+    fits(name, what, found.shape, shape)
     return value if found.dtype == kind else cast(value, dtype=kind)
 
 
@@ -368,7 +355,7 @@ def _upper(maxval: Any, shape: tuple[int, ...], kind: np.dtype) -> tuple[Any, bo
     """The upper bound; or the largest integer and True if the bound is just above it, which the dtype cannot hold."""
     if isinstance(maxval, int) and maxval == np.iinfo(kind).max + 1:
         return kind.type(np.iinfo(kind).max), True
-    return _parameter("randint", "maxval", maxval, shape, kind), False
+    return parameter("randint", "maxval", maxval, shape, kind), False
 
 
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
@@ -376,6 +363,6 @@ def _shuffle(key: Any, x: Any, axis: int) -> Any:
     shape = type_of(x).shape
     for _ in range(math.ceil(3 * math.log(max(1, math.prod(shape))) / math.log(2**32 - 1))):
         keys = split(key)
-        key = _row(keys, 0)
-        _, x = sort(_bits("permutation", _row(keys, 1), np.uint64(0), shape, 32), x, axis=axis, keys=1, stable=True)
+        key = row(keys, 0)
+        _, x = sort(_bits("permutation", row(keys, 1), np.uint64(0), shape, 32), x, axis=axis, keys=1, stable=True)
     return x

@@ -1,0 +1,237 @@
+"""Whole random numbers, and choices."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.control import scan
+from funcgrad.numpy.indexing import take
+from funcgrad.numpy.reductions import cumsum
+from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
+from funcgrad.numpy.sorting import searchsorted
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.random import random_binomial, random_poisson
+from funcgrad.primitives.shape import slice_
+from funcgrad.primitives.sorting import top_k
+from funcgrad.random.basic import (
+    Shape,
+    bernoulli,
+    check_key,
+    fits,
+    floating,
+    gumbel,
+    permutation,
+    randint,
+    shape_of,
+    split,
+    uniform,
+)
+from funcgrad.tracing import type_of
+
+__all__ = ["choice", "shuffle", "rademacher", "geometric", "poisson", "binomial", "multinomial"]
+
+
+def _integer(name: str, dtype: Any) -> np.dtype:
+    kind = dtypes.canonical(dtype)
+    if not dtypes.is_integer(kind):
+        raise TypeError(f"{name}: wants an integer dtype, got {kind}")
+    return kind
+
+
+def _real(name: str, what: str, x: Any) -> Any:
+    """A parameter as a floating array."""
+    if dtypes.is_complex(type_of(x).dtype):
+        raise TypeError(f"{name}: {what} is real, got {type_of(x)}")
+    return x if dtypes.is_floating(type_of(x).dtype) else e.cast(x, dtype=dtypes.float32)
+
+
+# ---------------------------------------------------------------- choices
+
+
+def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
+    """``permutation`` of an array: its slices along an axis in random order.
+
+    Example:
+        >>> sorted(shuffle(key(0), np.arange(3)).tolist())
+        [0, 1, 2]
+    """
+    return permutation(key, x, axis)
+
+
+def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis: int = 0) -> Any:
+    """Random elements of an array, or numbers below ``a``.
+
+    Args:
+        a: an array, of which slices along ``axis`` are taken, or an integer.
+        shape: how many.
+        replace: whether one may be taken several times.
+        p: a floating vector with the probability of each; equal ones if not given.
+
+    Returns:
+        For an integer ``a`` int64 numbers, else an array with ``shape`` in the place of the axis.
+
+    Raises:
+        ValueError: if there is nothing to choose from, or not enough without replacement, or ``p`` does not fit.
+
+    Example:
+        >>> sorted(choice(key(0), 3, (3,), replace=False).tolist())
+        [0, 1, 2]
+    """
+    check_key("choice", key)
+    wanted = shape_of("choice", shape)
+    number = not type_of(a).shape
+    if not number and not -type_of(a).ndim <= axis < type_of(a).ndim:
+        raise ValueError(f"choice: axis {axis} is out of range for {type_of(a)}")
+    axis = 0 if number else axis % type_of(a).ndim
+    count = a.__index__() if number else type_of(a).shape[axis]
+    draws = math.prod(wanted)
+    if draws and count <= 0:
+        raise ValueError(f"choice: there is nothing to choose from, got {type_of(a) if not number else a}")
+    if not replace and draws > count:
+        raise ValueError(f"choice: cannot take {draws} of {count} without replacement")
+    places = _places(key, count, wanted, replace, p)
+    if number:
+        return places
+    found = take(a, reshape(places, (draws,)), axis=axis)
+    size = type_of(a).shape
+    return reshape(found, (*size[:axis], *wanted, *size[axis + 1 :]))
+
+
+def _places(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any) -> Any:
+    """Which are chosen of ``count``."""
+    draws = math.prod(shape)
+    if p is None:
+        if replace:
+            return randint(key, shape, 0, count)
+        order = permutation(key, count)
+        return reshape(slice_(order, start=(0,), limit=(draws,), strides=(1,)), shape)
+    p = _real("choice", "p", p)
+    if type_of(p).shape != (count,):
+        raise ValueError(f"choice: p has shape {type_of(p).shape}, wanted one probability for each of {count}")
+    kind = type_of(p).dtype
+    if replace:
+        upto = cumsum(p)
+        whole = slice_(upto, start=(count - 1,), limit=(count,), strides=(1,))
+        u = e.sub(e.number(1, p), uniform(key, shape, kind))
+        return e.cast(searchsorted(upto, e.mul(reshape(whole, ()), u)), dtype=dtypes.int64)
+    # The largest of logarithms with Gumbel noise are a draw without replacement.
+    noisy = e.add(gumbel(key, (count,), kind), e.log(p))
+    return reshape(e.cast(top_k(noisy, k=draws)[1], dtype=dtypes.int64), shape)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
+    """1 or -1, each as often.
+
+    Example:
+        >>> sorted(set(rademacher(key(0), (50,)).tolist()))
+        [-1, 1]
+    """
+    up = bernoulli(key, np.float64(0.5), shape_of("rademacher", shape))
+    kind = dtypes.canonical(dtype)
+    return e.select(up, kind.type(1), kind.type(-1))
+
+
+def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) -> Any:
+    """How many trials it takes to succeed for the first time.
+
+    Args:
+        p: the probability of success.
+        shape: that of ``p`` if not given.
+
+    Example:
+        >>> bool((geometric(key(0), 0.5, (9,)) >= 1).all())
+        True
+    """
+    check_key("geometric", key)
+    kind, p = _integer("geometric", dtype), _real("geometric", "p", p)
+    wanted = type_of(p).shape if shape is None else shape_of("geometric", shape)
+    fits("geometric", "p", type_of(p).shape, wanted)
+    u = uniform(key, wanted, type_of(p).dtype)
+    u = e.select(e.eq(u, e.number(0, u)), e.number(1, u), u)
+    count = e.shift(e.floor(e.div(e.log(u), e.log1p(e.neg(p)))), 1)
+    return e.cast(count, dtype=kind)
+
+
+def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) -> Any:
+    """How many events happen of which ``lam`` are expected.
+
+    Args:
+        lam: not negative.
+        shape: that of ``lam`` if not given.
+
+    Example:
+        >>> poisson(key(0), 0.0).item()
+        0
+    """
+    check_key("poisson", key)
+    kind, lam = _integer("poisson", dtype), _real("poisson", "lam", lam)
+    wanted = type_of(lam).shape if shape is None else shape_of("poisson", shape)
+    fits("poisson", "lam", type_of(lam).shape, wanted)
+    return random_poisson(key, broadcast_to(e.cast(lam, dtype=dtypes.float32), wanted), dtype=kind)
+
+
+def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
+    """How many of ``n`` trials succeed, as floating numbers.
+
+    Args:
+        n: how many trials.
+        p: the probability of success.
+        shape: that of the parameters together if not given.
+
+    Example:
+        >>> binomial(key(0), 3.0, 1.0).item()
+        3.0
+    """
+    check_key("binomial", key)
+    kind, n, p = floating("binomial", dtype), _real("binomial", "n", n), _real("binomial", "p", p)
+    together = e.broadcast_shapes("binomial", type_of(n).shape, type_of(p).shape)
+    wanted = together if shape is None else shape_of("binomial", shape)
+    fits("binomial", "the parameters", together, wanted)
+    wide = dtypes.promote(type_of(n).dtype, type_of(p).dtype)
+    n, p = (broadcast_to(e.cast(x, dtype=wide), wanted) for x in (n, p))
+    return random_binomial(key, n, p, dtype=kind)
+
+
+def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: Any = float) -> Any:
+    """How often each outcome comes up in ``n`` trials, as floating numbers.
+
+    Args:
+        n: how many trials; broadcasts to the shape without the last axis.
+        p: the probabilities, along the last axis.
+        shape: of the result; that of ``p`` if not given.
+
+    Example:
+        >>> multinomial(key(0), 5.0, np.array([0.0, 1.0], "float32")).tolist()
+        [0.0, 5.0]
+    """
+    check_key("multinomial", key)
+    n, p = _real("multinomial", "n", n), _real("multinomial", "p", p)
+    kind = dtypes.promote(type_of(n).dtype, type_of(p).dtype)
+    wanted = type_of(p).shape if shape is None else shape_of("multinomial", shape)
+    n = broadcast_to(e.cast(n, dtype=kind), wanted[:-1])
+    p = moveaxis(broadcast_to(e.cast(p, dtype=kind), wanted), -1, 0)
+    # One outcome after another, among the trials that are left, by its share of what may still come.
+    rest = e.sub(
+        reshape(e.add(_last(cumsum(p, axis=0)), e.number(0, p)), (1, *wanted[:-1])), e.sub(cumsum(p, axis=0), p)
+    )
+    share = e.div(p, e.select(e.eq(rest, e.number(0, rest)), e.number(1, rest), rest))
+
+    def draw(left: Any, outcome: tuple[Any, Any]) -> tuple[Any, Any]:
+        ratio, its_key = outcome
+        count = binomial(its_key, left, e.clamp(e.number(0, ratio), ratio, e.number(1, ratio)), dtype=kind)
+        return e.sub(left, count), count
+
+    _, counts = scan(draw, n, (share, split(key, type_of(p).shape[0])))
+    return e.cast(moveaxis(counts, 0, -1), dtype=floating("multinomial", dtype))
+
+
+def _last(x: Any) -> Any:
+    size = type_of(x).shape
+    return slice_(x, start=(size[0] - 1, *[0] * (len(size) - 1)), limit=size, strides=(1,) * len(size))

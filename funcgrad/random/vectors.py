@@ -1,0 +1,136 @@
+"""Random vectors and matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import linalg
+from funcgrad.numpy.einsum import einsum
+from funcgrad.numpy.reductions import softmax
+from funcgrad.numpy.shape import broadcast_to, expand_dims, swapaxes
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.random.basic import Shape, check_key, fits, floating, normal, row, shape_of, split
+from funcgrad.random.continuous import exponential, generalized_normal, loggamma
+from funcgrad.tracing import type_of
+
+__all__ = ["dirichlet", "multivariate_normal", "orthogonal", "ball"]
+
+
+def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
+    """Vectors of probabilities of the Dirichlet distribution; differentiable in ``alpha``.
+
+    Args:
+        alpha: the parameters, along the last axis; positive.
+        shape: of the result without the last axis; that of ``alpha`` if not given.
+
+    Returns:
+        An array of ``shape`` and the size of the last axis of ``alpha``.
+
+    Example:
+        >>> print(dirichlet(key(0), np.ones(3, "float32"), (2,)).sum(-1).round(4))
+        [1. 1.]
+    """
+    check_key("dirichlet", key)
+    kind, found = floating("dirichlet", dtype), type_of(alpha)
+    if not found.ndim:
+        raise ValueError(f"dirichlet: alpha is a vector, got {found}")
+    wanted = found.shape[:-1] if shape is None else shape_of("dirichlet", shape)
+    fits("dirichlet", "alpha without the last axis", found.shape[:-1], wanted)
+    whole = (*wanted, found.shape[-1])
+    return softmax(loggamma(key, broadcast_to(e.cast(alpha, dtype=kind), whole), whole, kind), axis=-1)
+
+
+def multivariate_normal(
+    key: Any, mean: Any, cov: Any, shape: Shape | None = None, dtype: Any = None, method: str = "cholesky"
+) -> Any:
+    """Normal vectors with a mean and a covariance; differentiable in both.
+
+    Args:
+        mean: vectors, along the last axis.
+        cov: positive definite matrices, along the last two; semi-definite ones for the other methods.
+        shape: of the result without the last axis; that of the parameters together if not given.
+        dtype: that of ``mean`` and ``cov`` if not given.
+        method: how a root of ``cov`` is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+
+    Example:
+        >>> multivariate_normal(key(0), np.zeros(2), np.eye(2), (3,)).shape
+        (3, 2)
+    """
+    check_key("multivariate_normal", key)
+    first, second = type_of(mean), type_of(cov)
+    kind = floating("multivariate_normal", dtype or (first.dtype if first.ndim else second.dtype))
+    n = first.shape[-1] if first.ndim else 0
+    if not first.ndim or second.ndim < 2 or second.shape[-2:] != (n, n):
+        raise ValueError(f"multivariate_normal: wants vectors and square matrices of their size, got {first}, {second}")
+    together = e.broadcast_shapes("multivariate_normal", first.shape[:-1], second.shape[:-2])
+    wanted = together if shape is None else shape_of("multivariate_normal", shape)
+    fits("multivariate_normal", "the parameters", together, wanted)
+    mean, cov = e.cast(mean, dtype=kind), e.cast(cov, dtype=kind)
+    x = normal(key, (*wanted, n), kind)
+    return e.add(mean, einsum("...ij,...j->...i", _root(cov, method), x))
+
+
+def _root(cov: Any, method: str) -> Any:
+    if method == "cholesky":
+        return linalg.cholesky(cov)
+    if method == "eigh":
+        values, vectors = linalg.eigh(cov)
+    elif method == "svd":
+        vectors, values, _ = linalg.svd(cov)
+    else:
+        raise ValueError(f'multivariate_normal: method must be "cholesky", "eigh" or "svd", got {method!r}')
+    return e.mul(vectors, expand_dims(e.sqrt(values), -2))
+
+
+def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int | None = None) -> Any:
+    """Matrices with orthonormal rows or columns, all of them as likely.
+
+    Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
+
+    Args:
+        n: rows.
+        shape: how many matrices.
+        m: columns; ``n`` if not given.
+
+    Returns:
+        An array of shape ``(*shape, n, m)``.
+
+    Example:
+        >>> q = orthogonal(key(0), 3)
+        >>> bool((abs(q @ q.T - np.eye(3)) < 1e-5).all())
+        True
+    """
+    check_key("orthogonal", key)
+    m = n if m is None else m
+    z = normal(key, (*shape_of("orthogonal", shape), max(n, m), min(n, m)), dtype)
+    q, r = linalg.qr(z)
+    signs = e.sign(linalg.diagonal(r)) if type_of(r).dtype.kind != "c" else e.complex_sign(linalg.diagonal(r))
+    q = e.mul(q, expand_dims(signs, -2))
+    return swapaxes(q, -1, -2) if n < m else q
+
+
+def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) -> Any:
+    """Points of the unit ball, all of them as likely.
+
+    Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
+
+    Args:
+        d: its dimension.
+        p: which norm is at most 1.
+
+    Returns:
+        An array of shape ``(*shape, d)``.
+
+    Example:
+        >>> bool(((ball(key(0), 3, shape=(9,)) ** 2).sum(-1) <= 1).all())
+        True
+    """
+    check_key("ball", key)
+    kind, wanted = floating("ball", dtype), shape_of("ball", shape)
+    keys = split(key)
+    power = kind.type(p)
+    g = generalized_normal(row(keys, 0), float(p), (*wanted, d), kind)
+    length = reduce_sum(e.power(e.absolute(g), power), axes=(len(wanted),))
+    length = e.power(e.add(length, exponential(row(keys, 1), wanted, kind)), kind.type(1 / p))
+    return e.div(g, expand_dims(length, -1))
