@@ -29,6 +29,10 @@ class _Alias(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has just written the alias's spec into the module: it keeps its own.
         module.__spec__ = self.spec
+        # What is loaded of its submodules is loaded under the other name, too. Importing it again would put it in the
+        # place of a function of its name, as torch.autograd.gradcheck is one.
+        for name in [n for n in sys.modules if n.startswith(f"{self.name}.")]:
+            sys.modules.setdefault(_THEIRS + name.removeprefix(_OURS), sys.modules[name])
 
 
 class _Finder(MetaPathFinder):

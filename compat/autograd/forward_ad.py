@@ -73,12 +73,8 @@ class DualStorage(UntypedStorage):
         self.duals = duals
         size = tuple(primal.shape)
         self.layout: Layout = dense_layout(size, preserved_strides(size, primal.stride()), primal.dtype, traced=True)
+        self.base = self.layout.base
         self.version = 0
-
-    @property
-    def base(self) -> Base:  # type: ignore[override]
-        base = self.layout.base
-        return base if self.duals.open or self.primal._storage.base.traced else Base(base.shape, base.dtype)
 
     @property
     def buffer(self) -> Any:  # type: ignore[override]
@@ -230,10 +226,21 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise RuntimeError(
             "Setting a forward grad that itself has a forward gradient at the same level0 is not supported."
         )
-    storage = DualStorage(tensor, tangent if tangent.dtype is tensor.dtype else tangent.to(tensor.dtype), duals)
+    storage = DualStorage(tensor, tangent if _alike(tensor, tangent) else tangent.to(tensor.dtype, copy=True), duals)
     made = tensor.view_as(tensor)
     made._storage, made._layout, made._offset = storage, storage.layout, 0
     return made
+
+
+def _alike(tensor: Tensor, tangent: Tensor) -> bool:
+    """Whether two tensors lie alike in storages of the same size, so that views of both are alike."""
+    one, other = tensor._layout, tangent._layout
+    moving = [(a, b) for a, b, n in zip(one.stride, other.stride, one.size) if n > 1]
+    return (
+        (one.dtype, one.conj, one.neg, one.base.numel) == (other.dtype, other.conj, other.neg, other.base.numel)
+        and all(a == b for a, b in moving)
+        and (tensor._offset == tangent._offset or not one.numel)
+    )
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -271,6 +278,12 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
         return UnpackedDualTensor(tensor.view_as(tensor), None)
     x: Any = lens.read(storage.buffer, tensor._layout, tensor._offset)
     return UnpackedDualTensor(tensor_of(x.primal), tensor_of(tangent))
+
+
+def is_dual(t: Tensor) -> bool:
+    """Whether a tensor has a tangent."""
+    duals = levels.state.duals
+    return duals is not None and _tangent(t, duals) is not None
 
 
 def _tangent(t: Tensor, duals: Duals) -> Any:

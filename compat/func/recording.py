@@ -25,7 +25,7 @@ class Recording(Interpreter):
     description = "the graph of tensors"
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        if not mode.grad:
+        if not mode.grad or not primitive.differentiable:
             return bind(primitive, [x.underlying() if isinstance(x, TensorTracer) else x for x in operands], params)
         results = _kernel(primitive, len(operands), params).call([tensor_of(x) for x in operands])
         found = [lift(t) if t._rg else elements(t) for t in results]

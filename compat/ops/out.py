@@ -6,7 +6,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
+from compat import dtypes, levels
+from compat.autograd.forward_ad import is_dual
 from compat.errors import cpp_name
 from compat.grad_mode import mode, no_grad
 from compat.layout import contiguous_strides, layout_of
@@ -28,6 +29,10 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
         raise RuntimeError(
             f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
             "the arguments requires grad."
+        )
+    if levels.state.duals is not None and any(is_dual(v) for v in (*op.values(args), *outs) if isinstance(v, Tensor)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
     with no_grad():
         result = op.miss(list(args))

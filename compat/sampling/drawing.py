@@ -14,6 +14,7 @@ from compat.layout import broadcast_size
 from compat.ops.node import Underivable
 from compat.random import engine_of
 from compat.registry import function
+from compat.sampling.examples import drawn, given
 from compat.sampling.filling import drawing_kernel, number
 from compat.sampling.making import Options, size_of
 from compat.tensor import Tensor, array_of, from_array
@@ -66,8 +67,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     if p is not None:
         values = rng.bernoulli(engine, tuple(t.shape), t.dtype.numpy, number("bernoulli", "p", 2, p))
         return _given(out, _BERNOULLI_P.call([t, from_array(values, t.dtype)])[0])
-    values = rng.bernoulli(engine, tuple(t.shape), t.dtype.numpy, np.asarray(array_of(t), order="C"))
-    return _given(out, _BERNOULLI.call([t, from_array(values, t.dtype)])[0])
+    (probabilities,), over = given(t)
+    values = rng.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
+    return _given(out, _BERNOULLI.call([t, drawn(values, over, t.dtype)])[0])
 
 
 @function("torch.poisson")
@@ -78,8 +80,9 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
         RuntimeError: for a negative rate.
     """
     t = _tensor("poisson", "input", 1, input)
-    values = rng.poisson(engine_of("poisson", generator), np.asarray(array_of(t), order="C"))
-    return _POISSON.call([t, from_array(values, t.dtype)])[0]
+    (rates,), over = given(t)
+    values = rng.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
+    return _POISSON.call([t, drawn(values, over, t.dtype)])[0]
 
 
 @function("torch.binomial")
@@ -120,8 +123,11 @@ def multinomial(
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
     engine = engine_of("multinomial", generator)
-    values = rng.multinomial(engine, np.asarray(array_of(t), order="C"), int(samples), bool(replacement))
-    return _given(out, from_array(values))
+    (weights,), over = given(t)
+    rows = np.asarray(weights, order="C")
+    flat = rows.reshape(-1, rows.shape[-1]) if over else rows
+    values = rng.multinomial(engine, flat, int(samples), bool(replacement))
+    return _given(out, drawn(values.reshape((*rows.shape[:-1], -1)), over))
 
 
 # ---------------------------------------------------------------- normal
@@ -168,13 +174,15 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     dtype = operands[0].dtype
     kind = np.dtype(dtype.numpy)
     if not isinstance(std, Tensor):
-        values = rng.normal(engine, size, kind, 0.0, number("normal", "std", 2, std))
-        values = values + array_of(mean)
-        return _NORMAL_MEAN.call([mean, from_array(values.astype(kind, copy=False), dtype)])[0]
-    scale = array_of(std)
+        (shift,), over = given(mean)
+        values = rng.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
+        return _NORMAL_MEAN.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
+    (shift, scale), over = given(mean, std)
     if scale.size and not (scale >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
-    shift = array_of(mean) if isinstance(mean, Tensor) else kind.type(number("normal", "mean", 1, mean))
-    values = (rng.normal(engine, size, kind) * scale + shift).astype(kind, copy=False)
+    if not isinstance(mean, Tensor):
+        shift = kind.type(number("normal", "mean", 1, mean))
+    whole = (*[m.size for m in over], *size)
+    values = (rng.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
     kernel = _NORMAL if isinstance(mean, Tensor) else _NORMAL_STD
-    return kernel.call([*operands, from_array(values, dtype)])[0]
+    return kernel.call([*operands, drawn(values, over, dtype)])[0]

@@ -14,9 +14,9 @@ from compat.layout import contiguous_layout
 from compat.ops.creation import zeros
 from compat.random import default_generator
 from compat.registry import function
+from compat.sampling.examples import draws
 from compat.sampling.making import laid_like
-from compat.tensor import Tensor, from_buffer
-from funcgrad import runtime
+from compat.tensor import Tensor
 
 
 def _check(p: float, error: type[Exception] = RuntimeError) -> None:
@@ -64,9 +64,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
     def made(draw: Any) -> Tensor:
         if not feature:
             return laid_like(input, draw, input.dtype)
-        size = _feature_size(input)
-        buffer = runtime.drawn(lambda: draw(math.prod(size), kind).reshape(size))
-        return from_buffer(buffer, contiguous_layout(size, input.dtype))
+        return draws(draw, contiguous_layout(_feature_size(input), input.dtype))
 
     if not alpha:
         keep = _keep(kind, p)

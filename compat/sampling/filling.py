@@ -10,23 +10,20 @@ from typing import Any
 
 import numpy as np
 
-from compat import rng
+from compat import levels, rng
 from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
-from compat.layout import overlaps_itself
+from compat.layout import dense_layout, overlaps_itself, preserved_strides
 from compat.ops.inplace import check_memory, put
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
 from compat.registry import function
+from compat.sampling.examples import Draw, check_fill, draws
 from compat.tensor import Tensor, array_of, from_array, sync
 from funcgrad import runtime
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
-
-#: From a number of elements and a dtype to a flat array of draws.
-Draw = Callable[[int, np.dtype], np.ndarray]
-
 
 # ---------------------------------------------------------------- in place
 
@@ -86,11 +83,16 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     assert layout.dtype.numpy is not None
     recorded = mode.grad and (t._rg or any(o._rg for o in others))
     whole = layout.whole and layout.dense and layout.dtype is layout.base.dtype and not (layout.conj or layout.neg)
+    check_fill(t)
     if whole and not recorded and not layout.base.traced:
         put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)
         return t
-    flat = draw(layout.numel, layout.dtype.numpy)
-    values = from_array(_along(flat, layout.size, layout.stride))
+    if levels.drawing():
+        size = tuple(layout.size)
+        values = draws(draw, dense_layout(size, preserved_strides(size, layout.stride), layout.dtype))
+    else:
+        flat = draw(layout.numel, layout.dtype.numpy)
+        values = from_array(_along(flat, layout.size, layout.stride))
     operands = (t, *others, values)
     mask = tuple(o._rg for o in operands) if mode.grad else None
     return kernel.plan(tuple(o._layout for o in operands), mask, 0).run(operands)

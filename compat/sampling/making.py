@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Any
+
+import numpy as np
 
 from compat import dtypes, rng
 from compat.errors import wrong_argument
@@ -12,9 +13,9 @@ from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.ops.copying import available
 from compat.random import engine_of
 from compat.registry import function
+from compat.sampling.examples import draws
 from compat.sampling.filling import UNIFORM, Draw, fill, number
-from compat.tensor import Tensor, from_buffer, sync
-from funcgrad import runtime
+from compat.tensor import Tensor, sync
 
 
 def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
@@ -77,8 +78,7 @@ class Options:
             return fill(self.out, draw, UNIFORM)
         dtype = self.dtype or default
         assert dtype.numpy is not None
-        buffer = runtime.drawn(lambda: draw(math.prod(size), dtype.numpy).reshape(size))
-        t = from_buffer(buffer, contiguous_layout(size, dtype))
+        t = draws(draw, contiguous_layout(size, dtype))
         return t.requires_grad_() if self.requires_grad else t
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
@@ -97,8 +97,7 @@ def laid_like(t: Tensor, draw: Draw, dtype: dtypes.dtype) -> Tensor:
         sync(t)
     size, stride = tuple(t._layout.size), t._layout.stride
     assert dtype.numpy is not None
-    layout = dense_layout(size, preserved_strides(size, stride), dtype)
-    return from_buffer(runtime.drawn(lambda: draw(layout.numel, dtype.numpy).reshape(layout.base.shape)), layout)
+    return draws(draw, dense_layout(size, preserved_strides(size, stride), dtype))
 
 
 @function("torch.rand")
@@ -184,7 +183,11 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
     engine = engine_of("randperm", generator)
     n = number("randperm", "n", 1, n, "int")
     parsed = Options("randperm", **options)
-    return parsed.made((int(n),), lambda count, dtype: rng.permutation(engine, int(n), dtype), dtypes.int64)
+
+    def draw(count: int, dtype: Any) -> Any:
+        return np.concatenate([rng.permutation(engine, int(n), dtype) for _ in range(count // n if n else 1)])
+
+    return parsed.made((int(n),), draw, dtypes.int64)
 
 
 @function("torch.rand_like")
