@@ -72,10 +72,11 @@ globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
-_MODULES = frozenset(
-    ("_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "mps", "testing", "version", "xpu")
-)
+_MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
+_MODULES |= frozenset(("distributed", "jit", "mps", "overrides", "testing", "version", "xpu"))
 _LATER = {
+    "DisableTorchFunction": "torch_function",
+    "DisableTorchFunctionSubclass": "torch_function",
     "GradScaler": "amp",
     "autocast": "amp",
     "get_autocast_dtype": "amp.autocast_mode",

@@ -1,6 +1,6 @@
 """``torch.utils.data``: data sets, the orders in which they are gone through, and batches of them."""
 
-from compat.utils.data import collate, dataloader, dataset, sampler
+from compat.utils.data import collate, dataloader, dataset, distributed, sampler
 from compat.utils.data.collate import default_collate, default_convert
 from compat.utils.data.dataloader import DataLoader, get_worker_info
 from compat.utils.data.dataset import (
@@ -13,6 +13,7 @@ from compat.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from compat.utils.data.distributed import DistributedSampler
 from compat.utils.data.sampler import (
     BatchSampler,
     RandomSampler,

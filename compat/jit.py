@@ -1,0 +1,133 @@
+"""``torch.jit`` as far as code that may be scripted needs it: TorchScript is Python, or part of it, and runs as Python.
+
+A program that marks functions for TorchScript, or asks whether it is being scripted, works as it does in PyTorch before
+anything is scripted. ``script`` gives back what it is given: a program means the same either way. What makes one fast
+is ``compat.compile``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+from compat.nn.modules.module import Module
+
+__all__ = [
+    "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "ignore", "interface", "is_scripting",
+    "is_tracing", "isinstance", "script", "script_if_tracing", "unused",
+]  # fmt: skip
+
+F = TypeVar("F")
+
+
+class ScriptModule(Module):
+    """The class of scripted modules, for programs that ask whether they have one; nothing here makes any."""
+
+
+class ScriptFunction:
+    """The class of scripted functions, for programs that ask whether they have one; nothing here makes any."""
+
+
+def is_scripting() -> bool:
+    """Whether the code that asks is being run as TorchScript: it never is."""
+    return False
+
+
+def is_tracing() -> bool:
+    """Whether a trace is being recorded for TorchScript: none ever is."""
+    return False
+
+
+def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F:
+    """A function, a class or a module to be run as TorchScript: it is given back, and runs as Python.
+
+    Args:
+        obj: the function, class or module.
+        example_inputs: not looked at, like what else there is.
+
+    Example:
+        >>> import compat as torch
+        >>> @torch.jit.script
+        ... def scaled(x: torch.Tensor, factor: float) -> torch.Tensor:
+        ...     return x * factor
+        >>> scaled(torch.ones(2), 3.0)
+        tensor([3., 3.])
+    """
+    return obj
+
+
+def script_if_tracing(fn: F) -> F:
+    """A function to be scripted while a trace is recorded: it is given back."""
+    return fn
+
+
+def _mark(fn: Any, modifier: str) -> Any:
+    fn._torchscript_modifier = modifier
+    return fn
+
+
+def unused(fn: F) -> F:
+    """Marks a method that TorchScript is to replace by an error."""
+    return _mark(fn, "unused (ignored and replaced with raising of an exception)")
+
+
+def export(fn: F) -> F:
+    """Marks a method that TorchScript is to compile though nothing calls it."""
+    return _mark(fn, "export (compile this function even if nothing calls it)")
+
+
+def ignore(drop: Any = False, **kwargs: Any) -> Any:
+    """Marks a function that TorchScript is to leave as Python; with ``drop``, to replace by an error.
+
+    Raises:
+        RuntimeError: for what is neither a function nor a bool.
+    """
+    if callable(drop):
+        return _mark(drop, "ignore (leave as a call to Python, cannot be torch.jit.save'd)")
+    if not builtins.isinstance(drop, bool):
+        raise RuntimeError(f"Argument to @torch.jit.ignore must be a bool or a function but got {drop}")
+    if drop:
+        return unused
+    return functools.partial(_mark, modifier="ignore (leave as a call to Python, cannot be torch.jit.save'd)")
+
+
+def interface(obj: F) -> F:
+    """Declares a class to be an interface of TorchScript's: it is given back."""
+    return obj
+
+
+def annotate(the_type: Any, the_value: Any) -> Any:
+    """The value, which TorchScript is to give that type."""
+    return the_value
+
+
+def _is(value: Any, kind: Any) -> bool:
+    """Whether a value is of a type as annotations write it, what containers hold included."""
+    from typing import Union, get_args, get_origin
+
+    origin, arguments = get_origin(kind), get_args(kind)
+    if origin is None:
+        return builtins.isinstance(value, type(None) if kind is None else kind)
+    if origin is Union or origin.__name__ == "UnionType":
+        return any(_is(value, a) for a in arguments)
+    if not builtins.isinstance(value, origin):
+        return False
+    if origin is dict:
+        return all(_is(k, arguments[0]) and _is(v, arguments[1]) for k, v in value.items())
+    if origin is tuple:
+        return len(value) == len(arguments) and all(map(_is, value, arguments))
+    return all(_is(v, arguments[0]) for v in value)
+
+
+def isinstance(obj: Any, target_type: Any) -> bool:
+    """Whether ``obj`` is of ``target_type``, or of one of several in a tuple; what a ``list[int]`` holds is looked at.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.jit.isinstance([1, 2], list[int]), torch.jit.isinstance([1, "2"], list[int])
+        (True, False)
+    """
+    kinds: tuple[Callable[..., Any], ...] = target_type if builtins.isinstance(target_type, tuple) else (target_type,)
+    return any(_is(obj, kind) for kind in kinds)

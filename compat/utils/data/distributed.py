@@ -1,0 +1,69 @@
+"""A part of a data set for each of several processes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sized
+
+from compat.random import Generator
+from compat.registry import names_of
+from compat.utils.data.sampler import Sampler
+
+__all__ = ["DistributedSampler"]
+
+
+class DistributedSampler(Sampler[int]):
+    """Every so-manyth sample, of an order that all processes share.
+
+    Args:
+        dataset: what is gone through.
+        num_replicas: how many processes there are.
+        rank: which of them this is.
+        shuffle: whether the order is a random one, drawn from ``seed`` and the epoch.
+        seed: the same in all processes.
+        drop_last: whether what does not divide evenly is left out; else samples come again to make up for it.
+
+    Raises:
+        RuntimeError: where the number of processes or this one's is left to be found out.
+        ValueError: for a process that does not exist.
+
+    Example:
+        >>> from compat.utils.data.distributed import DistributedSampler
+        >>> [list(DistributedSampler(range(5), 2, rank, shuffle=False)) for rank in (0, 1)]
+        [[0, 2, 4], [1, 3, 0]]
+    """
+
+    def __init__(
+        self, dataset: Sized, num_replicas: int | None = None, rank: int | None = None, shuffle: bool = True,
+        seed: int = 0, drop_last: bool = False,
+    ):  # fmt: skip
+        if num_replicas is None or rank is None:
+            raise RuntimeError("Requires distributed package to be available")
+        if not 0 <= rank < num_replicas:
+            raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.epoch, self.shuffle, self.seed, self.drop_last = 0, shuffle, seed, drop_last
+        whole, left = divmod(len(dataset), num_replicas)
+        self.num_samples = whole + (left > 0 and not drop_last)
+        self.total_size = self.num_samples * num_replicas
+
+    def _order(self) -> list[int]:
+        n = len(self.dataset)
+        if not self.shuffle:
+            return list(range(n))
+        generator = Generator()
+        generator.manual_seed(self.seed + self.epoch)
+        return names_of("torch")["randperm"](n, generator=generator).tolist()
+
+    def __iter__(self) -> Iterator[int]:
+        order = self._order()
+        if len(order) < self.total_size:
+            order *= math.ceil(self.total_size / len(order))
+        return iter(order[self.rank : self.total_size : self.num_replicas])
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes the next order another one."""
+        self.epoch = epoch
