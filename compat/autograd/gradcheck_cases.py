@@ -11,6 +11,7 @@ from compat.autograd import forward_ad
 from compat.autograd.backward import grad
 from compat.registry import names_of
 from compat.tensor import Tensor
+from funcgrad import runtime
 
 
 class GradcheckError(RuntimeError):
@@ -147,6 +148,9 @@ class Case:
     def pulled(self, output: Tensor, seeds: Sequence[Tensor]) -> list[list[Tensor]]:
         """Gradients of all arguments for each seed, flat, after checks of what they are."""
         inputs = [self.inputs[i] for i in self.places]
+        # What is still to be computed would be computed together with the first pass, and rounded otherwise.
+        for t in (*inputs, output, *seeds):
+            runtime.ready(t._storage.buffer)
         twice: list[list[list[Tensor]]] = []
         for _ in range(2):
             rows = [
