@@ -287,7 +287,7 @@ def _parameter(data: Tensor, requires_grad: bool, hooks: Any, state: Any = None)
 
 def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
     made = function(*args)
-    made = made if type(made) is kind else made.as_subclass(kind)
+    made = made if type(made) is kind else made._of_class(kind)
     plain, slots = state if isinstance(state, tuple) else (state, None)
     for name, value in [*(plain or {}).items(), *(slots or {}).items()]:
         setattr(made, name, value)

@@ -40,6 +40,11 @@ def function(*names: str) -> Any:
     return lambda f: publish(f, *names)
 
 
+def places() -> list[str]:
+    """The addresses at which something is public."""
+    return list(_public)
+
+
 def names_of(place: str) -> dict[str, Any]:
     """Everything published at an address such as ``"torch"`` or ``"nn.functional"``."""
     return _public.get(SHORT.get(place, place), {})

@@ -117,6 +117,8 @@ class Tensor:
     _view: View | None
     _meta: Autograd | None
     __array_priority__ = 1000
+    #: What its text begins with; a subclass's own name unless it says otherwise.
+    _shown_as = "tensor"
 
     if TYPE_CHECKING:
         # Operations are attached at import, from their declarations.
@@ -128,10 +130,16 @@ class Tensor:
 
         def __mul__(self, other: Any) -> Any: ...
 
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "_shown_as" not in cls.__dict__:
+            cls._shown_as = cls.__name__
+        _subclassed(cls)
+
     def __new__(cls, *args: Any) -> Any:
         # The old constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
         made = _construct(args)
-        return made if cls is Tensor else made.as_subclass(cls)
+        return made if cls is Tensor else made._of_class(cls)
 
     # ---------------------------------------------------------------- what it is
 
@@ -387,10 +395,10 @@ class Tensor:
     def __hash__(self) -> int:
         return id(self)
 
-    @classmethod
-    def _make_subclass(cls, source: Tensor, requires_grad: bool = False) -> Any:
-        """A tensor of this class over the memory of another, outside its graph."""
-        made: Any = _new(cls)
+    @staticmethod
+    def _make_subclass(kind: type, source: Tensor, requires_grad: bool = False) -> Any:
+        """A tensor of a class over the memory of another, outside its graph."""
+        made: Any = _new(kind)
         set_memory(made, source._storage, source._layout, source._offset)
         source._view = source._view or SHARED
         made._view = SHARED
@@ -398,6 +406,10 @@ class Tensor:
         return made
 
     def as_subclass(self, cls: type) -> Any:
+        """A view of all of the tensor, as an instance of a subclass."""
+        return self._alias()._of_class(cls)
+
+    def _of_class(self, cls: type) -> Any:
         """The same tensor, graph included, as an instance of a subclass."""
         made: Any = _new(cls)
         for slot in ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta"):
@@ -481,6 +493,13 @@ def autograd_of(t: Tensor) -> Autograd:
 
 
 _construct: Callable[[tuple], Tensor]
+_subclassed: Callable[[type], None] = lambda cls: None
+
+
+def set_subclass_hook(function: Callable[[type], None]) -> None:
+    """Names what is called with each subclass of ``Tensor`` that is defined."""
+    global _subclassed
+    _subclassed = function
 
 
 def set_constructor(function: Callable[[tuple], Tensor]) -> None:

@@ -176,6 +176,7 @@ def text(self: Tensor) -> str:
         self._layout.dtype,
         requires_grad=self._rg,
         grad_fn=None if node is None else type(node).__name__,
+        prefix=f"{type(self)._shown_as}(",
     )
 
 
@@ -243,7 +244,7 @@ def rebuild(
     """What unpickling a tensor calls."""
     made = from_array(array, dtype)
     if cls is not None:
-        made = made.as_subclass(cls)
+        made = made._of_class(cls)
     if made._layout.stride != stride and is_dense(array.shape, stride):
         order = sorted(range(array.ndim), key=lambda d: -stride[d])
         flat = from_array(np.ascontiguousarray(array.transpose(order)), dtype)

@@ -7,6 +7,7 @@ from typing import Any
 from compat.ops.creation import empty
 from compat.registry import publish
 from compat.tensor import Tensor
+from compat.torch_function import disabled
 
 
 class _ParameterMeta(type(Tensor)):  # type: ignore[misc]
@@ -38,6 +39,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     """
 
     __slots__ = ()
+    __torch_function__ = disabled
+    _shown_as = "tensor"
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:
@@ -56,7 +59,7 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             return made
         if requires_grad and not (data.is_floating_point() or data.is_complex()):
             raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-        return Tensor._make_subclass.__func__(cls, data, requires_grad)  # type: ignore[attr-defined]
+        return Tensor._make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict) -> Any:
         found = memo.get(id(self))
@@ -89,6 +92,8 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         >>> dict(module.named_buffers())
         {'mean': tensor([0., 0.])}
     """
+
+    __torch_function__ = disabled
 
     def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
         if data is None:

@@ -18,7 +18,7 @@ from compat.tensor import Tensor
 def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
     """Along a dimension with samples ``step`` apart."""
 
-    def at(start: int, end: int | None) -> Tensor:
+    def at(start: int, end: int | None) -> Any:
         return slice_view(x, dim, start, end, 1)
 
     if order == 1:
@@ -35,7 +35,7 @@ def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
     n = x.dim() - dim - 1
     gaps = places.diff()
 
-    def at(start: int, end: int | None) -> Tensor:
+    def at(start: int, end: int | None) -> Any:
         return slice_view(x, dim, start, end, 1)
 
     def weight(w: Tensor) -> Tensor:

@@ -331,7 +331,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, tuple(other.shape))
 
 
-@view("AliasBackward0", names="")
+@view("AliasBackward0", names="Tensor._alias")
 def alias(input: Array) -> Any:
     """The tensor itself, as a view."""
     return input

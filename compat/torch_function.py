@@ -1,0 +1,444 @@
+"""Types that have their own say in what functions of tensors do with them: ``__torch_function__``.
+
+Plain programs have no such types and pay nothing for them: the public functions are what they are until the first
+subclass of ``Tensor`` is defined, the first ``TorchFunctionMode`` entered, or ``torch.overrides`` imported. From then
+on they are ``Overridable``: they look at the types of their arguments first.
+
+Example:
+    >>> import compat as torch
+    >>> class Metres(torch.Tensor):
+    ...     pass
+    >>> Metres([1.0, 2.0]) * 2
+    Metres([2., 4.])
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+import types
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from compat import registry
+from compat.tensor import Tensor, set_subclass_hook
+
+
+class _Local(threading.local):
+    """What a thread is within."""
+
+    def __init__(self) -> None:
+        self.subclasses = True
+        self.modes: list[TorchFunctionMode] = []
+
+
+_local = _Local()
+
+
+def _disabled_torch_function_impl(
+    cls: type, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
+) -> Any:
+    """The ``__torch_function__`` of a type that has no say, like ``Parameter``."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+disabled: Any = classmethod(_disabled_torch_function_impl)
+
+
+def _has_say(kind: type) -> bool:
+    """Whether a type overrides functions."""
+    if kind is Tensor:
+        return False
+    found = getattr(kind, "__torch_function__", None)
+    return found is not None and getattr(found, "__func__", None) is not _disabled_torch_function_impl
+
+
+# ---------------------------------------------------------------- who is asked
+
+
+def _overloaded(args: Sequence[Any]) -> list[Any]:
+    """The arguments whose types override functions: one for each type, subclasses before what they derive from."""
+    found: list[Any] = []
+    for a in args:
+        kind = type(a)
+        if not _has_say(kind) or any(type(f) is kind for f in found):
+            continue
+        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+        found.insert(place, a)
+    return found
+
+
+def _relevant(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
+    for a in (*args, *kwargs.values()):
+        if isinstance(a, list | tuple):
+            yield from a
+        else:
+            yield a
+
+
+def has_torch_function(relevant_args: Sequence[Any]) -> bool:
+    """Whether one of the arguments, or a mode, is to be asked."""
+    if _local.modes:
+        return True
+    return _local.subclasses and any(_has_say(type(a)) for a in relevant_args)
+
+
+def has_torch_function_unary(arg: Any) -> bool:
+    """``has_torch_function`` for one argument."""
+    return has_torch_function((arg,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """``has_torch_function`` for arguments one by one."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Sequence[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What the types of the arguments make of a call.
+
+    Args:
+        public_api: the function that was called.
+        relevant_args: the arguments whose types are asked.
+        args, kwargs: all arguments.
+
+    Raises:
+        TypeError: if none of them knows what to do.
+
+    Example:
+        >>> from compat.overrides import handle_torch_function, has_torch_function_unary
+        >>> def double(x):
+        ...     if has_torch_function_unary(x):
+        ...         return handle_torch_function(double, (x,), x)
+        ...     return x + x
+        >>> class Named:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         return func.__name__
+        >>> double(Named())
+        'double'
+    """
+    found, asked = _ask(public_api, relevant_args, args, kwargs)
+    if found is NotImplemented:
+        name = f"{public_api.__module__}.{public_api.__name__}"
+        message = f"no implementation found for '{name}' on types that implement __torch_function__: {asked}"
+        raise TypeError(message + (f" nor in mode {_local.modes[-1]}" if _local.modes else ""))
+    return found
+
+
+def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tuple[Any, list[type]]:
+    """What a mode or a type answers, ``NotImplemented`` if none does; and the types that were asked."""
+    overloaded = _overloaded(relevant) if _local.subclasses else []
+    kinds = [type(a) for a in overloaded]
+    if _local.modes:
+        mode = _local.modes.pop()
+        try:
+            found = mode.__torch_function__(function, tuple(kinds), args, kwargs)
+        finally:
+            _local.modes.append(mode)
+        if found is not NotImplemented:
+            return found, kinds
+    for a in overloaded:
+        found = a.__torch_function__(function, tuple(kinds), args, kwargs)
+        if found is not NotImplemented:
+            return found, kinds
+    return NotImplemented, kinds
+
+
+# ---------------------------------------------------------------- functions that ask
+
+
+class Overridable:
+    """A public function that asks its arguments' types first. It counts as equal to the function.
+
+    Args:
+        function: what is done if none of the types has a say.
+        name: its name.
+        shown: what the types are told was called, if not this.
+        operator: whether it is an operator of two operands: what no type knows is left to the other operand.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], name: str, shown: Overridable | None = None, operator: bool = False
+    ):
+        functools.update_wrapper(self, function)
+        self.__name__ = name
+        self._function = function
+        self._shown = shown or self
+        self._operator = operator
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not _local.modes and (not _local.subclasses or not any(_has_say(type(a)) for a in _relevant(args, kwargs))):
+            return self._function(*args, **kwargs)
+        found, asked = _ask(self._shown, list(_relevant(args, kwargs)), args, kwargs)
+        if found is NotImplemented and not self._operator:
+            each = "\n".join(f"  - tensor subclass {kind}" for kind in asked)
+            raise TypeError(
+                f"Multiple dispatch failed for '{resolve_name(self) or self.__name__}'; all __torch_function__ "
+                f"handlers returned NotImplemented:\n\n{each}\n\nFor more information, try re-running with "
+                "TORCH_LOGS=not_implemented"
+            )
+        return found
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self._function is other
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+    def __repr__(self) -> str:
+        return repr(self._function)
+
+
+def _overridable_property(original: property) -> property:
+    """A property that asks the type of the tensor; what is called is its ``__get__``."""
+    read: Any = original.fget
+
+    def get(self: Any) -> Any:
+        if has_torch_function_unary(self):
+            return handle_torch_function(made.__get__, (self,), self)
+        return read(self)
+
+    made = property(get, original.fset, original.fdel, original.__doc__)
+    return made
+
+
+# Of the properties those that are tensors; the others are the same for every subclass.
+_PROPERTIES = ("T", "H", "mT", "mH", "data", "grad", "real", "imag", "_base")
+# Methods that are how subclasses come about, or that Python needs as they are.
+_PLAIN_METHODS = frozenset(
+    [
+        "as_subclass",
+        "__new__",
+        "__init__",
+        "__init_subclass__",
+        "__hash__",
+        "__torch_function__",
+        "__getattr__",
+        "__dir__",
+    ]
+)
+# Functions that are about the library rather than about tensors.
+_PLAIN_FUNCTIONS = ("set_", "get_", "manual_", "use_", "is_tensor", "is_storage", "typename", "seed", "initial_seed")
+_enabled = False
+
+
+def enable() -> None:
+    """Makes the public functions ask types."""
+    global _enabled
+    if _enabled:
+        return
+    _enabled = True
+    methods = {name: f for name, f in Tensor.__dict__.items() if isinstance(f, types.FunctionType) and _is_public(name)}
+    for name in sorted(methods, key=lambda name: name.startswith("__")):
+        setattr(Tensor, name, _method(name, methods[name]))
+    for name in _PROPERTIES:
+        setattr(Tensor, name, _overridable_property(Tensor.__dict__[name]))
+    for address, module in _modules():
+        published = registry.names_of(address.removeprefix("torch.") if address != "torch" else address)
+        for name, f in (published | vars(module)).items():
+            if isinstance(f, types.FunctionType) and not name.startswith(("_", *_PLAIN_FUNCTIONS)):
+                setattr(module, name, Overridable(f, name))
+
+
+def _is_public(name: str) -> bool:
+    dunder = name.startswith("__") and name.endswith("__")
+    return name not in _PLAIN_METHODS and (dunder or not name.startswith("_"))
+
+
+# Operators that PyTorch has as other names of methods, and operators of two operands that are methods of their own.
+_METHODS = {"radd": "add", "rmul": "mul", "truediv": "div", "mod": "remainder"} | {
+    name: name for name in ["add", "sub", "mul", "matmul", "neg", "abs", "lt", "le", "gt", "ge"]
+}
+_OPERATORS = frozenset(
+    ["eq", "ne", "and", "or", "xor", "lshift", "rshift", "pow", "floordiv", "rand", "ror", "rxor", "rlshift"]
+    + ["rrshift", "rpow", "rfloordiv", "rsub", "rtruediv", "rmod", "rmatmul"]
+)
+
+
+def _method(name: str, f: Any) -> Overridable:
+    """A method that asks types."""
+    bare = name[2:-2]
+    if name.startswith("__") and bare in _METHODS:
+        return Overridable(f, _METHODS[bare], Tensor.__dict__[_METHODS[bare]], bare not in ("neg", "abs"))
+    return Overridable(f, name, operator=name.startswith("__") and bare in _OPERATORS)
+
+
+def _modules() -> list[tuple[str, Any]]:
+    """The modules whose functions can be overridden, by the names that users know them under."""
+    found = []
+    for place in ("torch", *sorted(p for p in registry.places() if p not in ("torch", "Tensor", "_C"))):
+        module = sys.modules.get("compat" if place == "torch" else f"compat.{place}")
+        if module is not None:
+            found.append(("torch" if place == "torch" else f"torch.{place}", module))
+    return found
+
+
+def _default_torch_function(
+    cls: type, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
+) -> Any:
+    """What a subclass of ``Tensor`` does by default: the function, whose results become of the subclass."""
+    if not all(issubclass(cls, kind) for kind in types):
+        return NotImplemented
+    with DisableTorchFunctionSubclass():
+        found = func(*args, **(kwargs or {}))
+        return found if func in get_default_nowrap_functions() else _converted(found, cls)
+
+
+def _converted(found: Any, cls: type) -> Any:
+    if cls is Tensor:
+        return found
+    if isinstance(found, Tensor):
+        return found if isinstance(found, cls) else found.as_subclass(cls)
+    if isinstance(found, list | tuple):
+        return type(found)([_converted(f, cls) for f in found])
+    return found
+
+
+Tensor.__torch_function__ = classmethod(_default_torch_function)
+
+
+def _subclass_defined(cls: type) -> None:
+    if _has_say(cls):
+        enable()
+
+
+set_subclass_hook(_subclass_defined)
+
+# ---------------------------------------------------------------- modes
+
+
+class TorchFunctionMode:
+    """Within it, its ``__torch_function__`` is called instead of every public function, whatever the arguments are.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat.overrides import TorchFunctionMode
+        >>> class Count(TorchFunctionMode):
+        ...     calls = 0
+        ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+        ...         self.calls += 1
+        ...         return func(*args, **(kwargs or {}))
+        >>> with Count() as count:
+        ...     y = torch.ones(2) + 1
+        >>> count.calls
+        2
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> Any:
+        enable()
+        _local.modes.append(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        _local.modes.pop()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that does what would be done without it."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+class DisableTorchFunctionSubclass:
+    """Within it, types have no say."""
+
+    def __enter__(self) -> None:
+        self._before = _local.subclasses
+        _local.subclasses = False
+
+    def __exit__(self, *_: Any) -> None:
+        _local.subclasses = self._before
+
+
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """Within it, neither types nor modes have a say."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, _local.modes = _local.modes, []
+
+    def __exit__(self, *_: Any) -> None:
+        super().__exit__()
+        _local.modes = self._modes
+
+
+@contextmanager
+def enable_reentrant_dispatch() -> Iterator[None]:
+    """Within it, types have a say again."""
+    before, _local.subclasses = _local.subclasses, True
+    try:
+        yield
+    finally:
+        _local.subclasses = before
+
+
+# ---------------------------------------------------------------- questions
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether something is a tensor or overrides functions of them."""
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+@functools.cache
+def get_default_nowrap_functions() -> set[Any]:
+    """Functions whose results do not become of the subclass."""
+    return {Tensor._base.__get__, Tensor.grad.__get__}
+
+
+def get_overridable_functions() -> dict[Any, list[Any]]:
+    """The functions that ask types, by where they are."""
+    enable()
+    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if type(f) is Overridable] for _, m in _modules()}
+    found[Tensor] = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
+    return found
+
+
+def resolve_name(f: Any) -> str | None:
+    """The address of a function that asks types, such as ``torch.Tensor.add``; None for others."""
+    for address, place in [*_modules(), ("torch.Tensor", Tensor)]:
+        for name, value in vars(place).items():
+            if value is f and type(f) is Overridable:
+                return f"{address}.{name}"
+    return None
+
+
+def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
+    """Whether a function is one of ``Tensor``'s."""
+    return func.__name__ == "__get__" or any(v is func for v in vars(Tensor).values())
+
+
+def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function ask types.
+
+    Args:
+        dispatcher: from the function's arguments to those whose types are asked.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    return wrap

@@ -1,0 +1,177 @@
+"""``__torch_function__``: subclasses of tensors, types that are no tensors, and modes."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar
+
+import pytest
+
+import compat as torch
+from compat.overrides import (
+    TorchFunctionMode,
+    handle_torch_function,
+    has_torch_function,
+    has_torch_function_unary,
+    is_tensor_like,
+    is_tensor_method_or_property,
+    resolve_name,
+    wrap_torch_function,
+)
+
+F = torch.nn.functional
+
+
+class Sub(torch.Tensor):
+    """A subclass that overrides nothing."""
+
+
+class Log(torch.Tensor):
+    """A subclass that notes what is called."""
+
+    calls: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.calls.append(func.__name__)
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+HANDLED: dict[Any, Any] = {torch.mean: lambda x: x.value / x.n}
+
+
+class Diagonal:
+    """A type that is no tensor."""
+
+    def __init__(self, n: int, value: float):
+        self.n, self.value = n, value
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return HANDLED[func](*args, **(kwargs or {})) if func in HANDLED else NotImplemented
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda s: s + 1,
+        lambda s: 1 + s,
+        lambda s: torch.ones(2) + s,
+        lambda s: torch.add(s, 1),
+        lambda s: s.sum(),
+        lambda s: s.mT if s.dim() > 1 else s.unsqueeze(0).T,
+        lambda s: s.data,
+        lambda s: s.detach(),
+        lambda s: s[0],
+        lambda s: s == s,
+        lambda s: -s,
+        lambda s: torch.stack([s, s]),
+        F.relu,
+        lambda s: F.linear(s, torch.ones(3, 2)),
+        lambda s: s.max(0).values,
+        lambda s: s.split(1)[1],
+        lambda s: torch.nn.Parameter(torch.ones(2)) * s,
+        torch.zeros_like,
+        lambda s: s.new_zeros(2),
+        lambda s: torch.ones(2).as_subclass(Sub),
+        lambda s: torch.Tensor._make_subclass(Sub, torch.ones(2)),
+        copy.deepcopy,
+    ],
+)
+def test_results_are_of_the_subclass(call: Any) -> None:
+    assert type(call(Sub([1.0, 2.0]))) is Sub
+
+
+def test_results_of_plain_tensors_are_plain() -> None:
+    p = torch.nn.Parameter(torch.ones(2))
+    assert type(p + 1) is type(p * p) is type(torch.ones(2) + 1) is torch.Tensor
+
+
+def test_as_subclass_is_a_view_in_the_graph() -> None:
+    x = torch.ones(2, requires_grad=True)
+    s = x.as_subclass(Sub)
+    assert s._base is x and s.grad_fn.name() == "AliasBackward0"
+    (s * 3).sum().backward()
+    assert x.grad.tolist() == [3, 3] and type(x.grad) is torch.Tensor
+
+
+def test_a_subclass_shows_its_name() -> None:
+    assert repr(Sub([1.0, 2.0])) == "Sub([1., 2.])"
+    assert repr(torch.nn.Parameter(torch.ones(1))).startswith("Parameter containing:\ntensor(")
+
+
+def test_what_a_subclass_is_told() -> None:
+    x = torch.ones(2, 2).as_subclass(Log)
+    Log.calls.clear()
+    x + 1, 1 + x, x.add_(1), torch.mean(x), F.softmax(x, dim=0), x @ x, x[0], -x, x == 1, x < 2, torch.cat([x, x])
+    x[0] = 1
+    assert Log.calls == (
+        ["add", "add", "add_", "mean", "softmax", "matmul", "__getitem__", "neg", "__eq__", "lt", "cat", "__setitem__"]
+    )
+
+
+def test_a_type_that_is_no_tensor() -> None:
+    assert torch.mean(Diagonal(5, 2.0)) == 0.4
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.mul'; all __torch_function__ handlers"):
+        torch.mul(Diagonal(5, 2.0), 3)
+    assert is_tensor_like(Diagonal(1, 1.0)) and not is_tensor_like(3)
+
+
+def test_subclasses_are_asked_first() -> None:
+    class Deeper(Sub):
+        pass
+
+    assert type(Sub([1.0]) + Deeper([1.0])) is type(Deeper([1.0]) + Sub([1.0])) is Deeper
+    with pytest.raises(TypeError, match="unsupported operand"):
+        _ = Sub([1.0]) + torch.ones(1).as_subclass(Log)
+
+
+def test_functions_of_ones_own() -> None:
+    def double(x: Any, times: int = 2) -> Any:
+        if has_torch_function_unary(x):
+            return handle_torch_function(double, (x,), x, times=times)
+        return x * times
+
+    HANDLED[double] = lambda x, times: Diagonal(x.n, x.value * times)
+    assert double(Diagonal(1, 3.0), times=3).value == 9 and double(torch.ones(1)).item() == 2
+    del HANDLED[double]
+    with pytest.raises(TypeError, match=r"no implementation found for '.*double' on types that implement"):
+        double(Diagonal(1, 3.0))
+    triple = wrap_torch_function(lambda x: (x,))(lambda x: 3 * x)
+    HANDLED[triple] = lambda x: "three"
+    assert triple(Diagonal(1, 1.0)) == "three" and triple(2) == 6
+    assert has_torch_function([Diagonal(1, 1.0)]) and not has_torch_function([torch.ones(1)])
+
+
+def test_modes_see_every_call() -> None:
+    class Names(TorchFunctionMode):
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Names() as outer, Names() as inner:
+        F.relu(torch.zeros(2) + 1)
+    torch.zeros(1)
+    assert outer.seen == inner.seen == ["zeros", "add", "relu"]
+
+
+def test_it_can_be_turned_off() -> None:
+    with torch._C.DisableTorchFunctionSubclass():
+        assert type(Sub([1.0]) + 1) is torch.Tensor
+    assert type(Sub([1.0]) + 1) is Sub
+
+
+def test_names() -> None:
+    assert resolve_name(torch.add) == "torch.add" and resolve_name(torch.Tensor.add) == "torch.Tensor.add"
+    assert is_tensor_method_or_property(torch.Tensor.add) and not is_tensor_method_or_property(torch.add)
+
+
+def test_a_parameter_of_a_subclass_trains() -> None:
+    p = torch.nn.Parameter(Sub([1.0, 2.0]))
+    optimizer = torch.optim.SGD([p], lr=0.5)
+    (p * p).sum().backward()
+    optimizer.step()
+    assert isinstance(p, Sub) and p.tolist() == [0, 0]
