@@ -19,7 +19,8 @@ from funcgrad.dtypes import is_complex
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.ir import ArrayType
 from funcgrad.numpy.linalg.operands import value_of
-from funcgrad.primitives.elementwise import conj
+from funcgrad.primitives.elementwise import add, conj, scale
+from funcgrad.primitives.linalg import adjoint
 from funcgrad.primitives.shape import broadcast, zeros
 from funcgrad.tracing import type_of
 
@@ -150,6 +151,11 @@ def spread(x: Any, lead: Sequence[int], core: int = 2) -> Any:
     if shape == wanted:
         return x
     return broadcast(x, shape=wanted, dims=tuple(range(len(wanted) - len(shape), len(wanted))))
+
+
+def hermitian_part(x: Any) -> Any:
+    """Half the matrices and half their conjugate transposes."""
+    return scale(add(x, adjoint(x)), 0.5)
 
 
 def not_finite(x: Any, axes: int = 1) -> Any:

@@ -15,6 +15,7 @@ from compat.ops.linalg import (
     check_square,
     failure,
     gradients,
+    hermitian_part,
     in_columns,
     refuse_backward,
     transposed,
@@ -52,7 +53,7 @@ def _cholesky_gradient(ct: Any, factor: Any, upper: bool) -> Any:
     lower, ct = (p.adjoint(factor), p.adjoint(ct)) if upper else (factor, ct)
 
     def tangent(t: Any) -> list[Any]:
-        return [factors.cholesky_tangent(lower, e.scale(e.add(t, p.adjoint(t)), 0.5))]
+        return [factors.cholesky_tangent(lower, hermitian_part(t))]
 
     return transposed(tangent, [type_of(factor)], [ct])[0]
 
@@ -630,7 +631,5 @@ def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpo
 
 @ormqr.backward
 def _ormqr_backward(ct: Any, input: Any, input2: Any, input3: Any, left: Any, transpose: Any) -> Any:
-    operands = [input, input2, input3]
-    if not all(type_of(x).size for x in operands):
-        return None, None, None
-    return tuple(gradients(lambda *xs: [ormqr.body(*xs, left, transpose)], operands, [ct]))
+    found = gradients(lambda *xs: [ormqr.body(*xs, left, transpose)], [input, input2, input3], [ct])
+    return (None, None, found[2]) if not (type_of(input).size and type_of(input2).size) else tuple(found)

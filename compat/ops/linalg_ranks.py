@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy
@@ -11,7 +10,7 @@ import numpy
 from compat import dtypes
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
-from compat.ops.linalg import check_converged, check_square, in_columns, not_finite, spread
+from compat.ops.linalg import by_columns, check_converged, check_square, not_finite, spread
 from compat.ops.linalg_solving import inv_ex, is_vector
 from compat.ops.linalg_spectral import eigvalsh, svdvals
 from compat.ops.norms import matrix_norm
@@ -159,13 +158,9 @@ def _check_lstsq(A: Tensor, b: Tensor, rcond: float, driver: str) -> None:
         raise RuntimeError(_OTHER_TYPES)
 
 
-def _lstsq_strides(known: dict[str, Any], types: Sequence[ArrayType]) -> list[Any]:
-    return [in_columns(types[0].shape) if len(types[0].shape) > 1 else None, None, None, None]
-
-
 @op(
     "LinalgLstsqBackward0", saved="b self solution", name="linalg_lstsq", names="", keeps="b input result0",
-    results="solution residuals rank singular_values", check=_check_lstsq, strides=_lstsq_strides, constant=(3,),
+    results="solution residuals rank singular_values", check=_check_lstsq, strides=by_columns(0), constant=(3,),
 )  # fmt: skip
 def _lstsq_of(input: Array, b: Array, rcond: float, driver: str) -> Any:
     *own, m, n = type_of(input).shape

@@ -16,6 +16,7 @@ from compat.ops.linalg import (
     check_matrix,
     check_square,
     failure,
+    hermitian_part,
     not_finite,
     transposed,
 )
@@ -181,6 +182,14 @@ def _check_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> None:
 )  # fmt: skip
 def _eigh_of(A: Array, UPLO: str = "L", compute_v: bool = True) -> Any:
     return spectral.eigh(A, lower=UPLO.upper() == "L")
+
+
+@_eigh_of.backward
+def _eigh_backward(ct0: Any, ct1: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
+    def tangents(t: Any) -> Sequence[Any]:
+        return spectral.eigh_tangents(eigenvalues, eigenvectors, hermitian_part(t))
+
+    return transposed(tangents, [type_of(eigenvectors)], [ct0, ct1])[0]
 
 
 @function("linalg.eigh")

@@ -86,9 +86,14 @@ def _hermitian_lower(x: Any, *, lower: bool) -> list[Any]:
 def _hermitian_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, lower: bool) -> tuple[list[Any], list[Any]]:
     (x,), (t,) = primals, tangents
     values, vectors = eigh(x, lower=lower)
+    return [values, vectors], list(eigh_tangents(values, vectors, t))
+
+
+def eigh_tangents(values: Any, vectors: Any, t: Any) -> tuple[Any, Any]:
+    """The changes of eigenvalues and eigenvectors with a Hermitian change ``t`` of the matrix."""
     inner = product(adjoint(vectors), product(t, vectors))
-    turned = mul(inner, _as(_inverse_differences(values), type_of(x).dtype))
-    return [values, vectors], [_real(diagonal_of(inner)), product(vectors, turned)]
+    turned = mul(inner, _as(_inverse_differences(values), type_of(t).dtype))
+    return _real(diagonal_of(inner)), product(vectors, turned)
 
 
 # The eigenvalues, in ascending order, and the eigenvectors of Hermitian matrices, of which one triangle is read. The
