@@ -21,31 +21,41 @@ from funcgrad.dtypes import (
     uint64,
 )
 from funcgrad.numpy import inspection as _inspection
+from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy import operators as _operators
 from funcgrad.numpy import protocols as _protocols
+from funcgrad.numpy.bits import *
 from funcgrad.numpy.constants import *
 from funcgrad.numpy.creation import *
+from funcgrad.numpy.editing import *
 from funcgrad.numpy.einsum import *
 from funcgrad.numpy.elementwise import *
+from funcgrad.numpy.functional import *
 from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
+from funcgrad.numpy.nans import *
 from funcgrad.numpy.numerical import *
 from funcgrad.numpy.padding import *
+from funcgrad.numpy.polynomials import *
 from funcgrad.numpy.positions import *
+from funcgrad.numpy.predicates import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.promotion import astype as astype, result_type as result_type
+from funcgrad.numpy.quantiles import *
 from funcgrad.numpy.reductions import *
 from funcgrad.numpy.rounding import *
 from funcgrad.numpy.sets import *
 from funcgrad.numpy.shape import *
 from funcgrad.numpy.sorting import *
+from funcgrad.numpy.spectral import *
+from funcgrad.numpy.statistics import *
 
 __array_api_version__ = _inspection.API_VERSION
 __array_namespace_info__ = _inspection.Info
 
 
 def __getattr__(name: str) -> object:
-    """``funcgrad.linalg`` and ``funcgrad.fft``, which are written in terms of this module, as NumPy names them."""
-    if name in ("fft", "linalg"):
-        return importlib.import_module(f"funcgrad.{name}")
+    """``funcgrad.fft``, which is written in terms of this package, as NumPy names it."""
+    if name == "fft":
+        return importlib.import_module("funcgrad.fft")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -72,8 +72,20 @@ def finfo(dtype: Any, /) -> FloatLimits:
 @cache
 def _float_limits(dtype: np.dtype) -> FloatLimits:
     found = ml_dtypes.finfo(dtype)
-    numbers = [float(getattr(found, f.name)) for f in fields(FloatLimits)[4:-1]]
-    return FloatLimits(dtype, found.bits, found.precision, found.nmant, *numbers, resolution=10.0**-found.precision)
+    return FloatLimits(
+        dtype=dtype,
+        bits=found.bits,
+        precision=found.precision,
+        nmant=found.nmant,
+        eps=float(found.eps),
+        epsneg=float(found.epsneg),
+        max=float(found.max),
+        min=float(found.min),
+        smallest_normal=float(found.smallest_normal),
+        tiny=float(found.tiny),
+        smallest_subnormal=float(found.smallest_subnormal),
+        resolution=10.0**-found.precision,
+    )
 
 
 def iinfo(dtype: Any, /) -> Any:

@@ -239,7 +239,7 @@ def _steps(start: Any, stop: Any, step: Any) -> int:
 
 def _wrapped(value: Any, dtype: np.dtype) -> np.generic:
     """A number as an integer of ``dtype``; a step may be negative where the elements are not."""
-    return np.asarray(int(value)).astype(dtype)[()]
+    return dtype.type(np.asarray(int(value)).astype(dtype))
 
 
 def linspace(

@@ -120,7 +120,12 @@ def subtract(x: Any, y: Any, /) -> Any:
 
 
 def positive(x: Any, /) -> Any:
-    """``x`` itself, as an array."""
+    """``x`` itself, as an array.
+
+    Example:
+        >>> print(positive([1, -2]))
+        [ 1 -2]
+    """
     return asoperand(x, "positive")
 
 
@@ -155,12 +160,22 @@ abs = absolute
 
 
 def fabs(x: Any, /) -> Any:
-    """The absolute value, floating."""
+    """The absolute value, floating.
+
+    Example:
+        >>> print(fabs(-2))
+        2.0
+    """
     return absolute(promoted(asoperand(x, "fabs"), floating=True)[0])
 
 
 def reciprocal(x: Any, /) -> Any:
-    """``1 / x``, floating."""
+    """``1 / x``, floating.
+
+    Example:
+        >>> print(reciprocal(4.0))
+        0.25
+    """
     return divide(1, x)
 
 
@@ -229,13 +244,23 @@ atanh = arctanh = _unary(p.atanh, "arctanh", "Inverse hyperbolic tangent.", "arc
 
 
 def log2(x: Any, /) -> Any:
-    """Logarithm to base 2."""
+    """Logarithm to base 2.
+
+    Example:
+        >>> print(log2(8.0))
+        3.0
+    """
     y = log(x)
     return p.div(y, p.number(np.log(2), y))
 
 
 def log10(x: Any, /) -> Any:
-    """Logarithm to base 10."""
+    """Logarithm to base 10.
+
+    Example:
+        >>> print(log10(1.0))
+        0.0
+    """
     y = log(x)
     return p.div(y, p.number(np.log(10), y))
 
@@ -265,7 +290,12 @@ def logaddexp2(x: Any, y: Any, /) -> Any:
 
 
 def hypot(x: Any, y: Any, /) -> Any:
-    """``sqrt(x**2 + y**2)`` without overflow."""
+    """``sqrt(x**2 + y**2)`` without overflow.
+
+    Example:
+        >>> print(hypot(3.0, 4.0))
+        5.0
+    """
     x, y = promoted(asoperand(x, "hypot"), asoperand(y, "hypot"), floating=True)
     size = p.stop_gradient(p.maximum(p.absolute(x), p.absolute(y)))
     unit = p.select(p.bitwise_and(p.gt(size, p.number(0, size)), p.is_finite(size)), size, p.number(1, size))
@@ -292,13 +322,23 @@ def sinc(x: Any, /) -> Any:
 
 
 def deg2rad(x: Any, /) -> Any:
-    """Degrees to radians."""
+    """Degrees to radians.
+
+    Example:
+        >>> print(deg2rad(180.0))
+        3.1415927
+    """
     (x,) = promoted(asoperand(x, "deg2rad"), floating=True)
     return p.scale(x, np.pi / 180)
 
 
 def rad2deg(x: Any, /) -> Any:
-    """Radians to degrees."""
+    """Radians to degrees.
+
+    Example:
+        >>> print(rad2deg(np.pi))
+        180.0
+    """
     (x,) = promoted(asoperand(x, "rad2deg"), floating=True)
     return p.scale(x, 180 / np.pi)
 
@@ -328,33 +368,63 @@ def _truth(x: Any, name: str) -> Any:
 
 
 def logical_not(x: Any, /) -> Any:
-    """Whether ``x`` is zero."""
+    """Whether ``x`` is zero.
+
+    Example:
+        >>> print(logical_not([True, False]))
+        [False  True]
+    """
     return p.logical_not(_truth(x, "logical_not"))
 
 
 def logical_and(x: Any, y: Any, /) -> Any:
-    """Whether both are nonzero."""
+    """Whether both are nonzero.
+
+    Example:
+        >>> print(logical_and([True, True], [True, False]))
+        [ True False]
+    """
     return p.bitwise_and(_truth(x, "logical_and"), _truth(y, "logical_and"))
 
 
 def logical_or(x: Any, y: Any, /) -> Any:
-    """Whether either is nonzero."""
+    """Whether either is nonzero.
+
+    Example:
+        >>> print(logical_or([True, False], False))
+        [ True False]
+    """
     return p.bitwise_or(_truth(x, "logical_or"), _truth(y, "logical_or"))
 
 
 def logical_xor(x: Any, y: Any, /) -> Any:
-    """Whether exactly one is nonzero."""
+    """Whether exactly one is nonzero.
+
+    Example:
+        >>> print(logical_xor([True, True], [True, False]))
+        [False  True]
+    """
     return p.bitwise_xor(_truth(x, "logical_xor"), _truth(y, "logical_xor"))
 
 
 def isnan(x: Any, /) -> Any:
-    """Whether not a number."""
+    """Whether not a number.
+
+    Example:
+        >>> print(isnan([1.0, np.inf, np.nan]))
+        [False False  True]
+    """
     x = asoperand(x, "isnan")
     return p.ne(x, x)
 
 
 def isfinite(x: Any, /) -> Any:
-    """Whether neither infinite nor NaN; of a complex number, both parts."""
+    """Whether neither infinite nor NaN; of a complex number, both parts.
+
+    Example:
+        >>> print(isfinite([1.0, np.inf, np.nan]))
+        [ True False False]
+    """
     (x,) = promoted(asoperand(x, "isfinite"))
     dtype = type_of(x).dtype
     if dtypes.is_complex(dtype):
@@ -363,17 +433,32 @@ def isfinite(x: Any, /) -> Any:
 
 
 def isinf(x: Any, /) -> Any:
-    """Whether infinite."""
+    """Whether infinite.
+
+    Example:
+        >>> print(isinf([1.0, np.inf, np.nan]))
+        [False  True False]
+    """
     return p.bitwise_and(p.logical_not(isfinite(x)), p.logical_not(isnan(x)))
 
 
 def isposinf(x: Any, /) -> Any:
-    """Whether infinite and positive."""
+    """Whether infinite and positive.
+
+    Example:
+        >>> print(isposinf([-np.inf, np.inf]))
+        [False  True]
+    """
     return logical_and(isinf(x), greater(x, 0))
 
 
 def isneginf(x: Any, /) -> Any:
-    """Whether infinite and negative."""
+    """Whether infinite and negative.
+
+    Example:
+        >>> print(isneginf([-np.inf, np.inf]))
+        [ True False]
+    """
     return logical_and(isinf(x), less(x, 0))
 
 
@@ -400,7 +485,12 @@ def fmin(x: Any, y: Any, /) -> Any:
 
 
 def signbit(x: Any, /) -> Any:
-    """Whether the sign bit is set, as it is for -0.0."""
+    """Whether the sign bit is set, as it is for -0.0.
+
+    Example:
+        >>> print(signbit([0.0, -0.0]))
+        [False  True]
+    """
     (x,) = promoted(asoperand(x, "signbit"))
     dtype = type_of(x).dtype
     if not dtypes.is_floating(dtype):
@@ -410,13 +500,23 @@ def signbit(x: Any, /) -> Any:
 
 
 def copysign(x: Any, y: Any, /) -> Any:
-    """The size of ``x`` with the sign of ``y``."""
+    """The size of ``x`` with the sign of ``y``.
+
+    Example:
+        >>> print(copysign(3.0, -0.0))
+        -3.0
+    """
     x, y = promoted(asoperand(x, "copysign"), asoperand(y, "copysign"), floating=True)
     return p.select(p.ne(signbit(x), signbit(y)), p.neg(x), x)
 
 
 def heaviside(x: Any, y: Any, /) -> Any:
-    """0 where ``x`` is negative, 1 where positive, ``y`` where zero."""
+    """0 where ``x`` is negative, 1 where positive, ``y`` where zero.
+
+    Example:
+        >>> print(heaviside([-1.0, 0.0, 2.0], 0.5))
+        [0.  0.5 1. ]
+    """
     x, y = promoted(asoperand(x, "heaviside"), asoperand(y, "heaviside"), floating=True)
     zero = p.number(0, x)
     step = p.select(p.lt(x, zero), zero, p.select(p.gt(x, zero), p.number(1, x), y))
@@ -457,19 +557,34 @@ def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: 
 
 
 def real(x: Any, /) -> Any:
-    """The real part."""
+    """The real part.
+
+    Example:
+        >>> print(real(1 + 2j))
+        1.0
+    """
     (x,) = promoted(asoperand(x, "real"))
     return p.real(x) if dtypes.is_complex(type_of(x).dtype) else x
 
 
 def imag(x: Any, /) -> Any:
-    """The imaginary part; zeros for real arrays."""
+    """The imaginary part; zeros for real arrays.
+
+    Example:
+        >>> print(imag(1 + 2j))
+        2.0
+    """
     (x,) = promoted(asoperand(x, "imag"))
     return p.imag(x) if dtypes.is_complex(type_of(x).dtype) else full(p.number(0, x), type_of(x).shape)
 
 
 def conj(x: Any, /) -> Any:
-    """The complex conjugate."""
+    """The complex conjugate.
+
+    Example:
+        >>> print(conj(1 + 2j))
+        (1-2j)
+    """
     (x,) = promoted(asoperand(x, "conj"))
     return p.conj(x) if dtypes.is_complex(type_of(x).dtype) else x
 
@@ -478,7 +593,12 @@ conjugate = conj
 
 
 def angle(x: Any, /) -> Any:
-    """The angle of a complex number, in radians."""
+    """The angle of a complex number, in radians.
+
+    Example:
+        >>> print(angle(1j))
+        1.5707964
+    """
     return arctan2(imag(x), real(x))
 
 

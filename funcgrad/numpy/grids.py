@@ -100,7 +100,20 @@ def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = 
 class _Grid:
     """``numpy.mgrid`` and ``numpy.ogrid``: slices in brackets, one per axis, make coordinates.
 
-    A step that is an imaginary number counts the elements, both ends included.
+    ``mgrid`` has them in whole, along a new first axis, ``ogrid`` one array per axis, of size one along the others. A
+    step that is an imaginary number counts the elements, both ends included.
+
+    Example:
+        >>> print(mgrid[0:2, 0:2])
+        [[[0 0]
+          [1 1]]
+        <BLANKLINE>
+         [[0 1]
+          [0 1]]]
+        >>> print(*ogrid[0:1:3j, 5:7])
+        [[0. ]
+         [0.5]
+         [1. ]] [[5. 6.]]
     """
 
     def __init__(self, sparse: bool):

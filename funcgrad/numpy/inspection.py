@@ -33,7 +33,7 @@ class Info:
 
     def default_device(self) -> Any:
         """Where new arrays are."""
-        configured = jax.config.jax_default_device
+        configured = jax.config.values["jax_default_device"]
         return jax.local_devices()[0] if configured is None or isinstance(configured, str) else configured
 
     def devices(self) -> list[Any]:

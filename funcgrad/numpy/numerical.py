@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,13 @@ from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem, take
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
-from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, reshape, shape, stack
-from funcgrad.numpy.sorting import searchsorted
+from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, normalized_axis, promoted
+from funcgrad.numpy.rounding import remainder
+from funcgrad.numpy.shape import broadcast_to, concatenate, flip, moveaxis, ravel, reshape, shape, stack
+from funcgrad.numpy.sorting import argsort, searchsorted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve as convolve_p
-from funcgrad.primitives.shape import reverse
+from funcgrad.primitives.shape import full, reverse
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- differences and integrals
@@ -71,19 +71,28 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return r.sum(e.multiply(heights, widths), -1)
 
 
-def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any:
+def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """The values at ``x`` of the line through the points ``(xp, fp)``, with ``xp`` increasing.
 
     Args:
         left, right: the values before the first point and after the last; by default theirs.
+        period: after which the points come again; they need not be in order then.
+
+    Raises:
+        ValueError: for points that are not two vectors of one size.
 
     Example:
         >>> print(interp(1.5, np.array([1.0, 2.0]), np.array([10.0, 20.0])))
         15.0
     """
-    x, xp, fp = promoted(asoperand(x, "interp"), asoperand(xp, "interp"), asoperand(fp, "interp"), floating=True)
-    if type_of(xp).ndim != 1 or type_of(xp) != type_of(fp):
+    (x,) = promoted(asoperand(x, "interp"), floating=True)
+    x, xp = promoted(x, beside(x, xp, "interp"))
+    (fp,) = promoted(beside(x, fp, "interp"), floating=True)
+    if type_of(xp).ndim != 1 or type_of(xp).shape != type_of(fp).shape or not type_of(xp).size:
         raise ValueError(f"interp: xp and fp must be vectors of one size, got {type_of(xp)} and {type_of(fp)}")
+    if period is not None:
+        x, xp, fp = _periodic(x, xp, fp, abs(period))
+        left = right = None
     size = type_of(xp).shape[0]
     if size == 1:
         value = broadcast_to(take(fp, 0), type_of(x).shape)
@@ -93,28 +102,117 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None) -> Any
         x0, x1, f0, f1 = take(xp, below), take(xp, above), take(fp, below), take(fp, above)
         width = p.sub(x1, x0)
         flat = p.eq(width, p.number(0, width))
-        slope = p.div(p.sub(f1, f0), p.select(flat, p.number(1, width), width))
-        value = p.select(flat, f0, p.add(f0, p.mul(p.sub(x, x0), slope)))
+        share = p.div(p.sub(x, x0), p.select(flat, p.number(1, width), width))
+        value = e.where(flat, f0, e.add(f0, e.multiply(share, p.sub(f1, f0))))
     first, last = take(xp, 0), take(xp, size - 1)
     value = e.where(p.lt(x, first), take(fp, 0) if left is None else left, value)
     return e.where(p.gt(x, last), take(fp, size - 1) if right is None else right, value)
 
 
-# ---------------------------------------------------------------- polynomials and convolution
+def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
+    """All places brought into one period, the points in order, and one more of them at either end."""
+    x, xp = remainder(x, period), remainder(xp, period)
+    order = argsort(xp)
+    xp, fp = take(xp, order), take(fp, order)
+    xp = concatenate([e.subtract(xp[-1:], period), xp, e.add(xp[:1], period)])
+    return x, xp, concatenate([fp[-1:], fp, fp[:1]])
 
 
-def polyval(coefficients: Any, x: Any) -> Any:
-    """The polynomial with ``coefficients``, the highest power first, at ``x``: by Horner's scheme.
+def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """The differences of neighbours, of all elements in a row.
+
+    Args:
+        to_end, to_begin: what to put after and before them.
 
     Example:
-        >>> print(polyval(np.array([1.0, 0.0, 2.0]), 3.0))
-        11.0
+        >>> print(ediff1d([1, 4, 9], to_begin=0))
+        [0 3 5]
     """
-    coefficients, x = promoted(asoperand(coefficients, "polyval"), asoperand(x, "polyval"))
-    value = p.mul(x, p.number(0, x))
-    for i in range(type_of(coefficients).shape[0]):
-        value = p.add(p.mul(value, x), take(coefficients, i))
-    return value
+    found = diff(ravel(asoperand(x, "ediff1d")))
+    ends = [None if end is None else astype(ravel(asoperand(end)), type_of(found).dtype) for end in (to_begin, to_end)]
+    return concatenate([part for part in (ends[0], found, ends[1]) if part is not None])
+
+
+def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """The derivative of samples along each axis: second-order differences inside, one-sided ones at the ends.
+
+    Args:
+        varargs: the distance of the samples, or their places: one for all axes, or one for each.
+        axis: one axis or several, by default all.
+        edge_order: 1, or 2 for differences of the second order at the ends too.
+
+    Returns:
+        An array for one axis, a tuple of them for several.
+
+    Raises:
+        ValueError: for fewer samples than ``edge_order + 1``.
+
+    Example:
+        >>> print(gradient([1.0, 2.0, 4.0]))
+        [1.  1.5 2. ]
+    """
+    (f,) = promoted(asoperand(f, "gradient"), floating=True)
+    axes = normalized_axes(axis, type_of(f).ndim, "gradient")
+    if len(varargs) not in (0, 1, len(axes)):
+        raise TypeError(f"gradient: wants one distance, or one for each of {len(axes)} axes, got {len(varargs)}")
+    if edge_order not in (1, 2):
+        raise ValueError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
+    steps = (1.0,) * len(axes) if not varargs else varargs * len(axes) if len(varargs) == 1 else varargs
+    found = []
+    for a, step in zip(axes, steps, strict=True):
+        rows, n = moveaxis(f, a, -1), type_of(f).shape[a]
+        if n <= edge_order:
+            raise ValueError(f"gradient: wants more than {edge_order} samples along axis {a}, got {n}")
+        step = asoperand(step, "gradient")
+        widths = diff(step) if type_of(step).ndim else broadcast_to(asarray(step), (n - 1,))
+        if type_of(widths).shape != (n - 1,):
+            raise ValueError(f"gradient: wants {n} places along axis {a}, got {type_of(step)}")
+        found.append(moveaxis(_slopes(rows, promoted(widths, f)[0], edge_order), -1, a))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _slopes(f: Any, widths: Any, edge_order: int) -> Any:
+    """Along the last axis; ``widths`` are the distances of neighbours."""
+    slope = e.divide(diff(f), widths)
+    before, after = widths[:-1], widths[1:]
+    total = e.add(before, after)
+    # The slopes to either side, each weighed by the width of the other.
+    inner = e.divide(e.add(e.multiply(slope[..., :-1], after), e.multiply(slope[..., 1:], before)), total)
+    first, last = slope[..., :1], slope[..., -1:]
+    if edge_order == 2:
+        bend = e.divide(e.subtract(slope[..., 1:], slope[..., :-1]), total)
+        first = e.subtract(first, e.multiply(bend[..., :1], widths[:1]))
+        last = e.add(last, e.multiply(bend[..., -1:], widths[-1:]))
+    return concatenate([first, inner, last], -1)
+
+
+def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.283185307179586) -> Any:
+    """Angles without jumps: by multiples of the period, neighbours are brought within half of one.
+
+    Args:
+        discont: smaller jumps than this stay; at least half of the period.
+
+    Example:
+        >>> print(unwrap([0, 3, 6, 1], period=8))
+        [0 3 6 9]
+    """
+    (x,) = promoted(asoperand(x, "unwrap"), floating=not isinstance(period, int))
+    axis = normalized_axis(axis, type_of(x).ndim, "unwrap")
+    half = period / 2 if dtypes.is_inexact(type_of(x).dtype) else period // 2
+    low = -half if dtypes.is_inexact(type_of(x).dtype) or period % 2 == 0 else -half - 1
+    jumps = diff(x, axis=axis)
+    brought = e.add(remainder(e.subtract(jumps, low), period), low)
+    boundary = dtypes.is_inexact(type_of(x).dtype) or period % 2 == 0
+    if boundary:
+        brought = e.where(e.logical_and(e.equal(brought, low), e.greater(jumps, 0)), half, brought)
+    small = e.less(e.absolute(jumps), half if discont is None else e.maximum(discont, half))
+    # Whole periods have no derivative.
+    turns = p.stop_gradient(e.where(small, 0, e.subtract(brought, jumps)))
+    lead = tuple(1 if i == axis else n for i, n in enumerate(type_of(x).shape))
+    return e.add(x, concatenate([full(p.number(0, x), lead), r.cumsum(turns, axis)], axis))
+
+
+# ---------------------------------------------------------------- convolution
 
 
 def convolve(x: Any, y: Any, mode: str = "full") -> Any:
@@ -146,22 +244,56 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
     return reshape(convolve_p(reshape(x, (1, 1, a.size)), kernel, padding=((low, high),)), (-1,))
 
 
+def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
+    """The correlation of two vectors: the sums of products of ``x``, moved on step by step, and ``y`` conjugated.
+
+    Args:
+        mode: as for ``convolve``.
+
+    Example:
+        >>> print(correlate([1, 2, 3], [0, 1]))
+        [2 3]
+    """
+    x, y = asoperand(x, "correlate"), asoperand(y, "correlate")
+    if type_of(x).size < type_of(y).size:
+        return e.conj(flip(correlate(y, x, mode)))
+    return convolve(x, flip(e.conj(y)), mode)
+
+
 # ---------------------------------------------------------------- products
 
 
-def cross(x: Any, y: Any, axis: int = -1) -> Any:
-    """The cross product of vectors of three along an axis.
+def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
+    """The cross product of vectors of three, or of two, along an axis; of two and two only its third part.
+
+    Args:
+        axisa, axisb, axisc: the axis of the vectors in ``x``, in ``y`` and in the result.
+        axis: all three.
+
+    Raises:
+        ValueError: for vectors of other sizes.
 
     Example:
         >>> print(cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])))
         [0. 0. 1.]
     """
-    x, y = (moveaxis(v, axis, -1) for v in promoted(asoperand(x, "cross"), asoperand(y, "cross")))
-    if shape(x)[-1] != 3 or shape(y)[-1] != 3:
-        raise ValueError(f"cross: wants vectors of three along axis {axis}, got {type_of(x)} and {type_of(y)}")
-    a, b = ([getitem(v, (..., i)) for i in range(3)] for v in (x, y))
-    parts = [e.subtract(e.multiply(a[i], b[j]), e.multiply(a[j], b[i])) for i, j in ((1, 2), (2, 0), (0, 1))]
-    return stack(parts, axis)
+    if axis is not None:
+        axisa = axisb = axisc = axis
+    x, y = promoted(asoperand(x, "cross"), asoperand(y, "cross"))
+    x, y = moveaxis(x, axisa, -1), moveaxis(y, axisb, -1)
+    sizes = shape(x)[-1], shape(y)[-1]
+    if not {2, 3}.issuperset(sizes):
+        raise ValueError(
+            f"cross: wants vectors of three or two, got {sizes[0]} in {type_of(x)} and {sizes[1]} in {type_of(y)}"
+        )
+    a, b = ([getitem(v, (..., i)) for i in range(n)] for v, n in zip((x, y), sizes, strict=True))
+    third = e.subtract(e.multiply(a[0], b[1]), e.multiply(a[1], b[0]))
+    if sizes == (2, 2):
+        return third
+    # A vector of two has a third part of zero.
+    a, b = ([*v, p.mul(v[0], p.number(0, v[0]))][:3] for v in (a, b))
+    parts = [e.subtract(e.multiply(a[i], b[j]), e.multiply(a[j], b[i])) for i, j in ((1, 2), (2, 0))]
+    return moveaxis(stack([*parts, third], -1), -1, axisc)
 
 
 def kron(x: Any, y: Any) -> Any:
@@ -177,31 +309,6 @@ def kron(x: Any, y: Any) -> Any:
     left = reshape(x, [n for size in a for n in (size, 1)])
     right = reshape(y, [n for size in b for n in (1, size)])
     return reshape(p.mul(left, right), tuple(n * m for n, m in zip(a, b, strict=True)))
-
-
-def average(x: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Any:
-    """The mean over axes, each element with its weight.
-
-    Args:
-        weights: of the shape of ``x``, or a vector along the one axis.
-
-    Example:
-        >>> print(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
-        2.0
-    """
-    if weights is None:
-        return r.mean(x, axis, keepdims=keepdims)
-    x, weights = promoted(asoperand(x, "average"), asoperand(weights, "average"), floating=True)
-    if type_of(weights).shape != type_of(x).shape:
-        if not isinstance(axis, int) or type_of(weights).shape != (shape(x)[axis],):
-            raise ValueError(
-                f"average: weights {type_of(weights)} must be like {type_of(x)}, or a vector along axis={axis}"
-            )
-        along = normalized_axis(axis, type_of(x).ndim, "average")
-        weights = reshape(weights, [-1 if i == along else 1 for i in range(type_of(x).ndim)])
-        weights = broadcast_to(weights, shape(x))
-    total = r.sum(p.mul(x, weights), axis, keepdims=keepdims)
-    return p.div(total, r.sum(weights, axis, keepdims=keepdims))
 
 
 # ---------------------------------------------------------------- comparison
@@ -221,7 +328,12 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 
 
 def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
-    """Whether all elements are close, as ``isclose`` has it."""
+    """Whether all elements are close, as ``isclose`` has it.
+
+    Example:
+        >>> print(allclose([1.0, 2.0], [1.0, 2.000001]))
+        True
+    """
     return r.all(isclose(x, y, rtol, atol, equal_nan))
 
 
@@ -237,6 +349,21 @@ def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
         return asarray(False)
     same = e.equal(x, y)
     return r.all(e.logical_or(same, e.logical_and(e.isnan(x), e.isnan(y))) if equal_nan else same)
+
+
+def array_equiv(x: Any, y: Any) -> Any:
+    """Whether the two broadcast together, with equal elements.
+
+    Example:
+        >>> print(array_equiv([1, 1], 1))
+        True
+    """
+    x, y = asoperand(x, "array_equiv"), asoperand(y, "array_equiv")
+    try:
+        p.broadcast_shapes("array_equiv", type_of(x).shape, type_of(y).shape)
+    except ValueError:
+        return asarray(False)
+    return r.all(e.equal(x, y))
 
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
@@ -258,26 +385,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return p.select(p.eq(x, p.number(-np.inf, x)), p.number(info.min if neginf is None else neginf, x), x)
 
 
-# ---------------------------------------------------------------- selection
-
-
-def select(conditions: Sequence[Any], choices: Sequence[Any], default: Any = 0) -> Any:
-    """For each place, the element of the first choice whose condition holds there, or ``default``.
-
-    Example:
-        >>> x = np.array([-2.0, 0.5, 3.0])
-        >>> print(select([x < 0, x > 1], [-x, x * x]))
-        [2. 0. 9.]
-    """
-    if len(conditions) != len(choices):
-        raise ValueError(f"select: {len(conditions)} conditions for {len(choices)} choices; wanted as many")
-    result = default
-    for condition, choice in zip(reversed(conditions), reversed(choices), strict=True):
-        result = e.where(condition, choice, result)
-    return result
-
-
 __all__ = [
-    "allclose", "array_equal", "average", "convolve", "cross", "diff", "interp", "isclose", "kron", "nan_to_num",
-    "polyval", "select", "trapezoid",
+    "allclose", "array_equal", "array_equiv", "convolve", "correlate", "cross", "diff", "ediff1d", "gradient",
+    "interp", "isclose", "kron", "nan_to_num", "trapezoid", "unwrap",
 ]  # fmt: skip

@@ -136,6 +136,8 @@ _METHODS: dict[str, Any] = {
     "sort": sorting.sort,
     "argsort": sorting.argsort,
     "searchsorted": sorting.searchsorted,
+    "partition": sorting.partition,
+    "argpartition": sorting.argpartition,
     "__getitem__": indexing.getitem,
     "__setitem__": _assign,
     "__iter__": _iterate,
@@ -161,21 +163,47 @@ _METHODS: dict[str, Any] = {
 }
 
 
+#: Operators of which JAX's own, outside of a trace, divide infinities and sign zeros by other rules than ours.
+_OURS = ("floordiv", "mod", "divmod")
+#: Operators that give other dtypes there: a whole number and a Python float are float32 here, and not float64.
+_MIXED = ("add", "sub", "mul", "truediv", "pow")
+
+
+def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """JAX's own operator, but ours where whole numbers become floating ones."""
+    theirs = getattr(JaxArray, name)
+    divides = "truediv" in name
+
+    def method(self: Any, other: Any) -> Any:
+        if (divides or other.__class__ in _INEXACT) and self.dtype.kind in "biu":
+            return ours(self, other)
+        return theirs(self, other)
+
+    return method
+
+
+_INEXACT = frozenset((float, complex))
+
+
 def install() -> None:
-    """Gives ``Tracer`` its operators and methods."""
+    """Gives ``Tracer`` its operators and methods, and JAX's arrays those operators in which they would differ from it.
+
+    So what is computed outside of a trace has the dtypes and values that it has inside. The others stay JAX's, which
+    call an executable in less time than ours.
+    """
     for name, function in _BINARY.items():
         setattr(Tracer, f"__{name}__", _operator(function))
         setattr(Tracer, f"__r{name}__", _operator(function, reflected=True))
     for name, function in _COMPARISON.items():
         setattr(Tracer, f"__{name}__", _operator(function))
-    for name in ("floordiv", "mod", "divmod"):
-        # Of arrays outside of a trace too: JAX's divide infinities, and sign what is zero, by other rules.
-        setattr(JaxArray, f"__{name}__", getattr(Tracer, f"__{name}__"))
-        setattr(JaxArray, f"__r{name}__", getattr(Tracer, f"__r{name}__"))
+    for method in (f"__{side}{name}__" for name in _OURS for side in ("", "r")):
+        setattr(JaxArray, method, getattr(Tracer, method))
+    for method in (f"__{side}{name}__" for name in _MIXED for side in ("", "r")):
+        setattr(JaxArray, method, _mixing(method, getattr(Tracer, method)))
     for name, unary in _UNARY.items():
         setattr(Tracer, f"__{name}__", unary)
-    for name, method in _METHODS.items():
-        setattr(Tracer, name, method)
+    for name, made in _METHODS.items():
+        setattr(Tracer, name, made)
 
 
 install()

@@ -11,9 +11,9 @@ from funcgrad import dtypes
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray, linspace
 from funcgrad.numpy.promotion import asoperand, astype
+from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.rounding import rint
 from funcgrad.numpy.shape import broadcast_to, concatenate
-from funcgrad.numpy.sorting import median
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s

@@ -28,7 +28,12 @@ def matmul(x: Any, y: Any, /) -> Any:
 
 
 def dot(x: Any, y: Any, /) -> Any:
-    """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply."""
+    """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply.
+
+    Example:
+        >>> print(dot([1, 2], [3, 4]))
+        11
+    """
     x, y = promoted_pair(asoperand(x, "dot"), asoperand(y, "dot"))
     a, b = type_of(x), type_of(y)
     if a.ndim == 0 or b.ndim == 0:
@@ -44,6 +49,10 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
 
     Args:
         axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
+
+    Example:
+        >>> print(tensordot([[1, 2], [3, 4]], [1, 1], axes=1))
+        [3 7]
     """
     x, y = promoted_pair(asoperand(x, "tensordot"), asoperand(y, "tensordot"))
     n, m = type_of(x).ndim, type_of(y).ndim
@@ -57,30 +66,72 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
 
 
 def inner(x: Any, y: Any, /) -> Any:
-    """The sum of products over the last axes."""
+    """The sum of products over the last axes.
+
+    Example:
+        >>> print(inner([1, 2], [3, 4]))
+        11
+    """
     if type_of(asoperand(x)).ndim == 0 or type_of(asoperand(y)).ndim == 0:
         return mul(*promoted(asoperand(x), asoperand(y)))
     return tensordot(x, y, axes=(-1, -1))
 
 
 def outer(x: Any, y: Any, /) -> Any:
-    """All products of an element of ``x`` and one of ``y``."""
+    """All products of an element of ``x`` and one of ``y``.
+
+    Example:
+        >>> print(outer([1, 2], [3, 4]))
+        [[3 4]
+         [6 8]]
+    """
     x, y = promoted_pair(asoperand(x, "outer"), asoperand(y, "outer"))
     return mul(reshape(ravel(x), (-1, 1)), reshape(ravel(y), (1, -1)))
 
 
 def vdot(x: Any, y: Any, /) -> Any:
-    """The sum of products of all elements, ``x`` conjugated."""
+    """The sum of products of all elements, ``x`` conjugated.
+
+    Example:
+        >>> print(vdot([1j, 2], [1j, 1]))
+        (3+0j)
+    """
     x, y = promoted(ravel(asoperand(x, "vdot")), ravel(asoperand(y, "vdot")))
     return dot(conj(x) if type_of(x).dtype.kind == "c" else x, y)
 
 
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
-    """The sum of products along an axis, ``x`` conjugated; the other axes broadcast."""
+    """The sum of products along an axis, ``x`` conjugated; the other axes broadcast.
+
+    Example:
+        >>> print(vecdot([[1, 2], [3, 4]], [1, 1]))
+        [3 7]
+    """
     x, y = promoted_pair(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
     return r.sum(mul(conj(x) if type_of(x).dtype.kind == "c" else x, y), axis, dtype=type_of(x).dtype)
 
 
-__all__ = [
-    "dot", "inner", "matmul", "outer", "tensordot", "vdot", "vecdot",
-]  # fmt: skip
+def matvec(x: Any, y: Any, /) -> Any:
+    """The products of matrices and vectors: over the last axes; those before broadcast.
+
+    Example:
+        >>> print(matvec([[1, 2], [3, 4]], [1, 1]))
+        [3 7]
+    """
+    y = asoperand(y, "matvec")
+    return matmul(x, reshape(y, (*type_of(y).shape, 1)))[..., 0]
+
+
+def vecmat(x: Any, y: Any, /) -> Any:
+    """The products of vectors, conjugated, and matrices: over the vectors' axis; axes before broadcast.
+
+    Example:
+        >>> print(vecmat([1, 1], [[1, 2], [3, 4]]))
+        [4 6]
+    """
+    x = asoperand(x, "vecmat")
+    x = conj(x) if type_of(x).dtype.kind == "c" else x
+    return matmul(reshape(x, (*type_of(x).shape[:-1], 1, type_of(x).shape[-1])), y)[..., 0, :]
+
+
+__all__ = ["dot", "inner", "matmul", "matvec", "outer", "tensordot", "vdot", "vecdot", "vecmat"]

@@ -42,6 +42,21 @@ def asoperand(x: Any, name: str = "argument") -> Any:
     raise TypeError(f"{name}: got {x!r} of type {type(x).__name__}, wanted an array or a number")
 
 
+def beside(like: Any, x: Any, name: str = "argument") -> Any:
+    """``x`` as an operand beside ``like``: in sequences too, Python numbers take its dtype, if that holds them."""
+    if not isinstance(x, list | tuple):
+        return asoperand(x, name)
+    leaves: list[Any] = []
+    _collect(x, leaves)
+    kinds = {type(leaf) for leaf in leaves}
+    if not kinds <= PYTHON_NUMBERS:
+        return from_sequence(x)
+    dtype = type_of(like).dtype
+    for kind in kinds:
+        dtype, _ = dtypes.promote_weak(dtype, False, dtypes.DEFAULT[kind], kind is not bool)
+    return from_sequence(x, dtype)
+
+
 def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
     """Nested sequences of numbers and arrays, which may be traced, as one array, in ``dtype`` if given.
 
@@ -92,6 +107,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """
     if isinstance(x, bool | int | float | complex | np.generic):
         return _scalar(x, dtype)
+    x = asoperand(x, "astype")
     mine = type_of(x)
     converted = x if mine.dtype == dtype and not mine.weak else cast(x, dtype=dtypes.canonical(dtype))
     return converted if device is None else placed(converted, device)

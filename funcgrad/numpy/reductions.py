@@ -145,12 +145,22 @@ def _limits(dtype: np.dtype) -> Any:
 
 
 def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Whether every element is nonzero; ``where`` is a mask of those that count."""
+    """Whether every element is nonzero; ``where`` is a mask of those that count.
+
+    Example:
+        >>> print(all([True, False]), all([[1, 0], [1, 1]], axis=1))
+        False [False  True]
+    """
     return _reduce(r.reduce_all, _masked(e.not_equal(x, 0), where, True), axis, keepdims, "all")
 
 
 def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
-    """Whether some element is nonzero; ``where`` is a mask of those that count."""
+    """Whether some element is nonzero; ``where`` is a mask of those that count.
+
+    Example:
+        >>> print(any([True, False]), any([[0, 0], [1, 1]], axis=1))
+        True [False  True]
+    """
     return _reduce(r.reduce_any, _masked(e.not_equal(x, 0), where, False), axis, keepdims, "any")
 
 

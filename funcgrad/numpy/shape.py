@@ -19,17 +19,32 @@ from funcgrad.tracing import Tracer, type_of
 
 
 def shape(x: Any) -> Dims:
-    """The shape."""
+    """The shape.
+
+    Example:
+        >>> shape([[1, 2]])
+        (1, 2)
+    """
     return type_of(asoperand(x, "shape")).shape
 
 
 def ndim(x: Any) -> int:
-    """The number of axes."""
+    """The number of axes.
+
+    Example:
+        >>> ndim([[1, 2]])
+        2
+    """
     return type_of(asoperand(x, "ndim")).ndim
 
 
 def size(x: Any) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Example:
+        >>> size([[1, 2]])
+        2
+    """
     return type_of(asoperand(x, "size")).size
 
 
@@ -93,12 +108,22 @@ permute_dims = transpose
 
 
 def matrix_transpose(x: Any) -> Any:
-    """The last two axes swapped."""
+    """The last two axes swapped.
+
+    Example:
+        >>> matrix_transpose(np.ones((2, 3, 4))).shape
+        (2, 4, 3)
+    """
     return swapaxes(x, -1, -2)
 
 
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
-    """Two axes swapped."""
+    """Two axes swapped.
+
+    Example:
+        >>> swapaxes(np.ones((2, 3, 4)), 0, 2).shape
+        (4, 3, 2)
+    """
     n = ndim(x)
     a, b = normalized_axis(axis1, n, "swapaxes"), normalized_axis(axis2, n, "swapaxes")
     order = list(range(n))
@@ -107,7 +132,12 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 
 
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
-    """Axes moved to new places, the others staying in order."""
+    """Axes moved to new places, the others staying in order.
+
+    Example:
+        >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+        (3, 4, 2)
+    """
     n = ndim(x)
     origin, target = normalized_axes(source, n, "moveaxis"), normalized_axes(destination, n, "moveaxis")
     if len(origin) != len(target):
@@ -136,6 +166,11 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
     Raises:
         ValueError: where it does not broadcast.
+
+    Example:
+        >>> print(broadcast_to([1, 2], (2, 2)))
+        [[1 2]
+         [1 2]]
     """
     x = asoperand(x, "broadcast_to")
     wanted = (shape,) if isinstance(shape, int) else tuple(int(n) for n in shape)
@@ -148,14 +183,24 @@ def broadcast_to(x: Any, shape: Any) -> Any:
 
 
 def broadcast_arrays(*xs: Any) -> list[Any]:
-    """All spread over their common shape."""
+    """All spread over their common shape.
+
+    Example:
+        >>> [x.shape for x in broadcast_arrays(np.ones((2, 1)), np.ones(3))]
+        [(2, 3), (2, 3)]
+    """
     xs = tuple(asoperand(x, "broadcast_arrays") for x in xs)
     common = broadcast_shapes(*[type_of(x).shape for x in xs])
     return [broadcast_to(x, common) for x in xs]
 
 
 def broadcast_shapes(*shapes: Any) -> Dims:
-    """The shape that shapes broadcast to."""
+    """The shape that shapes broadcast to.
+
+    Example:
+        >>> broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
     return p.broadcast_shapes("broadcast_shapes", *[(n,) if isinstance(n, int) else tuple(n) for n in shapes])
 
 
@@ -179,6 +224,10 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 
     Raises:
         ValueError: if a named axis is not of size one.
+
+    Example:
+        >>> squeeze(np.ones((1, 3, 1))).shape
+        (3,)
     """
     mine = shape(x)
     axes = (
@@ -191,17 +240,32 @@ def squeeze(x: Any, axis: Any = None) -> Any:
 
 
 def atleast_1d(x: Any) -> Any:
-    """At least one axis."""
+    """At least one axis.
+
+    Example:
+        >>> atleast_1d(np.float32(3)).shape
+        (1,)
+    """
     return x if ndim(x) >= 1 else reshape(x, (1,))
 
 
 def atleast_2d(x: Any) -> Any:
-    """At least two axes."""
+    """At least two axes.
+
+    Example:
+        >>> atleast_2d(np.ones(3)).shape
+        (1, 3)
+    """
     return x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 0)
 
 
 def atleast_3d(x: Any) -> Any:
-    """At least three axes; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``."""
+    """At least three axes; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``.
+
+    Example:
+        >>> atleast_3d(np.ones(3)).shape
+        (1, 3, 1)
+    """
     return x if ndim(x) >= 3 else expand_dims(atleast_2d(x), -1)
 
 
@@ -228,7 +292,13 @@ concat = concatenate
 
 
 def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
-    """Arrays of one shape along a new axis."""
+    """Arrays of one shape along a new axis.
+
+    Example:
+        >>> print(stack([[1, 2], [3, 4]], axis=1))
+        [[1 3]
+         [2 4]]
+    """
     shapes = {shape(x) for x in arrays}
     if len(shapes) != 1:
         raise ValueError(f"stack: wants arrays of one shape, got {', '.join(map(str, sorted(shapes))) or 'none'}")
@@ -236,18 +306,34 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
 
 
 def hstack(arrays: Sequence[Any]) -> Any:
-    """Joined along the second axis, or the first for 1-d arrays."""
+    """Joined along the second axis, or the first for 1-d arrays.
+
+    Example:
+        >>> print(hstack([[1, 2], [3]]))
+        [1 2 3]
+    """
     xs = [atleast_1d(x) for x in arrays]
     return concatenate(xs, 0 if ndim(xs[0]) == 1 else 1)
 
 
 def vstack(arrays: Sequence[Any]) -> Any:
-    """Joined as rows."""
+    """Joined as rows.
+
+    Example:
+        >>> print(vstack([[1, 2], [3, 4]]))
+        [[1 2]
+         [3 4]]
+    """
     return concatenate([atleast_2d(x) for x in arrays], 0)
 
 
 def dstack(arrays: Sequence[Any]) -> Any:
-    """Joined along the third axis."""
+    """Joined along the third axis.
+
+    Example:
+        >>> dstack([np.ones((2, 3)), np.ones((2, 3))]).shape
+        (2, 3, 2)
+    """
     return concatenate([atleast_3d(x) for x in arrays], 2)
 
 
@@ -260,11 +346,6 @@ def column_stack(arrays: Sequence[Any]) -> Any:
          [0. 1.]]
     """
     return concatenate([x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 1) for x in arrays], 1)
-
-
-def append(x: Any, values: Any, axis: int | None = None) -> Any:
-    """``x`` with ``values`` after it along an axis; with None, both flattened."""
-    return concatenate([x, values], axis)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
@@ -283,6 +364,10 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
     Raises:
         ValueError: where it does not divide evenly.
+
+    Example:
+        >>> [part.tolist() for part in split([1, 2, 3, 4], 2)]
+        [[1, 2], [3, 4]]
     """
     mine = shape(x)
     axis = normalized_axis(axis, len(mine), "split")
@@ -313,35 +398,73 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def hsplit(x: Any, indices_or_sections: Any) -> list[Any]:
-    """``split`` along the second axis, or the first of a vector."""
+    """``split`` along the second axis, or the first of a vector.
+
+    Example:
+        >>> [part.shape for part in hsplit(np.ones((2, 4)), 2)]
+        [(2, 2), (2, 2)]
+    """
     return split(x, indices_or_sections, 0 if ndim(x) == 1 else 1)
 
 
 def vsplit(x: Any, indices_or_sections: Any) -> list[Any]:
-    """``split`` along the first axis."""
+    """``split`` along the first axis.
+
+    Example:
+        >>> [part.shape for part in vsplit(np.ones((4, 2)), 2)]
+        [(2, 2), (2, 2)]
+    """
     return split(x, indices_or_sections, 0)
 
 
+def dsplit(x: Any, indices_or_sections: Any) -> list[Any]:
+    """``split`` along the third axis.
+
+    Example:
+        >>> [part.shape for part in dsplit(np.zeros((1, 2, 4)), 2)]
+        [(1, 2, 2), (1, 2, 2)]
+    """
+    return split(x, indices_or_sections, 2)
+
+
 def _along(x: Any, axis: int, start: int, limit: int) -> Any:
-    mine = shape(x)
+    x = asoperand(x)
+    mine = type_of(x).shape
     low, high = [0] * len(mine), list(mine)
     low[axis], high[axis] = start, limit
     return s.slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(mine))
 
 
 def flip(x: Any, axis: Any = None) -> Any:
-    """The elements backwards along axes, by default along all."""
+    """The elements backwards along axes, by default along all.
+
+    Example:
+        >>> print(flip([1, 2, 3]))
+        [3 2 1]
+    """
     x = asoperand(x, "flip")
     return s.reverse(x, axes=normalized_axes(axis, type_of(x).ndim, "flip"))
 
 
 def flipud(x: Any) -> Any:
-    """The elements backwards along the first axis."""
+    """The elements backwards along the first axis.
+
+    Example:
+        >>> print(flipud([[1, 2], [3, 4]]))
+        [[3 4]
+         [1 2]]
+    """
     return flip(x, 0)
 
 
 def fliplr(x: Any) -> Any:
-    """The elements backwards along the second axis."""
+    """The elements backwards along the second axis.
+
+    Example:
+        >>> print(fliplr([[1, 2], [3, 4]]))
+        [[2 1]
+         [4 3]]
+    """
     return flip(x, 1)
 
 
@@ -448,8 +571,8 @@ def tile(x: Any, repetitions: Any, /) -> Any:
 
 
 __all__ = [
-    "append", "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "column_stack", "concat", "concatenate", "dstack", "expand_dims", "flip", "fliplr", "flipud",
+    "array_split", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes", "broadcast_to",
+    "column_stack", "concat", "concatenate", "dsplit", "dstack", "expand_dims", "flip", "fliplr", "flipud",
     "hsplit", "hstack", "matrix_transpose", "moveaxis", "ndim", "permute_dims", "ravel", "repeat", "reshape",
     "roll", "rollaxis", "rot90", "shape", "size", "split", "squeeze", "stack", "swapaxes", "tile", "transpose",
     "unstack", "vsplit", "vstack",

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
-from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.promotion import asoperand, normalized_axes, normalized_axis, promoted
-from funcgrad.numpy.shape import expand_dims, moveaxis, ravel, reshape
+from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axis, promoted
+from funcgrad.numpy.shape import ravel
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
-from funcgrad.primitives.shape import full
-from funcgrad.tracing import type_of
+from funcgrad.primitives.shape import full, iota
+from funcgrad.runtime.deferred import ready
+from funcgrad.tracing import Tracer, type_of
 
 
 def _axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
@@ -22,7 +22,7 @@ def _axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
     return (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, name))
 
 
-def sort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
+def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The elements in order along an axis; with None, all of them. NaN comes last, in ascending order.
 
     Example:
@@ -35,7 +35,7 @@ def sort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: boo
     return sorting.sort(x, axis=axis, keys=1, stable=stable)[0]
 
 
-def argsort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
+def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
     """The positions, int64, of the elements in order along an axis; with None, of all of them.
 
     Example:
@@ -46,7 +46,7 @@ def argsort(x: Any, axis: int | None = -1, *, descending: bool = False, stable: 
     return sorting.argsort(x, axis=axis, descending=descending, stable=stable)
 
 
-def searchsorted(x: Any, values: Any, side: str = "left", sorter: Any = None) -> Any:
+def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None) -> Any:
     """Where in the sorted vector ``x`` to put each of ``values`` so that it stays sorted: int64, 0 to ``len(x)``.
 
     Args:
@@ -62,7 +62,8 @@ def searchsorted(x: Any, values: Any, side: str = "left", sorter: Any = None) ->
     """
     if side not in ("left", "right"):
         raise ValueError(f'searchsorted: side must be "left" or "right", got {side!r}')
-    x, values = promoted(asoperand(x, "searchsorted"), asoperand(values, "searchsorted"))
+    x = asoperand(x, "searchsorted")
+    x, values = promoted(x, beside(x, values, "searchsorted"))
     if type_of(x).ndim != 1:
         raise ValueError(f"searchsorted: wants a vector to search in, got {type_of(x)}")
     if sorter is not None:
@@ -89,99 +90,90 @@ def _goes_before(element: Any, value: Any, side: str) -> Any:
 
 
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
-    """The number of the bin, between increasing ``bins``, that each element is in.
+    """The number of the bin, between monotonic ``bins``, that each element is in.
+
+    Args:
+        bins: increasing or, if they are not traced, decreasing.
+        right: whether a bin holds its right end instead of its left one.
 
     Example:
         >>> print(digitize(np.array([0.5, 2.0]), np.array([0.0, 1.0, 2.0])))
         [1 3]
     """
+    x = asoperand(x, "digitize")
+    bins = ready(beside(x, bins, "digitize"))
+    size = type_of(bins).size
+    if not isinstance(bins, Tracer) and size > 1 and np.asarray(bins)[0] > np.asarray(bins)[-1]:
+        rising = p.sub(np.int64(size), searchsorted(np.asarray(bins)[::-1], x, "left" if not right else "right"))
+        return rising
     return searchsorted(bins, x, "left" if right else "right")
 
 
-def quantile(x: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
-    """The values below which the fractions ``q`` of the elements lie, NaN if an element is NaN.
+def partition(x: Any, kth: Any, axis: int | None = -1) -> Any:
+    """The elements along an axis, those below the ``kth`` place not larger than it, those above not smaller.
 
-    Args:
-        q: from 0 to 1; its axes come first in the result.
-        method: between two elements: ``"linear"``, ``"lower"``, ``"higher"``, ``"nearest"`` or ``"midpoint"``.
+    They are sorted, which is one such order.
 
     Raises:
-        ValueError: for an unknown method, or no elements.
+        ValueError: for a place out of bounds.
 
     Example:
-        >>> print(quantile(np.array([1.0, 2.0, 4.0]), 0.5))
-        2.0
+        >>> print(partition([3, 1, 2], 1))
+        [1 2 3]
     """
-    x, q = promoted(asoperand(x, "quantile"), asoperand(q, "quantile"), floating=True)
-    shape = type_of(x).shape
-    axes = normalized_axes(axis, len(shape), "quantile")
-    last = moveaxis(x, axes, tuple(range(-len(axes), 0))) if axes else expand_dims(x, -1)
-    kept = tuple(n for i, n in enumerate(shape) if i not in axes)
-    last = reshape(last, (*kept, -1) if type_of(x).size else (*kept, 0))
-    count = type_of(last).shape[-1]
-    if not count:
-        raise ValueError(f"quantile: has no value over axes {axes} of {type_of(x)}, which are empty")
-    ordered = sorting.sort(last, axis=len(kept), keys=1, stable=False)[0]
-    place = p.mul(q, p.number(count - 1, q))
-    value = _between(ordered, place, method)
-    # NaN sorts last: one there is one anywhere.
-    top = ix.take(ordered, np.int32(count - 1), axis=len(kept))
-    value = p.select(p.ne(top, top), p.number(np.nan, value), value)
-    if keepdims:
-        lead = type_of(value).ndim - len(kept)
-        sizes = tuple(1 if i in axes else n for i, n in enumerate(shape))
-        value = reshape(value, (*type_of(value).shape[:lead], *sizes))
-    return value
+    x, along = _axis(x, axis, "partition")
+    _check_places(kth, type_of(x).shape[along], "partition")
+    return sort(x, along)
 
 
-def _between(ordered: Any, place: Any, method: str) -> Any:
-    """Along the last axis of ``ordered``, the values at fractional places, whose axes come first."""
-    low, high = p.floor(place), p.ceil(place)
-    if method == "nearest":
-        low = high = p.round_half_even(place)
-    elif method == "lower":
-        high = low
-    elif method == "higher":
-        low = high
-    elif method not in ("linear", "midpoint"):
-        raise ValueError(
-            f'quantile: method must be "linear", "lower", "higher", "nearest" or "midpoint", got {method!r}'
-        )
-    lead, rest = type_of(place).ndim, type_of(ordered).ndim - 1
-
-    def at(places: Any) -> Any:
-        taken = ix.take(ordered, p.cast(places, dtype=dtypes.int64), axis=rest)
-        return moveaxis(taken, tuple(range(rest, rest + lead)), tuple(range(lead)))
-
-    if low is high:
-        return at(low)
-    weight = (
-        p.number(0.5, place)
-        if method == "midpoint"
-        else reshape(p.sub(place, low), (*type_of(place).shape, *(1,) * rest))
-    )
-    below, above = at(low), at(high)
-    return p.add(below, p.mul(p.sub(above, below), weight))
-
-
-def percentile(x: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False) -> Any:
-    """As ``quantile``, with ``q`` from 0 to 100.
+def argpartition(x: Any, kth: Any, axis: int | None = -1) -> Any:
+    """The positions, int64, that ``partition`` takes its elements from.
 
     Example:
-        >>> print(percentile(np.array([1.0, 2.0, 4.0]), 50))
-        2.0
+        >>> print(argpartition([3, 1, 2], 1))
+        [1 2 0]
     """
-    return quantile(x, e.divide(q, 100.0), axis, method=method, keepdims=keepdims)
+    x, along = _axis(x, axis, "argpartition")
+    _check_places(kth, type_of(x).shape[along], "argpartition")
+    return argsort(x, along)
 
 
-def median(x: Any, axis: Any = None, *, keepdims: bool = False) -> Any:
-    """The middle element over axes, or the mean of the middle two; NaN if an element is NaN.
+def _check_places(kth: Any, size: int, name: str) -> None:
+    for place in np.ravel(kth):
+        if not -size <= place < size:
+            raise ValueError(f"{name}: place {place} is out of bounds for an axis of size {size}")
+
+
+def lexsort(keys: Any, axis: int = -1) -> Any:
+    """The positions, int64, of elements sorted by several keys: by the last one, where it ties by the one before, ...
+
+    Args:
+        keys: a sequence of arrays of one shape, or an array whose first axis they are along.
 
     Example:
-        >>> print(median(np.array([5.0, 1.0, 2.0, 4.0])))
-        3.0
+        >>> print(lexsort(([3, 1, 2], [0, 1, 0])))
+        [2 0 1]
     """
-    return quantile(x, 0.5, axis, method="midpoint", keepdims=keepdims)
+    columns = [asoperand(k, "lexsort") for k in keys]
+    if not columns:
+        raise TypeError("lexsort: wants at least one key")
+    shape = type_of(columns[0]).shape
+    if not shape:
+        return np.int64(0)
+    along = normalized_axis(axis, len(shape), "lexsort")
+    place = iota(shape=shape, axis=along, dtype=dtypes.int64)
+    return sorting.sort(*columns[::-1], place, axis=along, keys=len(columns), stable=True)[-1]
 
 
-__all__ = ["argsort", "digitize", "median", "percentile", "quantile", "searchsorted", "sort"]
+def sort_complex(x: Any) -> Any:
+    """The elements along the last axis in order, by their real parts and then by their imaginary ones, as complex.
+
+    Example:
+        >>> print(sort_complex([2.0, 1.0]))
+        [1.+0.j 2.+0.j]
+    """
+    x = asoperand(x, "sort_complex")
+    return sort(astype(x, dtypes.complex_of(type_of(x).dtype)))
+
+
+__all__ = ["argpartition", "argsort", "digitize", "lexsort", "partition", "searchsorted", "sort", "sort_complex"]

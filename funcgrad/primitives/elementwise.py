@@ -357,6 +357,8 @@ shift_right = elementwise(
 )
 shift_right_logical = elementwise("shift_right_logical", lax.shift_right_logical, accepts="integer")
 
+population_count = elementwise("population_count", lax.population_count, accepts="integer")
+
 # ---------------------------------------------------------------- selection
 
 

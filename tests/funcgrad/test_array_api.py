@@ -203,6 +203,23 @@ def test_python_scalars_do_not_promote(dtype: str) -> None:
             assert fnp.clip(x, scalar, None).dtype == fnp.maximum(x, scalar).dtype == (x // scalar).dtype == dtype
 
 
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float64"])
+def test_operators_outside_a_trace_are_those_inside(dtype: str) -> None:
+    x = np.array([1, 1]).astype(dtype)
+    scalars = [2.0, 2j, *([2] if dtype != "bool" else [])]
+
+    def ask(x: Any) -> list[Any]:
+        mixed = [
+            f(a, b) for s in scalars for a, b in ((x, s), (s, x)) for f in (operator.add, operator.mul, operator.sub)
+        ]
+        return [*mixed, *[x / s for s in scalars], *[s / x for s in scalars], *[x**s for s in scalars], x / x]
+
+    outside, inside = ask(fnp.asarray(x)), fg.jit(ask)(x)
+    assert [v.dtype for v in outside] == [v.dtype for v in inside]
+    for mine, wanted in zip(outside, inside, strict=True):
+        np.testing.assert_allclose(mine, wanted)
+
+
 # ---------------------------------------------------------------- making arrays
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
@@ -181,205 +180,6 @@ def test_special_values_of_one(name: str) -> None:
         assert_close(a, np.asarray(b), name)
 
 
-# ---------------------------------------------------------------- everything else: one row a call
-
-# Each row is a function of `xp`, which is NumPy or funcgrad.numpy, and of arrays; the floating ones are differentiated.
-ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
-    "sum": (lambda xp, x: xp.sum(x), (A,)),
-    "sum of axes": (lambda xp, x: xp.sum(x, axis=(0, -1), keepdims=True), (CUBE,)),
-    "sum where": (lambda xp, x: xp.sum(x, axis=1, where=MASK, initial=2.0), (A,)),
-    "prod": (lambda xp, x: xp.prod(x, axis=1), (A - 0.5,)),
-    "prod with zeros": (lambda xp, x: xp.prod(x, axis=0), (np.array([[0.0, 0.0, 2.0], [3.0, 0.0, 4.0]]),)),
-    "prod where": (lambda xp, x: xp.prod(x, where=MASK, initial=2.0), (A,)),
-    "max": (lambda xp, x: xp.max(x, axis=-1), (CUBE,)),
-    "max initial": (lambda xp, x: xp.max(x, axis=1, initial=0.5, where=MASK), (A,)),
-    "min": (lambda xp, x: xp.amin(x, axis=0, keepdims=True), (CUBE,)),
-    "ptp": (lambda xp, x: xp.ptp(x, axis=1), (CUBE,)),
-    "mean": (lambda xp, x: xp.mean(x, axis=1), (A,)),
-    "mean where": (lambda xp, x: xp.mean(x, axis=0, where=MASK), (A,)),
-    "var": (lambda xp, x: xp.var(x, axis=1, ddof=1), (A,)),
-    "var where": (lambda xp, x: xp.var(x, where=MASK), (A,)),
-    "std": (lambda xp, x: xp.std(x), (A,)),
-    "average": (lambda xp, x, w: xp.average(x, axis=0, weights=w), (A, B)),
-    "average of a vector's weights": (lambda xp, x, w: xp.average(x, axis=1, weights=w), (A, B[0])),
-    "cumsum": (lambda xp, x: xp.cumsum(x, axis=1), (A,)),
-    "cumsum of all": (lambda xp, x: xp.cumsum(x), (A,)),
-    "cumprod": (lambda xp, x: xp.cumprod(x, axis=0), (A,)),
-    "cumulative_sum": (lambda xp, x: xp.cumulative_sum(x, axis=1, include_initial=True), (A,)),
-    "cumulative_prod": (lambda xp, x: xp.cumulative_prod(x, axis=1, include_initial=True), (A,)),
-    "median": (lambda xp, x: xp.median(x, axis=-1), (CUBE,)),
-    "quantile": (lambda xp, x: xp.quantile(x, np.array([0.0, 0.3, 1.0]), axis=1, keepdims=True), (CUBE,)),
-    "quantile of all": (lambda xp, x: xp.quantile(x, 0.4), (CUBE,)),
-    "percentile": (lambda xp, x: xp.percentile(x, 30.0, axis=(0, 2), method="midpoint"), (CUBE,)),
-    "argmax": (lambda xp, x: xp.argmax(x, axis=1), (CUBE,)),
-    "argmin of all": (lambda xp, x: xp.argmin(x), (CUBE,)),
-    "count_nonzero": (lambda xp, x: xp.count_nonzero(x > 0.5, axis=0), (A,)),
-    "all and any": (lambda xp, x: xp.stack([xp.all(x > 0.5, axis=0), xp.any(x > 0.5, axis=0)]), (A,)),
-    "sort": (lambda xp, x: xp.sort(x, axis=1), (CUBE,)),
-    "sort of all": (lambda xp, x: xp.sort(x, axis=None), (CUBE,)),
-    "argsort": (lambda xp, x: xp.argsort(x, axis=0), (CUBE,)),
-    "searchsorted": (lambda xp, x, v: xp.searchsorted(x, v), (SORTED, WANTED)),
-    "searchsorted right": (lambda xp, x, v: xp.searchsorted(x, v, side="right"), (SORTED, WANTED)),
-    "searchsorted sorter": (lambda xp, v: xp.searchsorted([5, 9, 1], v, sorter=[2, 0, 1]), (np.array([5, 6]),)),
-    "digitize": (lambda xp, x: xp.digitize(x, np.array([0.3, 0.5, 0.7])), (A,)),
-    "reshape": (lambda xp, x: xp.reshape(x, (3, -1)), (A,)),
-    "ravel": (lambda xp, x: xp.ravel(x), (A,)),
-    "transpose": (lambda xp, x: xp.transpose(x, (1, 2, 0)), (CUBE,)),
-    "transpose of all": (lambda xp, x: xp.transpose(x), (CUBE,)),
-    "swapaxes": (lambda xp, x: xp.swapaxes(x, 0, -1), (CUBE,)),
-    "moveaxis": (lambda xp, x: xp.moveaxis(x, (0, 1), (-1, 0)), (CUBE,)),
-    "matrix_transpose": (lambda xp, x: xp.matrix_transpose(x), (CUBE,)),
-    "expand_dims": (lambda xp, x: xp.expand_dims(x, (0, -1)), (A,)),
-    "squeeze": (lambda xp, x: xp.squeeze(x, axis=0), (A[:1],)),
-    "broadcast_to": (lambda xp, x: xp.broadcast_to(x, (4, 2, 3)), (A,)),
-    "broadcast_arrays": (lambda xp, x, y: xp.broadcast_arrays(x, y)[1], (CUBE, V[:, None])),
-    "atleast": (lambda xp, x: xp.atleast_3d(x) + xp.atleast_2d(x)[0, 0] + xp.atleast_1d(x)[0], (V,)),
-    "concatenate": (lambda xp, x, y: xp.concatenate([x, y, x], axis=1), (A, B)),
-    "concatenate of all": (lambda xp, x, y: xp.concatenate([x, y], axis=None), (A, V)),
-    "stack": (lambda xp, x, y: xp.stack([x, y], axis=-1), (A, B)),
-    "hstack": (lambda xp, x, y: xp.hstack([x, y]), (A, B)),
-    "vstack": (lambda xp, x, y: xp.vstack([x, y]), (A, V)),
-    "dstack": (lambda xp, x, y: xp.dstack([x, y]), (A, B)),
-    "column_stack": (lambda xp, x, y: xp.column_stack([x, y]), (V, SQUARE)),
-    "append": (lambda xp, x, y: xp.append(x, y), (A, V)),
-    "split": (lambda xp, x: xp.split(x, 2, axis=2)[1], (CUBE,)),
-    "split before": (lambda xp, x: xp.split(x, [1, 1, 3], axis=-1)[2], (CUBE,)),
-    "array_split": (lambda xp, x: xp.array_split(x, 2)[1], (V,)),
-    "hsplit and vsplit": (lambda xp, x: xp.vsplit(xp.hsplit(x, 3)[1], 2)[0], (A,)),
-    "unstack": (lambda xp, x: xp.unstack(x, axis=1)[2], (CUBE,)),
-    "flip": (lambda xp, x: xp.flip(x, axis=(0, 2)), (CUBE,)),
-    "flips": (lambda xp, x: xp.fliplr(xp.flipud(x)), (CUBE,)),
-    "rot90": (lambda xp, x: xp.rot90(x), (A,)),
-    "rot90 back": (lambda xp, x: xp.rot90(x, -1, axes=(1, 2)), (CUBE,)),
-    "rot90 twice": (lambda xp, x: xp.rot90(x, 2), (A,)),
-    "roll": (lambda xp, x: xp.roll(x, (1, -5), axis=(0, 2)), (CUBE,)),
-    "roll of all": (lambda xp, x: xp.roll(x, 2), (A,)),
-    "repeat": (lambda xp, x: xp.repeat(x, 2, axis=0), (A,)),
-    "tile": (lambda xp, x: xp.tile(x, (2, 1, 3)), (A,)),
-    "pad": (lambda xp, x: xp.pad(x, ((1, 0), (0, 2)), constant_values=3.0), (A,)),
-    "pad edge": (lambda xp, x: xp.pad(x, 2, mode="edge"), (A,)),
-    "pad reflect": (lambda xp, x: xp.pad(x, ((1, 1), (2, 1)), mode="reflect"), (A,)),
-    "pad symmetric": (lambda xp, x: xp.pad(x, ((2, 1), (0, 3)), mode="symmetric"), (A,)),
-    "pad wrap": (lambda xp, x: xp.pad(x, ((0, 1), (3, 2)), mode="wrap"), (A,)),
-    "tril": (lambda xp, x: xp.tril(x, 1), (CUBE,)),
-    "triu": (lambda xp, x: xp.triu(x, -1), (CUBE,)),
-    "tri": (lambda xp: xp.tri(3, 4, 1, dtype="int32"), ()),
-    "eye": (lambda xp: xp.eye(3, 4, -1, dtype="float64"), ()),
-    "diag": (lambda xp, x: xp.diag(x, -1), (V,)),
-    "diag of a matrix": (lambda xp, x: xp.diag(x, 1), (A,)),
-    "diagonal": (lambda xp, x: xp.diagonal(x, -1, 2, 0), (CUBE,)),
-    "diagonal outside": (lambda xp, x: xp.diagonal(x, 7), (A,)),
-    "trace": (lambda xp, x: xp.trace(x, 1, 1, 2), (CUBE,)),
-    "meshgrid": (lambda xp, x, y: xp.stack(xp.meshgrid(x, y)), (V, A[0, :2])),
-    "meshgrid ij": (lambda xp, x, y: xp.stack(xp.meshgrid(x, y, indexing="ij")), (V, A[0, :2])),
-    "arange": (lambda xp: xp.arange(7, -2, -3), ()),
-    "arange of floats": (lambda xp: xp.arange(0.5, 2.0, 0.25, dtype="float64"), ()),
-    "linspace": (lambda xp, x, y: xp.linspace(x, y, 5), (A, B)),
-    "linspace open": (lambda xp, x: xp.linspace(0.0, x, 4, endpoint=False), (np.float64(2),)),
-    "full": (lambda xp, x: xp.full((2, 3), x), (V,)),
-    "where": (lambda xp, x, y: xp.where(MASK, x, y), (A, V)),
-    "clip": (lambda xp, x: xp.clip(x, 0.3, 0.6), (A,)),
-    "clip above": (lambda xp, x: xp.clip(x, None, 0.6), (A,)),
-    "select": (lambda xp, x: xp.select([x < 0.4, x < 0.6], [x * 2, x**2], 7.0), (A,)),
-    "take": (lambda xp, x: xp.take(x, np.array([[2, 0], [1, -1]]), axis=1), (CUBE,)),
-    "take of all": (lambda xp, x: xp.take(x, np.array([5, -1, 0])), (A,)),
-    "take clip": (lambda xp, x: xp.take(x, np.array([9, -9]), axis=1, mode="clip"), (A,)),
-    "take wrap": (lambda xp, x: xp.take(x, np.array([7, -4]), axis=1, mode="wrap"), (A,)),
-    "take_along_axis": (lambda xp, x: xp.take_along_axis(x, np.array([[2, 0], [1, -1]]), axis=1), (A,)),
-    "take_along_axis broadcast": (lambda xp, x: xp.take_along_axis(x, np.array([[[1, 0, 2]]]), axis=2), (CUBE,)),
-    "dot": (lambda xp, x, y: xp.dot(x, y), (A, SQUARE)),
-    "dot of more axes": (lambda xp, x, y: xp.dot(x, y), (A, CUBE)),
-    "dot of vectors": (lambda xp, x, y: xp.dot(x, y), (V, A[0])),
-    "dot of scalars": (lambda xp, x, y: xp.dot(x, y), (np.float64(2), A)),
-    "matmul": (lambda xp, x, y: xp.matmul(x, y), (A, CUBE)),
-    "matmul of stacks": (lambda xp, x, y: xp.matmul(x, y), (CUBE, RNG.normal(size=(5, 1, 4, 2)))),
-    "matmul of a row": (lambda xp, x, y: xp.matmul(x, y), (V, CUBE)),
-    "matmul of a column": (lambda xp, x, y: xp.matmul(x, y), (np.swapaxes(CUBE, 1, 2), V)),
-    "inner": (lambda xp, x, y: xp.inner(x, y), (A, B)),
-    "outer": (lambda xp, x, y: xp.outer(x, y), (A, V)),
-    "vdot": (lambda xp, x, y: xp.vdot(x, y), (A + 1j, B + 2j)),
-    "vecdot": (lambda xp, x, y: xp.vecdot(x, y), (CUBE, CUBE[:1] + 1)),
-    "tensordot": (lambda xp, x, y: xp.tensordot(x, y, axes=([1, 0], [0, 1])), (A, np.swapaxes(CUBE, 0, 1))),
-    "kron": (lambda xp, x, y: xp.kron(x, y), (A, V)),
-    "cross": (lambda xp, x, y: xp.cross(x, y), (A, V)),
-    "cross of columns": (lambda xp, x, y: xp.cross(x, y, axis=0), (SQUARE, SQUARE[::-1])),
-    "einsum": (lambda xp, x, y, z: xp.einsum("ij,ijk,k->ji", x, y, z), (A, CUBE, RNG.normal(size=4))),
-    "einsum diagonal": (lambda xp, x: xp.einsum("ii->i", x), (SQUARE,)),
-    "einsum ellipsis": (lambda xp, x, y: xp.einsum("...ij,...j", x, y), (CUBE, RNG.normal(size=(5, 1, 4)))),
-    "einsum implicit": (lambda xp, x, y: xp.einsum("ba,ac", x, y), (A, SQUARE)),
-    "einsum lists": (lambda xp, x, y: xp.einsum(x, [0, 1], y, [1, 2], [2, 0]), (A, SQUARE)),
-    "einsum of many": (lambda xp, x, y, z, v: xp.einsum("ij,jk,kl,l->i", x, y, z, v), (A, SQUARE, SQUARE, V)),
-    "diff": (lambda xp, x: xp.diff(x, n=2, axis=1), (CUBE,)),
-    "diff of ends": (lambda xp, x: xp.diff(x, prepend=0.0, append=x[:, :1]), (A,)),
-    "diff of bools": (lambda xp: xp.diff(MASK), ()),
-    "trapezoid": (lambda xp, y, x: xp.trapezoid(y, x), (A, np.array([0.0, 0.5, 2.0]))),
-    "interp": (lambda xp, x, f: xp.interp(x, np.array([0.3, 0.5, 0.8]), f), (A, V)),
-    "interp outside": (lambda xp, x, f: xp.interp(x, np.array([0.3, 0.5, 0.8]), f, left=-1.0, right=9.0), (A, V)),
-    "polyval": (lambda xp, p, x: xp.polyval(p, x), (V, A)),
-    "convolve": (lambda xp, x, y: xp.convolve(x, y), (V, CUBE[0, 0])),
-    "convolve same": (lambda xp, x, y: xp.convolve(x, y, "same"), (CUBE[0, 0], V)),
-    "convolve valid": (lambda xp, x, y: xp.convolve(x, y, "valid"), (CUBE[0, 0], V[:2])),
-    "isclose": (lambda xp, x: xp.isclose(x, x + 1e-9), (A,)),
-    "allclose": (lambda xp, x: xp.allclose(x, x + 1e-3), (A,)),
-    "array_equal": (lambda xp, x: xp.array_equal(x, x), (A,)),
-    "arctan2": (lambda xp, x, y: xp.arctan2(x, y), (A, V)),
-    "hypot": (lambda xp, x, y: xp.hypot(x, y), (A, V)),
-    "logaddexp": (lambda xp, x, y: xp.logaddexp(x, y), (A, V)),
-    "logaddexp2": (lambda xp, x, y: xp.logaddexp2(x, y), (A, V)),
-    "power": (lambda xp, x, y: xp.power(x, y), (A, V)),
-    "integer powers": (lambda xp, x: x**3 + x**2 + x**-1 + x**0 + x**1, (A,)),
-    "float powers": (lambda xp, x: x**2.5 + 2.0**x + xp.float_power(x, 2), (A,)),
-    "remainder": (lambda xp, x, y: xp.remainder(x * 5, y), (A, B)),
-    "fmod": (lambda xp, x, y: xp.fmod(x * -5, y), (A, B)),
-    "fmax": (lambda xp, x, y: xp.fmax(x, y) + xp.fmin(x, 0.5), (A, V)),
-    "copysign": (lambda xp, x, y: xp.copysign(x, y), (A, V)),
-    "modf": (lambda xp, x: xp.modf(x * 3)[0], (A,)),
-    "sinc": (lambda xp, x: xp.sinc(x - x[0, 0]), (A,)),
-    "real and imaginary": (lambda xp, z: xp.real(z) * xp.imag(z) + xp.abs(z) + xp.angle(z), (A + 1j * B,)),
-    "round": (lambda xp, x: xp.round(x, 1), (A,)),
-    "nan_to_num": (lambda xp, x: xp.nan_to_num(x), (np.array([1.0, -2.0]),)),
-}  # fmt: skip
-
-
-def differentiable(x: Any) -> bool:
-    return np.asarray(x).dtype.kind in "fc" and not np.isnan(x).any()
-
-
-@pytest.mark.parametrize("name", ROWS)
-def test_against_numpy(name: str) -> None:
-    f, arguments = ROWS[name]
-    wanted = np.asarray(f(np, *arguments))
-
-    def ours(*xs: Any) -> Any:
-        return f(fnp, *xs)
-
-    live = [x for x in arguments if differentiable(x)]
-    if len(live) < len(arguments) or not live or wanted.dtype.kind not in "fc":
-        assert_close(ours(*arguments), wanted, "value")
-        assert_close(fg.jit(ours)(*arguments), wanted, "value under jit")
-        return
-    rng = np.random.default_rng(1)
-    tangents = [rng.normal(size=x.shape).astype(x.dtype) for x in live]
-    ct = rng.normal(size=wanted.shape).astype(wanted.dtype)
-
-    @fg.jit
-    def everything(xs: Any, ts: Any, ct: Any) -> Any:
-        out, pullback = fg.vjp(ours, *xs)
-        return out, fg.jvp(ours, tuple(xs), tuple(ts))[1], pullback(ct)
-
-    out, tangent, cts = everything(live, tangents, ct)
-    assert_close(out, wanted, "value under jit")
-    # Central differences in steps of 1e-6 lose 1e-10 to rounding, over 1e-6; their own error is below that.
-    step = 1e-6
-    plus, minus = (np.asarray(f(np, *[x + s * step * t for x, t in zip(live, tangents, strict=True)])) for s in (1, -1))
-    kink = {"prod with zeros"}
-    assert_close(tangent, (plus - minus) / (2 * step), "jvp", 1e-6 if name in kink else 1e-7)
-    assert [c.shape for c in cts] == [x.shape for x in live]
-    along = np.sum(np.real(np.asarray(tangent) * ct))
-    back = sum(np.sum(np.real(np.asarray(c) * t)) for c, t in zip(cts, tangents, strict=True))
-    assert_close(np.float64(back), along, "vjp")
-
-
 # ---------------------------------------------------------------- dtypes of what is made and reduced
 
 
@@ -516,12 +316,12 @@ def test_logsumexp_and_softmax() -> None:
         (lambda: fnp.einsum("ij,jk", A, A), ValueError, "'j' is of size 3 and of size 2"),
         (lambda: fnp.einsum("ij->k", A), ValueError, "'k' in the result, but in no operand"),
         (lambda: fnp.einsum("i$", A), ValueError, "letters"),
-        (lambda: fnp.cross(A[:, :2], A), ValueError, "vectors of three"),
+        (lambda: fnp.cross(A[:, :1], A), ValueError, "vectors of three or two"),
         (lambda: fnp.convolve(A, V), ValueError, "two vectors"),
         (lambda: fnp.select([A > 0], [A, A]), ValueError, "1 conditions for 2 choices"),
         (lambda: fnp.diag(CUBE), ValueError, "one or two axes"),
         (lambda: fnp.diff(np.float64(1)), ValueError, "axis -1 is out of range"),
-        (lambda: fnp.average(A, weights=V), ValueError, "or a vector along"),
+        (lambda: fnp.average(A, weights=V), ValueError, "or like its axes"),
         (lambda: fnp.meshgrid(V, V, indexing="no"), ValueError, 'indexing must be "xy" or "ij"'),
     ],
 )  # fmt: skip

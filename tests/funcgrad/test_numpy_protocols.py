@@ -152,8 +152,8 @@ def test_names_are_numpy_s() -> None:
 @pytest.mark.parametrize(
     ("f", "error", "message"),
     [
-        (np.histogram, fg.FuncgradError, r"numpy\.histogram was called .* has no function of that name"),
-        (np.spacing, fg.FuncgradError, r"numpy\.spacing was called .* no function of that name"),
+        (np.array_repr, fg.FuncgradError, r"numpy\.array_repr was called .* has no function of that name"),
+        (np.isnat, fg.FuncgradError, r"numpy\.isnat was called .* no function of that name"),
         (np.frompyfunc(lambda v: v, 1, 1), fg.FuncgradError, "no function of that name"),
         (lambda x: np.lib.stride_tricks.sliding_window_view(x, 2), fg.FuncgradError, "no function of that name"),
         (lambda x: np.add.at(np.zeros(3), [0], x), fg.FuncgradError, r"numpy\.add\.at .* cannot do that"),

@@ -127,6 +127,7 @@ TABLE: dict[str, Row] = {
     "or": two(lax.bitwise_or, (*BOOL, *INTEGERS)),
     "xor": two(lax.bitwise_xor, (*BOOL, *INTEGERS)),
     "shift_left": two(lax.shift_left, INTEGERS, None, (0, 6)),
+    "population_count": Row(lax.population_count, INTEGERS, order=0),
     "shift_right": two(lax.shift_right_arithmetic, INTEGERS, None, (0, 6)),
     "shift_right_logical": two(lax.shift_right_logical, INTEGERS, None, (0, 6)),
     "clamp": Row(lambda low, x, high: lax.min(lax.max(low, x), high), ORDERED, ((-2, -1), None, (1, 2))),

@@ -1,0 +1,217 @@
+"""Reductions that leave out what is not a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.elementwise import named
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.quantiles import fractions, quantile
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.shape import full
+from funcgrad.tracing import type_of
+
+Axis = int | tuple[int, ...] | None
+
+
+def _numbers(x: Any, name: str) -> tuple[Any, Any]:
+    """``x`` as an array, and where it has numbers."""
+    (x,) = promoted(asoperand(x, name))
+    if not dtypes.is_inexact(type_of(x).dtype):
+        return x, full(np.bool_(True), type_of(x).shape)
+    return x, p.eq(x, x)
+
+
+def _filled(x: Any, name: str, value: float) -> Any:
+    x, there = _numbers(x, name)
+    return p.select(there, x, p.number(value, x)) if dtypes.is_inexact(type_of(x).dtype) else x
+
+
+def _document(what: str, call: str, shown: str) -> str:
+    return (
+        f"{what}\n\nArgs:\n    x: an array; its axes, ``keepdims`` and so on as for the function without ``nan``.\n\n"
+        f"Returns:\n    NaN where there are no numbers.\n\nExample:\n    >>> print({call})\n    {shown}\n"
+    )
+
+
+def nansum(
+    x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The sum over axes of what is a number; 0 where nothing is.
+
+    Args:
+        dtype, initial, where: as for ``sum``.
+
+    Example:
+        >>> print(nansum([1.0, np.nan]))
+        1.0
+    """
+    return r.sum(_filled(x, "nansum", 0), axis, dtype, keepdims=keepdims, initial=initial, where=where)
+
+
+def nanprod(
+    x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The product over axes of what is a number; 1 where nothing is.
+
+    Args:
+        dtype, initial, where: as for ``prod``.
+
+    Example:
+        >>> print(nanprod([2.0, np.nan]))
+        2.0
+    """
+    return r.prod(_filled(x, "nanprod", 1), axis, dtype, keepdims=keepdims, initial=initial, where=where)
+
+
+def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """The running sum along an axis, NaN counting as 0.
+
+    Example:
+        >>> print(nancumsum([1.0, np.nan, 2.0]))
+        [1. 1. 3.]
+    """
+    return r.cumsum(_filled(x, "nancumsum", 0), axis, dtype)
+
+
+def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """The running product along an axis, NaN counting as 1.
+
+    Example:
+        >>> print(nancumprod([2.0, np.nan, 3.0]))
+        [2. 2. 6.]
+    """
+    return r.cumprod(_filled(x, "nancumprod", 1), axis, dtype)
+
+
+def _extreme(reduction: Callable[..., Any], worst: float, name: str, what: str, shown: str) -> Callable[..., Any]:
+    def function(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+        x, there = _numbers(x, name)
+        if not dtypes.is_inexact(type_of(x).dtype):
+            return reduction(x, axis, keepdims=keepdims, initial=initial, where=where)
+        filled = p.select(there, x, p.number(worst, x))
+        found = reduction(filled, axis, keepdims=keepdims, initial=initial, where=where)
+        if initial is not None:
+            return found
+        return e.where(r.any(there, axis, keepdims=keepdims), found, p.number(np.nan, x))
+
+    return named(function, name, _document(f"The {what} number over axes.", f"{name}([1.0, np.nan, 2.0])", shown))
+
+
+nanmax = _extreme(r.max, -np.inf, "nanmax", "largest", "2.0")
+nanmin = _extreme(r.min, np.inf, "nanmin", "smallest", "1.0")
+
+
+def _position(reduction: Callable[..., Any], worst: float, name: str, what: str, shown: str) -> Callable[..., Any]:
+    def function(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+        x, there = _numbers(x, name)
+        if not dtypes.is_inexact(type_of(x).dtype):
+            return reduction(x, axis, keepdims=keepdims)
+        found = reduction(p.select(there, x, p.number(worst, x)), axis, keepdims=keepdims)
+        return e.where(r.any(there, axis, keepdims=keepdims), found, np.int64(-1))
+
+    document = (
+        f"The position of the first {what} number along an axis, or in all; -1 where there are no numbers.\n\n"
+        f"Example:\n    >>> print({name}([np.nan, 1.0, 2.0]))\n    {shown}\n"
+    )
+    return named(function, name, document)
+
+
+nanargmax = _position(r.argmax, -np.inf, "nanargmax", "largest", "2")
+nanargmin = _position(r.argmin, np.inf, "nanargmin", "smallest", "1")
+
+
+def nanmean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
+    """The mean over axes of what is a number; NaN where nothing is.
+
+    Args:
+        dtype, where: as for ``mean``.
+
+    Example:
+        >>> print(nanmean([1.0, np.nan, 3.0]))
+        2.0
+    """
+    x, there = _numbers(x, "nanmean")
+    counted = there if where is None else e.logical_and(there, where)
+    return r.mean(_filled(x, "nanmean", 0), axis, dtype, keepdims=keepdims, where=counted)
+
+
+def nanvar(
+    x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The variance over axes of what is a number; NaN where there are not more than ``ddof`` of them.
+
+    Args:
+        dtype, ddof, where, correction: as for ``var``.
+
+    Example:
+        >>> print(nanvar([1.0, np.nan, 3.0]))
+        1.0
+    """
+    x, there = _numbers(x, "nanvar")
+    counted = there if where is None else e.logical_and(there, where)
+    filled = _filled(x, "nanvar", 0)
+    found = r.var(filled, axis, dtype, ddof=ddof, keepdims=keepdims, where=counted, correction=correction)
+    enough = e.greater(r.sum(counted, axis, keepdims=keepdims), ddof if correction is None else correction)
+    return p.select(enough, found, p.number(np.nan, found))
+
+
+def nanstd(
+    x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The standard deviation over axes of what is a number: the root of ``nanvar``, with the same arguments.
+
+    Example:
+        >>> print(nanstd([1.0, np.nan, 3.0]))
+        1.0
+    """
+    found = nanvar(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, correction=correction)
+    return e.sqrt(found)
+
+
+def nanquantile(
+    x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Any:
+    """As ``quantile``, of what is a number; NaN where nothing is.
+
+    Example:
+        >>> print(nanquantile([1.0, np.nan, 3.0], 0.5))
+        2.0
+    """
+    return quantile(x, q, axis, method=method, keepdims=keepdims, weights=weights, ignore_nan=True)
+
+
+def nanpercentile(
+    x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
+) -> Any:
+    """As ``percentile``, of what is a number; NaN where nothing is.
+
+    Example:
+        >>> print(nanpercentile([1.0, np.nan, 3.0], 50))
+        2.0
+    """
+    return nanquantile(x, fractions(x, q), axis, method=method, keepdims=keepdims, weights=weights)
+
+
+def nanmedian(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The median over axes of what is a number; NaN where nothing is.
+
+    Example:
+        >>> print(nanmedian([1.0, np.nan, 3.0]))
+        2.0
+    """
+    return quantile(x, 0.5, axis, method="midpoint", keepdims=keepdims, ignore_nan=True)
+
+
+__all__ = [
+    "nanargmax", "nanargmin", "nancumprod", "nancumsum", "nanmax", "nanmean", "nanmedian", "nanmin", "nanpercentile",
+    "nanprod", "nanquantile", "nanstd", "nansum", "nanvar",
+]  # fmt: skip

@@ -1,0 +1,104 @@
+"""What arrays are, as Python's truths, and elements compared with the real line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.constants import finfo
+from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.positions import known
+from funcgrad.numpy.promotion import asoperand
+from funcgrad.primitives.shape import full
+from funcgrad.tracing import type_of
+
+
+def iscomplex(x: Any) -> Any:
+    """Whether each element has an imaginary part that is not zero.
+
+    Example:
+        >>> print(iscomplex([1 + 1j, 2]))
+        [ True False]
+    """
+    x = asoperand(x, "iscomplex")
+    if not dtypes.is_complex(type_of(x).dtype):
+        return asarray(full(np.bool_(False), type_of(x).shape))
+    return e.not_equal(e.imag(x), 0)
+
+
+def isreal(x: Any) -> Any:
+    """Whether each element has no imaginary part but zero.
+
+    Example:
+        >>> print(isreal([1 + 1j, 2]))
+        [False  True]
+    """
+    return e.logical_not(iscomplex(x))
+
+
+def iscomplexobj(x: Any) -> bool:
+    """Whether the dtype is complex.
+
+    Example:
+        >>> iscomplexobj(1j), iscomplexobj([1.0])
+        (True, False)
+    """
+    return dtypes.is_complex(type_of(asoperand(x, "iscomplexobj")).dtype)
+
+
+def isrealobj(x: Any) -> bool:
+    """Whether the dtype is not complex.
+
+    Example:
+        >>> isrealobj(1j), isrealobj([1.0])
+        (False, True)
+    """
+    return not iscomplexobj(x)
+
+
+def isscalar(x: Any) -> bool:
+    """Whether it is a number of Python's or NumPy's, rather than an array.
+
+    Example:
+        >>> isscalar(3.0), isscalar(np.ones(()))
+        (True, False)
+    """
+    return np.isscalar(x)
+
+
+def iterable(x: Any) -> bool:
+    """Whether it has elements: an array with axes, or another object that can be iterated over.
+
+    Example:
+        >>> iterable([1]), iterable(np.ones(()))
+        (True, False)
+    """
+    try:
+        iter(x)
+    except TypeError:
+        return False
+    return True
+
+
+def real_if_close(x: Any, tol: float = 100) -> Any:
+    """The real part, where all imaginary ones are within ``tol`` of the dtype's ``eps``; else ``x``.
+
+    Raises:
+        ConcretizationError: for a traced complex array under ``jit``.
+
+    Example:
+        >>> print(real_if_close([1 + 1e-9j]))
+        [1.]
+    """
+    x = asoperand(x, "real_if_close")
+    if not dtypes.is_complex(type_of(x).dtype):
+        return x
+    limit = tol * finfo(type_of(x).dtype).eps if tol > 1 else tol
+    return e.real(x) if known(r.all(e.less(e.absolute(e.imag(x)), limit)), "real_if_close") else asarray(x)
+
+
+__all__ = ["iscomplex", "iscomplexobj", "isreal", "isrealobj", "isscalar", "iterable", "real_if_close"]

@@ -1,0 +1,111 @@
+"""Window functions, and the Bessel function that one of them is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.primitives import special
+
+
+def _places(M: int, name: str) -> np.ndarray:
+    """``M`` places from -1 to 1, which is 0 where there is one only; float32, as all that is new."""
+    if M < 0:
+        raise ValueError(f"{name}: wants a number of places that is not negative, got {M}")
+    return (np.arange(1 - M, M, 2) / max(M - 1, 1)).astype(np.float32)
+
+
+def _cosines(M: int, name: str, *weights: float) -> Any:
+    angles = np.pi * _places(M, name)
+    terms = [np.float32(w) * e.cos(angles * np.float32(k)) for k, w in enumerate(weights)]
+    total = terms[0]
+    for term in terms[1:]:
+        total = e.add(total, term)
+    return total
+
+
+def hanning(M: int) -> Any:
+    """The window of Hann: a raised cosine, 0 at both ends.
+
+    Args:
+        M: the number of places.
+
+    Example:
+        >>> print(hanning(3))
+        [0. 1. 0.]
+    """
+    return _cosines(M, "hanning", 0.5, 0.5)
+
+
+def hamming(M: int) -> Any:
+    """The window of Hamming: a raised cosine, 0.08 at both ends.
+
+    Args:
+        M: the number of places.
+
+    Example:
+        >>> print(hamming(1))
+        [1.]
+    """
+    return _cosines(M, "hamming", 0.54, 0.46)
+
+
+def blackman(M: int) -> Any:
+    """The window of Blackman: of two cosines, 0 at both ends.
+
+    Args:
+        M: the number of places.
+
+    Example:
+        >>> print(blackman(1))
+        [1.]
+    """
+    return _cosines(M, "blackman", 0.42, 0.5, 0.08)
+
+
+def bartlett(M: int) -> Any:
+    """The window of Bartlett: a triangle, 0 at both ends.
+
+    Args:
+        M: the number of places.
+
+    Example:
+        >>> print(bartlett(3))
+        [0. 1. 0.]
+    """
+    return e.subtract(1.0, e.absolute(_places(M, "bartlett")))
+
+
+def kaiser(M: int, beta: Any) -> Any:
+    """The window of Kaiser, narrower the larger ``beta`` is.
+
+    Args:
+        M: the number of places.
+        beta: a number, which may be traced: the window has a derivative by it.
+
+    Example:
+        >>> print(kaiser(3, 0.0))
+        [1. 1. 1.]
+    """
+    beta = asoperand(beta, "kaiser")
+    places = _places(M, "kaiser")
+    height = np.sqrt(np.maximum(1 - places * places, 0), dtype=np.float32)
+    return e.divide(i0(e.multiply(beta, height)), i0(beta))
+
+
+def i0(x: Any) -> Any:
+    """The modified Bessel function of the first kind, of order 0.
+
+    Example:
+        >>> print(i0(0.0))
+        1.0
+    """
+    (x,) = promoted(asarray(asoperand(x, "i0")), floating=True)
+    return special.i0(x)
+
+
+__all__ = ["bartlett", "blackman", "hamming", "hanning", "i0", "kaiser"]

@@ -1,0 +1,337 @@
+"""Statistics: weighted means, covariances, counts of what falls where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import reductions as r
+from funcgrad.numpy.creation import asarray, linspace
+from funcgrad.numpy.indexing import getitem, take
+from funcgrad.numpy.numerical import diff
+from funcgrad.numpy.positions import known
+from funcgrad.numpy.products import matmul
+from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, promoted
+from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, ravel, reshape, shape
+from funcgrad.numpy.sorting import searchsorted
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import indexing as ix
+from funcgrad.primitives.shape import full, transpose
+from funcgrad.tracing import type_of
+
+# ---------------------------------------------------------------- means and covariances
+
+
+def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
+    """The mean over axes, each element with its weight.
+
+    Args:
+        weights: of the shape of ``x``, or of its axes that ``axis`` names.
+        returned: also return the sums of the weights.
+
+    Example:
+        >>> print(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
+        2.0
+    """
+    if weights is None:
+        mean = r.mean(x, axis, keepdims=keepdims)
+        count = math.prod(shape(x)[a] for a in normalized_axes(axis, len(shape(x)), "average"))
+        return (mean, full(p.number(count, mean), type_of(mean).shape)) if returned else mean
+    x, weights = promoted(asoperand(x, "average"), asoperand(weights, "average"), floating=True)
+    mine = type_of(x).shape
+    if type_of(weights).shape != mine:
+        axes = normalized_axes(axis, len(mine), "average")
+        if axis is None or type_of(weights).shape != tuple(mine[a] for a in axes):
+            raise ValueError(
+                f"average: weights {type_of(weights)} must be like {type_of(x)}, or like its axes axis={axis}"
+            )
+        order = sorted(range(len(axes)), key=axes.__getitem__)
+        weights = transpose(weights, permutation=tuple(order))
+        weights = broadcast_to(reshape(weights, [n if i in axes else 1 for i, n in enumerate(mine)]), mine)
+    total = r.sum(weights, axis, keepdims=keepdims)
+    mean = p.div(r.sum(p.mul(x, weights), axis, keepdims=keepdims), total)
+    return (mean, total) if returned else mean
+
+
+def cov(
+    m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: float | None = None, fweights: Any = None,
+    aweights: Any = None, *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """The covariances of variables.
+
+    Args:
+        m: a variable in each row, an observation in each column; or a vector of observations of one.
+        y: more variables.
+        rowvar: False if each column is a variable.
+        bias: divide by the number of observations instead of one less; what ``ddof`` says takes precedence.
+        fweights, aweights: how often each observation was made, and how much it weighs.
+
+    Returns:
+        A matrix, or of one variable a scalar.
+
+    Example:
+        >>> print(cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+        [[ 1. -1.]
+         [-1.  1.]]
+    """
+    parts = promoted(*[asoperand(v, "cov") for v in (m, y) if v is not None], floating=True)
+    if any(type_of(v).ndim > 2 for v in parts):
+        raise ValueError(f"cov: wants at most two axes, got {', '.join(str(type_of(v)) for v in parts)}")
+    rows = concatenate([_variables(v, rowvar) for v in parts], 0)
+    rows = rows if dtype is None else astype(rows, dtypes.canonical(dtype))
+    weights = _weights(fweights, aweights, rows)
+    freedom = (0 if bias else 1) if ddof is None else ddof
+    count = p.number(type_of(rows).shape[1], rows) if weights is None else r.sum(weights)
+    mean = (
+        r.mean(rows, 1, keepdims=True)
+        if weights is None
+        else p.div(r.sum(p.mul(rows, weights), 1, keepdims=True), count)
+    )
+    centred = p.sub(rows, mean)
+    taken = freedom if aweights is None else e.multiply(freedom, p.div(r.sum(e.multiply(weights, aweights)), count))
+    weighed = centred if weights is None else p.mul(centred, weights)
+    products = matmul(weighed, transpose(e.conj(centred), permutation=(1, 0)))
+    return _scalar_if_one(e.divide(products, e.maximum(e.real(e.subtract(count, taken)), 0)))
+
+
+def _variables(v: Any, rowvar: bool) -> Any:
+    if type_of(v).ndim < 2:
+        return reshape(v, (1, -1) if type_of(v).size else (1, 0))
+    return v if rowvar or type_of(v).shape[0] == 1 else transpose(v, permutation=(1, 0))
+
+
+def _weights(fweights: Any, aweights: Any, rows: Any) -> Any:
+    given = [astype(asoperand(w, "cov"), type_of(rows).dtype) for w in (fweights, aweights) if w is not None]
+    for w in given:
+        if type_of(w).shape != type_of(rows).shape[1:]:
+            raise ValueError(
+                f"cov: weights {type_of(w)} must be a vector, one for each of {type_of(rows).shape[1]} observations"
+            )
+    return None if not given else given[0] if len(given) == 1 else p.mul(*given)
+
+
+def _scalar_if_one(matrix: Any) -> Any:
+    return reshape(matrix, ()) if type_of(matrix).size == 1 else matrix
+
+
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    """The correlations of variables: their covariances, each divided by both standard deviations.
+
+    Args:
+        x, y, rowvar: as for ``cov``.
+
+    Example:
+        >>> print(corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+        [[ 1. -1.]
+         [-1.  1.]]
+    """
+    matrix = cov(x, y, rowvar, dtype=dtype)
+    if not type_of(matrix).ndim:
+        return p.div(matrix, matrix)
+    n = type_of(matrix).shape[0]
+    variances = take(ravel(matrix), np.arange(n) * (n + 1))
+    deviations = e.sqrt(e.real(variances))
+    found = e.divide(e.divide(matrix, reshape(deviations, (n, 1))), deviations)
+    if dtypes.is_complex(type_of(found).dtype):
+        return p.make_complex(e.clip(p.real(found), -1, 1), e.clip(p.imag(found), -1, 1))
+    return e.clip(found, -1, 1)
+
+
+# ---------------------------------------------------------------- counts
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
+    """How often each number from 0 on occurs in a vector.
+
+    Args:
+        x: integers, not negative.
+        weights: what each occurrence counts; by default 1.
+        minlength: how many numbers to count at least.
+        length: how many numbers to count, for use under ``jit``; others are left out.
+
+    Raises:
+        ConcretizationError: for traced numbers without ``length``.
+
+    Example:
+        >>> print(bincount([1, 3, 1]), bincount([1, 0], weights=[0.5, 2.0]))
+        [0 2 0 1] [2.  0.5]
+    """
+    x = asoperand(x, "bincount")
+    if type_of(x).ndim != 1 or (type_of(x).size and not dtypes.is_integer(type_of(x).dtype)):
+        raise ValueError(f"bincount: wants a vector of integers, got {type_of(x)}")
+    if length is None:
+        values = known(x, "bincount")
+        if values.size and values.min() < 0:
+            raise ValueError(f"bincount: numbers must not be negative, got {values.min()}")
+        length = max(int(values.max()) + 1 if values.size else 0, minlength)
+    each = full(np.int64(1), type_of(x).shape) if weights is None else asoperand(weights, "bincount")
+    if type_of(each).shape != type_of(x).shape:
+        raise ValueError(f"bincount: weights {type_of(each)} must be like {type_of(x)}")
+    return _counted(astype(x, dtypes.int64), each, length)
+
+
+def _counted(places: Any, each: Any, length: int) -> Any:
+    """The sums of what goes to each place; what goes outside is lost."""
+    if type_of(each).dtype == dtypes.bool_:
+        each = astype(each, dtypes.int64)
+    zeros = full(p.number(0, each), (length,))
+    if not type_of(places).size:
+        return asarray(zeros)
+    places = p.select(p.lt(places, np.int64(0)), np.int64(length), places)
+    return ix.scatter_add(zeros, expand_dims(places, 1), each, dims=_ROWS, mode="fill", unique=False)
+
+
+_ROWS = ix.IndexDims((), (0,), (), (), (0,))
+
+
+# ---------------------------------------------------------------- histograms
+
+
+def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    """The edges of the bins of ``histogram``.
+
+    Args:
+        bins: a number of bins; the edges themselves; or the name of one of NumPy's rules, which looks at the values.
+        range: the first and the last edge; by default the smallest and the largest element.
+
+    Example:
+        >>> print(histogram_bin_edges([0.0, 4.0], 2))
+        [0. 2. 4.]
+    """
+    x = asoperand(x, "histogram")
+    if isinstance(bins, str):
+        return asarray(np.histogram_bin_edges(known(x, "histogram"), bins, range).astype(_edge_dtype(x)))
+    x = astype(x, _edge_dtype(x))
+    bins = beside(x, bins, "histogram")
+    if type_of(bins).ndim == 1:
+        if (np.diff(known(bins, "histogram")) < 0).any():
+            raise ValueError("histogram: bins must increase")
+        return asarray(bins)
+    count = int(known(bins, "histogram"))
+    if count < 1:
+        raise ValueError(f"histogram: wants at least one bin, got {count}")
+    if range is not None:
+        low, high = (astype(asoperand(v, "histogram"), type_of(x).dtype) for v in range)
+    elif type_of(x).size:
+        low, high = r.min(x), r.max(x)
+    else:
+        low, high = p.number(0, x), p.number(1, x)
+    # Where they are one, half a unit to either side.
+    same = p.eq(low, high)
+    half = p.number(0.5, x)
+    return linspace(p.select(same, p.sub(low, half), low), p.select(same, p.add(high, half), high), count + 1)
+
+
+def _edge_dtype(x: Any) -> np.dtype:
+    dtype = type_of(x).dtype
+    return dtype if dtypes.is_floating(dtype) else dtypes.float32
+
+
+def histogram(x: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Any, Any]:
+    """How many elements are in each bin; the last one holds its right edge too.
+
+    The derivative is that of the weights, and of the edges; a count has none.
+
+    Args:
+        bins, range: as for ``histogram_bin_edges``.
+        density: the counts, divided by their sum and by the width of the bin.
+        weights: what each element counts, of the shape of ``x``.
+
+    Returns:
+        The counts and the edges, one more.
+
+    Example:
+        >>> print(*histogram([1.0, 2.0, 2.5], [0.0, 2.0, 3.0]))
+        [1 2] [0. 2. 3.]
+    """
+    counts, edges = histogramdd(
+        (ravel(asoperand(x, "histogram")),), (bins,), None if range is None else (range,), weights=weights
+    )  # fmt: skip
+    counts = counts if weights is not None else astype(counts, dtypes.int64)
+    if density:
+        widths = diff(edges[0])
+        counts = e.divide(counts, e.multiply(widths, r.sum(counts)))
+    return counts, edges[0]
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Any, Any, Any]:
+    """How many points ``(x, y)`` are in each rectangle.
+
+    Args:
+        bins: for both axes, or a pair: numbers of bins, or edges.
+        range: a pair for each axis.
+
+    Returns:
+        The counts, and the edges along both axes.
+
+    Example:
+        >>> counts, _, _ = histogram2d([0.0, 1.0], [0.0, 1.0], 2)
+        >>> print(counts)
+        [[1. 0.]
+         [0. 1.]]
+    """
+    pair = isinstance(bins, list | tuple) and len(bins) == 2
+    counts, edges = histogramdd((x, y), tuple(bins) if pair else (bins, bins), range, density, weights)
+    return counts, edges[0], edges[1]
+
+
+def histogramdd(
+    sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Any, list[Any]]:
+    """How many points are in each box.
+
+    Args:
+        sample: a row for each point; or a sequence of vectors, one for each axis.
+        bins: for all axes, or one for each: numbers of bins, or edges.
+        range: a pair, or None, for each axis.
+        density: the counts, divided by their sum and by the volume of the box.
+        weights: what each point counts.
+
+    Returns:
+        The counts, floating, and a list of the edges along each axis.
+
+    Example:
+        >>> counts, edges = histogramdd(np.array([[0.0, 0.0], [1.0, 1.0]]), 2)
+        >>> print(counts, len(edges))
+        [[1. 0.]
+         [0. 1.]] 2
+    """
+    if isinstance(sample, list | tuple):
+        columns = [ravel(asoperand(v, "histogram")) for v in sample]
+    else:
+        sample = asoperand(sample, "histogram")
+        sample = sample if type_of(sample).ndim == 2 else reshape(sample, (-1, 1))
+        columns = [getitem(sample, (slice(None), i)) for i in np.arange(type_of(sample).shape[1])]
+    count = len(columns)
+    each_bins: Sequence[Any] = bins if isinstance(bins, list | tuple) else (bins,) * count
+    if len(each_bins) != count:
+        raise ValueError(f"histogram: bins for {len(each_bins)} axes, but the points have {count}")
+    ranges = (None,) * count if range is None else range
+    edges = [histogram_bin_edges(c, b, s) for c, b, s in zip(columns, each_bins, ranges, strict=True)]
+    sizes = [type_of(v).shape[0] - 1 for v in edges]
+    total, outside = np.int64(0), np.bool_(False)
+    for column, edge, size in zip(columns, edges, sizes, strict=True):
+        place = p.sub(searchsorted(edge, column, "right"), np.int64(1))
+        place = p.select(e.equal(column, edge[-1]), np.int64(size - 1), place)
+        outside = p.bitwise_or(outside, p.bitwise_or(p.lt(place, np.int64(0)), p.ge(place, np.int64(size))))
+        total = p.add(p.mul(total, np.int64(size)), place)
+    boxes = math.prod(sizes)
+    each = full(np.float32(1), type_of(total).shape) if weights is None else ravel(asoperand(weights, "histogram"))
+    counts = reshape(_counted(p.select(outside, np.int64(boxes), total), each, boxes), sizes)
+    if density:
+        counts = e.divide(counts, r.sum(counts))
+        for axis, edge in enumerate(edges):
+            counts = e.divide(counts, reshape(diff(edge), [-1 if i == axis else 1 for i in np.arange(count)]))
+    return counts, edges
+
+
+__all__ = [
+    "average", "bincount", "corrcoef", "cov", "histogram", "histogram2d", "histogram_bin_edges", "histogramdd",
+]  # fmt: skip

@@ -1,0 +1,213 @@
+"""Every function of funcgrad.numpy, row by row: values against NumPy, derivatives of both orders in both modes.
+
+The first derivative is compared with differences of NumPy's own values, the second one with differences of the first,
+taken forwards over backwards and backwards over forwards. One program per row asks all of it at once.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from tests.funcgrad.numpy_rows import BY_VALUE, ROWS
+from tests.funcgrad.oracle import Arrays, Eager, Ours, assert_close
+
+# Central differences in steps of 1e-6 lose 1e-10 to rounding, over 1e-6; their own error is below that.
+STEP, LOST = 1e-6, 1e-7
+# What is the derivative of a limit loses more; so do differences of derivatives, each of which is rounded already.
+WORSE = {"prod with zeros": 1e-6, "roots": 1e-5, "poly of a matrix": 1e-6}
+SECOND = 2e-5
+# At a kink, or where eigenvalues' derivatives have no second ones in every place.
+FIRST_ONLY = {"prod with zeros", "sinc", "roots", "poly of a matrix"}
+
+
+def live_of(arguments: tuple) -> list[int]:
+    kinds = [np.asarray(x).dtype.kind in "fc" and not np.isnan(x).any() for x in arguments]
+    return [i for i, kind in enumerate(kinds) if kind]
+
+
+def stacked(out: Any) -> np.ndarray:
+    return np.asarray(out)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_values_and_derivatives(name: str) -> None:
+    f, arguments = ROWS[name]
+    with np.errstate(all="ignore"):
+        wanted = stacked(f(np, *[np.copy(x) for x in arguments]))
+    live = live_of(arguments)
+    b: Any = Eager if name in BY_VALUE else Ours
+
+    def moving(*xs: Any) -> Arrays:
+        every = list(arguments)
+        for i, x in zip(live, xs, strict=True):
+            every[i] = x
+        return [f(fnp, *every)]
+
+    xs = [np.asarray(arguments[i]) for i in live]
+    if not live or wanted.dtype.kind not in "fc":
+        (out,) = b.run(moving, xs)
+        assert_close(out, wanted, "value")
+        return
+    rng = np.random.default_rng(1)
+    ts = [rng.normal(size=x.shape).astype(x.dtype) for x in xs]
+    ct = rng.normal(size=wanted.shape).astype(wanted.dtype)
+    if name in BY_VALUE:
+        check_first(name, f, arguments, live, ts, ct, *eagerly(moving, xs, ts, ct))
+        return
+    answers = Ours.run(questions(moving, len(xs), second=name not in FIRST_ONLY), [*xs, *ts, ct])
+    n = len(xs)
+    check_first(name, f, arguments, live, ts, ct, answers[0], answers[1], answers[2 : 2 + n])
+    if name not in FIRST_ONLY:
+        ahead, back, differences = (answers[2 + n * i : 2 + n * (i + 1)] for i in (1, 2, 3))
+        for a, r, d in zip(ahead, back, differences, strict=True):
+            assert_close(a, np.asarray(r), "second derivative, forwards over backwards, and backwards over forwards")
+            assert_close(a, np.asarray(d), "second derivative, and differences of the first", SECOND)
+
+
+def questions(moving: Callable[..., Arrays], n: int, *, second: bool) -> Callable[..., Arrays]:
+    """Of points, directions and a cotangent: the value, the tangent, the cotangents, and their second derivatives."""
+
+    def backwards(*args: Any) -> Arrays:
+        return Ours.vjp(moving, list(args[:n]))[1]([args[n]])
+
+    def ask(*args: Any) -> Arrays:
+        xs, ts, ct = list(args[:n]), list(args[n : 2 * n]), args[2 * n]
+        out, tangent = Ours.jvp(moving, xs, ts)
+        answers = [*out, *tangent, *backwards(*xs, ct)]
+        if not second:
+            return answers
+        still = fnp.zeros_like(ct)
+        answers += Ours.jvp(backwards, [*xs, ct], [*ts, still])[1]
+        answers += Ours.vjp(lambda *at: Ours.jvp(moving, list(at), ts)[1], xs)[1]([ct])
+        ends = [backwards(*[x + s * STEP * t for x, t in zip(xs, ts, strict=True)], ct) for s in (1, -1)]
+        return [*answers, *[(a - b) / (2 * STEP) for a, b in zip(*ends, strict=True)]]
+
+    return ask
+
+
+def eagerly(moving: Callable[..., Arrays], xs: Arrays, ts: Arrays, ct: Any) -> tuple[Any, Any, Arrays]:
+    out, pullback = fg.vjp(lambda *x: moving(*x)[0], *xs)
+    return out, fg.jvp(lambda *x: moving(*x)[0], tuple(xs), tuple(ts))[1], list(pullback(ct))
+
+
+def check_first(
+    name: str, f: Any, arguments: tuple, live: list[int], ts: Arrays, ct: Any, out: Any, tangent: Any, cts: Arrays
+) -> None:
+    with np.errstate(all="ignore"):
+        assert_close(out, stacked(f(np, *[np.copy(x) for x in arguments])), "value")
+    ends = []
+    for sign in (1, -1):
+        moved = [np.copy(x) for x in arguments]
+        for i, t in zip(live, ts, strict=True):
+            moved[i] = moved[i] + sign * STEP * t
+        with np.errstate(all="ignore"):
+            ends.append(stacked(f(np, *moved)))
+    assert_close(tangent, ((ends[0] - ends[1]) / (2 * STEP)).astype(ct.dtype), "tangent", WORSE.get(name, LOST))
+    assert [c.shape for c in cts] == [t.shape for t in ts]
+    along = np.sum(np.real(np.asarray(tangent) * ct))
+    back = sum(np.sum(np.real(np.asarray(c) * t)) for c, t in zip(cts, ts, strict=True))
+    assert_close(np.float64(back), np.float64(along), "cotangents", WORSE.get(name))
+
+
+# Rows whose own arithmetic wants arrays, or for which a list is something else.
+NOT_LISTS = """
+count_nonzero|all and any|select|diff of ends|isclose|allclose|integer powers|float powers|remainder|fmod|sinc|block|
+block of cubes|diag_indices|diag_indices_from|divmod|piecewise|piecewise of one|tril_indices|tril_indices_from|
+triu_indices|triu_indices_from
+""".replace("\n", "").split("|")
+
+
+def test_lists_are_arrays() -> None:
+    for name, (f, arguments) in ROWS.items():
+        if name not in BY_VALUE and name not in NOT_LISTS:
+            lists = [np.asarray(x).tolist() for x in arguments]
+            fg.trace(lambda f=f, lists=lists: f(fnp, *lists))
+
+
+# ---------------------------------------------------------------- none is left out
+
+# What has no row: each has its own test, or is no function of arrays.
+ELSEWHERE = {
+    "at", "bool_", "can_cast", "finfo", "iinfo", "isdtype", "iscomplexobj", "isrealobj", "isscalar", "iterable",
+    "promote_types", "result_type", "cummax", "cummin", "logsumexp", "softmax", "log_softmax", "rsqrt",
+    "bartlett", "blackman", "hamming", "hanning", "isposinf",
+}  # fmt: skip
+
+
+def public() -> set[str]:
+    modules = types.ModuleType
+    values = {n: v for n, v in vars(fnp).items() if not n.startswith("_") and not isinstance(v, modules)}
+    return {n for n, v in values.items() if callable(v) or n in ("mgrid", "ogrid")} - {"e"}
+
+
+def asked() -> set[str]:
+    """The names that rows look up in the namespace."""
+    names = {name.split()[0] for name in ROWS}
+    codes = [f.__code__ for f, _ in ROWS.values()]
+    while codes:
+        code = codes.pop()
+        names |= set(code.co_names)
+        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
+    return names
+
+
+def test_every_public_function_has_a_row() -> None:
+    assert sorted(public() - asked() - ELSEWHERE) == []
+
+
+def test_every_public_function_has_an_example() -> None:
+    assert [n for n in sorted(public()) if ">>>" not in (getattr(fnp, n).__doc__ or "")] == []
+
+
+@pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning"])
+def test_windows(name: str) -> None:
+    for n in (0, 1, 2, 7):
+        mine, wanted = getattr(fnp, name)(n), getattr(np, name)(n)
+        assert_close(mine, wanted.astype(np.float32), f"{name} of {n}")
+
+
+def test_kaiser_has_a_derivative() -> None:
+    beta = np.float64(3.0)
+    tangent = fg.jvp(lambda b: fnp.kaiser(5, b), (beta,), (np.float64(1),))[1]
+    wanted = (np.kaiser(5, beta + 1e-6) - np.kaiser(5, beta - 1e-6)) / 2e-6
+    assert_close(tangent, wanted.astype(np.asarray(tangent).dtype), "by beta", 1e-5)
+
+
+# ---------------------------------------------------------------- sizes that are told, under jit
+
+
+def test_static_sizes() -> None:
+    x = np.array([3, 1, 3, 0])
+    assert fg.jit(lambda x: fnp.unique(x, size=5, fill_value=-1))(x).tolist() == [0, 1, 3, -1, -1]
+    assert fg.jit(lambda x: fnp.unique(x, size=2))(x).tolist() == [0, 1]
+    assert fg.jit(lambda x: fnp.nonzero(x, size=4, fill_value=9)[0])(x).tolist() == [0, 1, 2, 9]
+    assert fg.jit(lambda x: fnp.bincount(x, length=3))(x).tolist() == [1, 1, 0]
+    assert fg.jit(lambda x: fnp.union1d(x, x + 1, size=4))(x).tolist() == [0, 1, 2, 3]
+    lengthened = fg.jit(lambda x: fnp.repeat(np.arange(4), x, total_repeat_length=9))(x)
+    assert lengthened.tolist() == [0, 0, 0, 1, 2, 2, 2, 3, 3]
+    for f in (fnp.unique, fnp.nonzero, fnp.bincount, lambda x: fnp.repeat(x, x)):
+        with pytest.raises((fg.ConcretizationError, TypeError), match="traced"):
+            fg.jit(f)(x)
+
+
+# ---------------------------------------------------------------- NumPy hands over what is here
+
+# NumPy functions that dispatch, and have nothing here: they write into arrays, say how one is printed or stored, or
+# are about memory, text, dates and dtypes.
+ABSENT = """
+array2string array_repr array_str busday_count busday_offset common_type copyto datetime_as_string einsum_path
+is_busday isfortran isnat may_share_memory min_scalar_type mintypecode place putmask save savetxt savez
+savez_compressed shares_memory
+"""
+
+
+def test_numpy_hands_over_every_function() -> None:
+    handed = {n for n in dir(np) if hasattr(getattr(np, n), "_implementation") or isinstance(getattr(np, n), np.ufunc)}
+    assert sorted(n for n in handed if not hasattr(fnp, n)) == sorted(handed.intersection(ABSENT.split()))
