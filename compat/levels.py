@@ -245,7 +245,7 @@ def shown(x: Any) -> bool:
 
 
 #: What messages call an operation that writes in place; others by their own name.
-_WRITES = dict.fromkeys(("add", "sub", "mul", "div", "copy"), "inplace arithmetic")
+_WRITES = dict.fromkeys(("add", "sub", "mul", "div", "copy"), "inplace arithmetic") | {"bernoulli": "inplace bernoulli"}
 
 
 def note_write(name: str, storage: Any, new: Any) -> None:
@@ -255,11 +255,16 @@ def note_write(name: str, storage: Any, new: Any) -> None:
         RuntimeError: where memory that all examples of a ``vmap`` share is to take what differs between them.
     """
     if state.levels:
-        _check_write(name, storage.buffer, new)
+        check_write(name, storage.buffer, new)
         state.levels[-1].written.append(storage)
 
 
-def _check_write(name: str, old: Any, new: Any) -> None:
+def check_write(name: str, old: Any, new: Any) -> None:
+    """Complains where memory that examples of a ``vmap`` share is to take what differs between them.
+
+    Raises:
+        RuntimeError: if so.
+    """
     if not any(entered.kind == "vmap" for entered in state.levels):
         return
     if set(maps(new)) <= set(maps(old)):
@@ -289,6 +294,19 @@ def drawing() -> list[Batching]:
     if any(entered.randomness == "error" for entered in entered_maps):
         raise RuntimeError(_RANDOM)
     return [entered.interpreter for entered in entered_maps if entered.randomness == "different"]
+
+
+def refuse_out() -> None:
+    """Complains about random numbers that are to be written into a given tensor inside ``vmap``.
+
+    Raises:
+        RuntimeError: inside one.
+    """
+    if any(entered.kind == "vmap" for entered in state.levels):
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations. Please use non-out variants as a "
+            "workaround"
+        )
 
 
 def spread(over: Sequence[Batching], x: Any) -> Any:

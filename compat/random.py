@@ -74,8 +74,8 @@ class Generator:
         """The state as a tensor of bytes."""
         return from_array(self.engine.get_state())
 
-    def set_state(self, new_state: Tensor) -> None:
-        """Takes a state that ``get_state`` gave.
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Takes a state that ``get_state`` gave; returns the generator.
 
         Raises:
             TypeError: if it is no tensor of bytes.
@@ -84,6 +84,7 @@ class Generator:
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         self.engine.set_state(array_of(new_state))
+        return self
 
     def clone_state(self) -> Generator:
         """Another generator in the same state."""

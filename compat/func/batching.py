@@ -10,6 +10,7 @@ from typing import Any
 from compat import levels
 from compat.arrays import array, tensor_of
 from compat.ops.joining import cat
+from compat.ops.views import movedim
 from compat.registry import function
 from compat.tensor import Tensor
 from compat.utils._pytree import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
@@ -157,11 +158,15 @@ class _Mapped:
             result = self.func(*tree_unflatten(given, self.tree), **self.kwargs)
             outs, tree = tree_flatten(result)
             dims = self._out_dims(result, tree)
-            placed = [self._placed(x, d, interpreter) for x, d in zip(outs, dims)]
-            for x, seen, d in zip(leaves, given, self.dims):
-                if d is not None and seen._storage.version:
+            came = [(x, seen, d) for x, seen, d in zip(leaves, given, self.dims) if d is not None]
+            for x, seen, d in came:
+                if seen._storage.version:  # written in place
                     value, found = unbatched(interpreter, seen)
                     x.copy_(tensor_of(at_axis(value, found, d, size)))
+            placed = []
+            for x, d in zip(outs, dims):
+                back = self._given_back(x, d, came)
+                placed.append(self._placed(x, d, interpreter) if back is None else back)
         return tree_unflatten(placed, tree)
 
     def run_in_chunks(self, chunk_size: int) -> Any:
@@ -196,6 +201,16 @@ class _Mapped:
             )
         return dims
 
+    def _given_back(self, x: Any, dim: int | None, came: Sequence[tuple[Tensor, Tensor, int]]) -> Any:
+        """An argument that was returned as it is; None for any other result."""
+        if isinstance(x, Tensor) and dim is not None:
+            _check_dim(x, dim)
+        for original, seen, d in came:
+            if dim is not None and isinstance(x, Tensor) and x._storage is seen._storage and x._layout is seen._layout:
+                place = dim % original.dim()
+                return original if x is seen and place == d else movedim(original, d, place)
+        return None
+
     def _placed(self, x: Any, dim: int | None, interpreter: Batching) -> Any:
         """A result with its examples where they are wanted."""
         if not isinstance(x, Tensor):
@@ -212,11 +227,14 @@ class _Mapped:
                     f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
                 )
             return x
-        if not -x.dim() - 1 <= dim <= x.dim():
-            raise IndexError(
-                f"Dimension out of range (expected to be in range of [{-x.dim() - 1}, {x.dim()}], but got {dim})"
-            )
         return tensor_of(at_axis(value, found, dim % (x.dim() + 1), interpreter.size))
+
+
+def _check_dim(x: Tensor, dim: int) -> None:
+    if not -x.dim() - 1 <= dim <= x.dim():
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-x.dim() - 1}, {x.dim()}], but got {dim})"
+        )
 
 
 @contextmanager

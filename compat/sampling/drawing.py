@@ -10,14 +10,14 @@ import numpy as np
 from compat import rng
 from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrong_argument
-from compat.layout import broadcast_size
+from compat.layout import broadcast_size, contiguous_layout
 from compat.ops.node import Underivable
 from compat.random import engine_of
 from compat.registry import function
-from compat.sampling.examples import drawn, given
+from compat.sampling.examples import drawn, draws, given
 from compat.sampling.filling import drawing_kernel, number
 from compat.sampling.making import Options, size_of
-from compat.tensor import Tensor, array_of, from_array
+from compat.tensor import Tensor
 
 _BERNOULLI = drawing_kernel("BernoulliBackward0", "input")
 _POISSON = drawing_kernel("PoissonBackward0", "input")
@@ -65,8 +65,9 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     t = _tensor("bernoulli", "input", 1, input)
     engine = engine_of("bernoulli", generator)
     if p is not None:
-        values = rng.bernoulli(engine, tuple(t.shape), t.dtype.numpy, number("bernoulli", "p", 2, p))
-        return _given(out, _BERNOULLI_P.call([t, from_array(values, t.dtype)])[0])
+        chance = number("bernoulli", "p", 2, p)
+        values = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), contiguous_layout(t.shape, t.dtype))
+        return _given(out, _BERNOULLI_P.call([t, values])[0])
     (probabilities,), over = given(t)
     values = rng.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
     return _given(out, _BERNOULLI.call([t, drawn(values, over, t.dtype)])[0])
@@ -88,12 +89,13 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 @function("torch.binomial")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of ``count`` tosses of probability ``prob`` succeed; the two broadcast against each other."""
-    counts, probabilities = np.broadcast_arrays(
-        array_of(_tensor("binomial", "count", 1, count)), array_of(_tensor("binomial", "prob", 2, prob))
-    )
-    engine = engine_of("binomial", generator)
-    values = rng.binomial(engine, np.asarray(counts, order="C"), np.asarray(probabilities, order="C"))
-    return _BINOMIAL.call([count, prob, from_array(values, count.dtype)])[0]
+    _tensor("binomial", "count", 1, count)
+    _tensor("binomial", "prob", 2, prob)
+    size = broadcast_size(tuple(count.shape), tuple(prob.shape))
+    both, over = given(count.expand(size), prob.expand(size))
+    counts, probabilities = [np.asarray(x, order="C") for x in both]
+    values = rng.binomial(engine_of("binomial", generator), counts, probabilities)
+    return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
 
 
 @function("torch.multinomial", "Tensor.multinomial")

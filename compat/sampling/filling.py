@@ -19,7 +19,7 @@ from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
 from compat.registry import function
-from compat.sampling.examples import Draw, check_fill, draws
+from compat.sampling.examples import Draw, check_fill, drawn, draws, given
 from compat.tensor import Tensor, array_of, from_array, sync
 from funcgrad import runtime
 from funcgrad.primitives.shape import zeros
@@ -234,10 +234,26 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if not isinstance(p, Tensor):
         p = number("bernoulli_", "p", 1, p)
         return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, p), _BERNOULLI)
+    if levels.state.levels:
+        return _bernoulli_of_examples(self, p, engine)
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
     # As many probabilities as there are elements, in the order in which these are drawn.
     probabilities = np.broadcast_to(array_of(p), self.shape).transpose(order).reshape(-1)
     return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
+
+
+def _bernoulli_of_examples(t: Tensor, p: Tensor, engine: Any) -> Tensor:
+    """``bernoulli_`` with a tensor of probabilities inside transforms."""
+    (probabilities,), over = given(p)
+    levels.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
+    check_fill(t)
+    sizes = probabilities.shape[: len(over)]
+    spread = (*sizes, *(1,) * (t.dim() - p.dim()), *p.shape)
+    dtype = t.dtype.numpy
+    assert dtype is not None
+    wide = np.broadcast_to(probabilities.reshape(spread), (*sizes, *t.shape))
+    values = rng.bernoulli(engine, wide.shape, dtype, np.asarray(wide, order="C"))
+    return t.copy_(drawn(values, over, t.dtype))
 
 
 def truncated_normal_(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, rng
+from compat import dtypes, levels, rng
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.ops.copying import available
@@ -73,6 +73,7 @@ class Options:
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""
         if self.out is not None:
+            levels.refuse_out()
             if tuple(self.out.shape) != size:
                 self.out.resize_(size)
             return fill(self.out, draw, UNIFORM)
