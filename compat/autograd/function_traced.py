@@ -39,14 +39,14 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     """
     from compat.autograd.function import Function
 
-    if levels.state.levels and cls.setup_context is Function.setup_context:
+    call = _Call(cls, args)
+    tracers = [x for x in call.arrays if isinstance(x, Tracer)]
+    innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
+    if not call.separate and any(entered.interpreter is innermost for entered in levels.state.levels):
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
             f"override the setup_context staticmethod. {_MORE}"
         )
-    call = _Call(cls, args)
-    tracers = [x for x in call.arrays if isinstance(x, Tracer)]
-    innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
     if isinstance(innermost, Batching) and cls.vmap is not Function.vmap:
         return _mapped(call, innermost)
     if isinstance(innermost, Batching) and not cls.generate_vmap_rule:

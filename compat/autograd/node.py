@@ -16,6 +16,8 @@ from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
 from compat.size import Size
 from compat.tensor import Autograd, Tensor, autograd_of, from_buffer
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program
 
 #: A node and which of its outputs.
 Edge = tuple["Node | None", int]
@@ -115,6 +117,30 @@ class Node:
         """The size and dtype of a result's gradient, if known."""
         return None
 
+    def program(self) -> Program:
+        """What it computes, as funcgrad's program: gradients of the operands from those of the results.
+
+        What is known, such as what a custom function saved, stands in it as constants.
+
+        Example:
+            >>> import compat as torch
+            >>> x = torch.ones(2, requires_grad=True)
+            >>> print(x.exp().grad_fn.program())
+            exp_backward(a: f32[2], b: f32[2]) {
+              c: f32[2] = mul a b
+              return c
+            }
+        """
+        known = itertools.takewhile(lambda m: m is not None, (self.expects(i) for i in itertools.count()))
+        types = [ArrayType(tuple(m[0]), m[1].numpy) for m in known if m is not None and m[1].numpy is not None]
+
+        def run(*grads: Any) -> list[Any]:
+            from compat.arrays import elements, tensor_of
+
+            return [elements(g) for g in self.apply([tensor_of(g) for g in grads]) if g is not None]
+
+        return stage(run, types, name=self.name().rpartition(":")[2], description=self.name())
+
     # ---------------------------------------------------------------- hooks
 
     def hooks(self) -> Hooks:
@@ -188,6 +214,11 @@ class AccumulateGrad(Node):
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         return (self.variable._layout.size, self.variable._layout.dtype) if nr == 0 else None
+
+    def program(self) -> Program:
+        layout = self.variable._layout
+        assert layout.dtype.numpy is not None
+        return stage(lambda grad: [grad], [ArrayType(tuple(layout.size), layout.dtype.numpy)], name="AccumulateGrad")
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         grad = grads[0]

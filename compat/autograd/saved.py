@@ -75,7 +75,9 @@ class Packed:
         self.restore = restore
         self.nr = nr
         #: The node of an operand and which of its outputs it is; for a leaf, None and whether it requires grad.
-        self.edge: tuple[Any, int] = (t._node, t._nr) if t._node is not None else (None, int(t._rg))
+        self.edge: tuple[Any, int] = (None, int(t._rg))
+        if t._node is not None and nr is None:
+            self.edge = t._node, t._nr
         self.accumulator: Any = t._meta.accumulator if t._meta is not None else None
         shown = t if shown is None else shown
         counter, before = shown._counter, mode.grad
@@ -96,7 +98,7 @@ class Packed:
                 "Output of saved tensor unpack_hook expected to be a Tensor but got result of type " + type(t).__name__
             )
         maker, nr = self.edge if self.nr is None else (node, self.nr)
-        if t.dtype.category < 2 or (maker is None and (self.nr is not None or not nr) and not t._rg):
+        if t.dtype.category < 2 or (maker is None and not nr and not t._rg):
             return t
         made = t.detach()
         made._rg, made._node, made._nr = (bool(nr), None, 0) if maker is None else (True, maker, nr)

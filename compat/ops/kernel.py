@@ -203,6 +203,19 @@ class Derivative:
             found = self._backwards[present, strides] = self._make(present, strides)
         return found
 
+    def shown(self) -> Program:
+        """The program of the gradients, from those of all results, what is kept, and numbers."""
+        present = self.differentiable()
+        found = self.backward(present)
+        if found.kernel is None:
+            incoming = [t.strong() for t in self.out_types]
+            name = f"{self.kernel.name}_backward"
+            return stage(lambda *cts: [cts[~p] for p in found.places if p is not None], incoming, name=name)
+        inputs = [self.types[i] for i in self.saved_inputs]
+        kept = [*inputs, *[self.out_types[i] for i in self.saved_results]]
+        types = [self.out_types[i].strong() for i in found.grads] + [kept[i] for i in found.saved]
+        return found.kernel.program((*types, *[self.types[i] for i in found.numbers]))
+
     # ---------------------------------------------------------------- making it
 
     def _check(self, used: Sequence[bool]) -> None:

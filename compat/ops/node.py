@@ -12,6 +12,7 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
 from compat.size import Size
 from compat.tensor import Tensor
+from funcgrad.ir import Program
 
 
 class OpNode(Node):
@@ -53,6 +54,10 @@ class OpNode(Node):
             values += [self.numbers[i] for i in backward.numbers]
             results = backward.kernel.call(values)
         return [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
+
+    def program(self) -> Program:
+        shown: Program = self.plan.derivative.shown()
+        return shown
 
     # ---------------------------------------------------------------- what `_saved_...` shows
 

@@ -22,7 +22,7 @@ from compat.ops.kernel import Derivative, Kernel
 from compat.ops.plan import edge
 from compat.size import Size
 from compat.tensor import SHARED, Tensor, View, wrap
-from funcgrad.ir import ArrayType
+from funcgrad.ir import ArrayType, Program
 from funcgrad.primitives.shape import zeros
 
 Ints = tuple[int, ...]
@@ -83,6 +83,9 @@ class ViewNode(Node):
             return tuple(None if p is None else grads[~p] for p in backward.places)
         values = [grads[i] for i in backward.grads] + [offsets[i - 1] for i in backward.numbers]
         return backward.kernel.call(values)
+
+    def program(self) -> Program:
+        return self.plan.derivative[0].shown()
 
 
 def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | None]) -> Tensor | None:

@@ -10,11 +10,14 @@ from typing import Any
 from compat.autograd.backward import backward as _backward
 from compat.autograd.function import Function
 from compat.autograd.graph import saved_tensors_hooks
-from compat.grad_mode import enable_grad, is_grad_enabled, no_grad
+from compat.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
 from compat.random import default_generator
 from compat.tensor import Tensor
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential", "noop_context_fn"]
+__all__ = [
+    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
+    "set_checkpoint_early_stop",
+]  # fmt: skip
 
 
 class CheckpointError(RuntimeError):
@@ -28,6 +31,31 @@ class _Enough(Exception):
 def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
     """Two contexts that do nothing: for the first computation, and for the second."""
     return nullcontext(), nullcontext()
+
+
+_stops_early: bool | None = None
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Within it checkpoints stop their second computation as soon as all is there, or never do, whatever they are told.
+
+    Args:
+        enable: whether they do.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2, requires_grad=True)
+        >>> with set_checkpoint_early_stop(False):
+        ...     out = checkpoint(lambda x: x.exp().log(), x, use_reentrant=False)
+        >>> out.sum().backward()
+    """
+    global _stops_early
+    before, _stops_early = _stops_early, enable
+    try:
+        yield
+    finally:
+        _stops_early = before
 
 
 class _Random:
@@ -51,13 +79,12 @@ class _Random:
 
 
 class _Place:
-    """What a node keeps instead of a tensor: which one it was, and where it stands in the graph."""
+    """What a node keeps instead of a tensor: which one it was."""
 
-    __slots__ = ("number", "node", "nr", "size", "dtype")
+    __slots__ = ("number", "size", "dtype")
 
     def __init__(self, number: int, t: Tensor):
         self.number = number
-        self.node, self.nr = t.grad_fn, t._nr
         self.size, self.dtype = t.shape, t.dtype
 
     def describe(self, size: Any, dtype: Any) -> str:
@@ -83,12 +110,14 @@ class _Frame:
         self.early_stop = early_stop
         self.places: list[_Place] = []
         self.found: dict[int, Tensor] = {}
+        #: Whether the first computation is done; a backward pass inside it needs what there is so far.
+        self.complete = False
 
     def pack(self, t: Tensor) -> Any:
         """Notes that a tensor was saved, and keeps it only if it is there in any case."""
         place = _Place(len(self.places), t)
         self.places.append(place)
-        return t if t.requires_grad and place.node is None else place
+        return t if t.requires_grad and t.is_leaf else place
 
     def unpack(self, kept: Any) -> Tensor:
         """The tensor again."""
@@ -97,15 +126,19 @@ class _Frame:
         if kept.number not in self.found:
             self._recompute()
         # Nodes ask once each, unless the graph is kept: nothing stays longer than it is needed.
-        t = self.found.pop(kept.number)
-        if kept.node is not None:
-            t._rg, t._node, t._nr = True, kept.node, kept.nr
-        return t
+        return self.found.pop(kept.number)
 
     def _recompute(self) -> None:
         found: list[Tensor] = []
 
         def again(t: Tensor) -> Tensor:
+            if len(found) == len(self.places):
+                if not self.complete:
+                    return t.detach()
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
+                    "original forward pass."
+                )
             found.append(t.detach())
             if self.early_stop and len(found) == len(self.places):
                 raise _Enough
@@ -157,7 +190,17 @@ class CheckpointFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        """Calls it again, recording, and goes back through that."""
+        """Calls it again, recording, and goes back through that.
+
+        Raises:
+            RuntimeError: if not all gradients are wanted: the pass inside is for all leaves.
+        """
+        if mode.task is not None and mode.task.wanted is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or passing an `inputs` "
+                "parameter to .backward(). To resolve this error, you can either set use_reentrant=False, or call "
+                ".backward() without passing the `inputs` argument."
+            )
         args = list(ctx.args)
         for place, t in zip(ctx.where, ctx.saved_tensors):
             args[place] = t.detach().requires_grad_(t.requires_grad)
@@ -237,9 +280,12 @@ def checkpoint(
         with first:
             return function(*args, **kwargs)
     check = determinism_check == "default"
+    early_stop = early_stop if _stops_early is None else _stops_early
     frame = _Frame(lambda: function(*args, **kwargs), second, _Random(preserve), check, early_stop)
     with first, saved_tensors_hooks(frame.pack, frame.unpack):
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+    frame.complete = True
+    return result
 
 
 def checkpoint_sequential(
