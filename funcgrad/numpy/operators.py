@@ -9,7 +9,8 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import indexing, positions, products, reductions, rounding, shape, sorting
 from funcgrad.numpy.promotion import astype, placed
-from funcgrad.tracing import JaxArray, Tracer, is_array
+from funcgrad.runtime.deferred import ready
+from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -169,15 +170,41 @@ _OURS = ("floordiv", "mod", "divmod")
 _MIXED = ("add", "sub", "mul", "truediv", "pow")
 
 
+def _outside(ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """Our operator for JAX's arrays, which code may have that knows no others: what is due is computed."""
+
+    def method(self: Any, other: Any) -> Any:
+        result = ours(self, other)
+        if isinstance(other, Tracer):
+            return result
+        return tuple(map(ready, result)) if isinstance(result, tuple) else ready(result)
+
+    return method
+
+
 def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """JAX's own operator, but ours where whole numbers become floating ones."""
-    theirs = getattr(JaxArray, name)
+    theirs, ours = getattr(JaxArray, name), _outside(ours)
     divides = "truediv" in name
 
     def method(self: Any, other: Any) -> Any:
         if (divides or other.__class__ in _INEXACT) and self.dtype.kind in "biu":
             return ours(self, other)
         return theirs(self, other)
+
+    return method
+
+
+def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """JAX's own indexing, but with lists, and an error for a number out of bounds, which JAX moves inside."""
+
+    def method(self: Any, index: Any) -> Any:
+        kind = index.__class__
+        if kind is list or (kind is tuple and list in map(type, index)):
+            return ready(indexing.getitem(self, index))
+        if kind is int and self.ndim and not -self.shape[0] <= index < self.shape[0]:
+            raise IndexError(f"index: {index} is out of bounds for axis 0 of {type_of(self)}, of size {self.shape[0]}")
+        return theirs(self, index)
 
     return method
 
@@ -197,9 +224,10 @@ def install() -> None:
     for name, function in _COMPARISON.items():
         setattr(Tracer, f"__{name}__", _operator(function))
     for method in (f"__{side}{name}__" for name in _OURS for side in ("", "r")):
-        setattr(JaxArray, method, getattr(Tracer, method))
+        setattr(JaxArray, method, _outside(getattr(Tracer, method)))
     for method in (f"__{side}{name}__" for name in _MIXED for side in ("", "r")):
         setattr(JaxArray, method, _mixing(method, getattr(Tracer, method)))
+    JaxArray.__getitem__ = _indexing(JaxArray.__getitem__)
     for name, unary in _UNARY.items():
         setattr(Tracer, f"__{name}__", unary)
     for name, made in _METHODS.items():

@@ -220,6 +220,29 @@ def test_operators_outside_a_trace_are_those_inside(dtype: str) -> None:
         np.testing.assert_allclose(mine, wanted)
 
 
+def test_jax_code_gets_jax_arrays() -> None:
+    """Also where the operators are ours, and within a transform, where what we compute is put off."""
+    whole = jax.numpy.arange(3)
+
+    def theirs(x: Any) -> Any:
+        assert isinstance(whole * 0.5, jax.Array)
+        assert all(isinstance(v, jax.Array) for v in (*divmod(whole, 2), whole[[0, 1]]))
+        return jax.numpy.sum(jax.numpy.sin(whole * 0.5 * x)) + jax.numpy.sum(whole // 2 * x)
+
+    gradient = fg.grad(fg.interop.from_jax(theirs))(np.float64(2.0))
+    places = np.arange(3) * 0.5
+    np.testing.assert_allclose(gradient, np.sum(places * np.cos(places * 2)) + 1, rtol=1e-6)
+
+
+def test_indexing_outside_a_trace() -> None:
+    x = fnp.arange(12).reshape(3, 4)
+    assert x[[2, 0]].tolist() == [[8, 9, 10, 11], [0, 1, 2, 3]]
+    assert x[:, [1]].tolist() == [[1], [5], [9]]
+    for index in (3, -4):
+        with pytest.raises(IndexError, match="out of bounds for axis 0"):
+            x[index]
+
+
 # ---------------------------------------------------------------- making arrays
 
 
