@@ -302,7 +302,7 @@ def _converted(found: Any, cls: type) -> Any:
     return found
 
 
-Tensor.__torch_function__ = classmethod(_default_torch_function)
+Tensor.__torch_function__ = classmethod(_default_torch_function)  # type: ignore[attr-defined]
 
 
 def _subclass_defined(cls: type) -> None:

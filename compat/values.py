@@ -102,7 +102,7 @@ def tolist(self: Tensor) -> Any:
     return (array.astype(np.float32) if self._layout.dtype is dtypes.bfloat16 else array).tolist()
 
 
-@function("Tensor.__bool__")
+@function("Tensor.__bool__", "Tensor.__nonzero__")
 def to_bool(self: Tensor) -> bool:
     """Whether the one element is not zero.
 
@@ -115,13 +115,21 @@ def to_bool(self: Tensor) -> bool:
     return bool(_number(self, "bool()"))
 
 
+_C_NAMES: dict[Any, str] = {int: "int64_t", float: "double"}
+
+
 def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
     if self._layout.numel != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    return convert(_number(self))
+    number = _number(self)
+    if isinstance(number, complex) and convert is not complex:
+        if number.imag:
+            raise RuntimeError(f"value cannot be converted to type {_C_NAMES[convert]} without overflow")
+        number = number.real
+    return convert(number)
 
 
-@function("Tensor.__int__")
+@function("Tensor.__int__", "Tensor.__long__")
 def to_int(self: Tensor) -> int:
     """The one element as an ``int``."""
     return _scalar(self, int)
@@ -226,8 +234,6 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
 @function("Tensor.__reduce_ex__")
 def reduced(self: Tensor, protocol: Any) -> tuple:
     """How a tensor is pickled: its values, strides, and whether it requires grad."""
-    if self.grad_fn is not None:
-        raise RuntimeError("a tensor that an operation made cannot be pickled with its graph; pickle tensor.detach()")
     return rebuild, (
         None if type(self) is Tensor else type(self),
         np.array(array_of(self)),

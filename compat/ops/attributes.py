@@ -1,0 +1,157 @@
+"""What few programs ask of a tensor: old names, kinds of tensors that it is not, what NumPy and Python look for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from compat.layout import channels_last_strides, contiguous_strides
+from compat.ops.creation import empty_strided
+from compat.ops.from_memory import over
+from compat.ops.views import view_size
+from compat.registry import function, publish
+from compat.storage import TypedStorage
+from compat.tensor import Tensor
+
+publish(TypedStorage, "torch.TypedStorage")
+
+# ---------------------------------------------------------------- memory order
+
+
+@function("torch.empty_permuted")
+def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
+    """A tensor of no particular values whose dimensions lie in memory in a given order, the slowest first.
+
+    Args:
+        size: its size.
+        physical_layout: the dimensions in order.
+        options: as for ``empty_strided``.
+
+    Raises:
+        RuntimeError: if the order does not name each dimension once.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.empty_permuted((2, 3), (1, 0)).stride()
+        (1, 2)
+    """
+    size, order = tuple(size), tuple(physical_layout)
+    if len(size) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. len(size) = "
+            f"{len(size)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    if len(set(order)) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    stride = [0] * len(size)
+    for d, s in zip(order, contiguous_strides(tuple(size[d] for d in order))):
+        stride[d] = s
+    return empty_strided(size, stride, **options)
+
+
+@function("Tensor.dim_order")
+def dim_order(self: Tensor) -> tuple[int, ...]:
+    """The dimensions as they lie in memory, the slowest first.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, 3).t().dim_order()
+        (1, 0)
+    """
+    size, stride = tuple(self.shape), self.stride()
+    if self.dim() == 4 and stride == channels_last_strides(size) and stride != contiguous_strides(size):
+        return (0, 2, 3, 1)
+    return tuple(sorted(range(self.dim()), key=lambda d: -stride[d]))
+
+
+@function("Tensor.resize")
+def resize(self: Tensor, *sizes: Any) -> Tensor:
+    """The old name of ``view``.
+
+    Raises:
+        RuntimeError: for another number of elements.
+    """
+    size = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
+    count = int(np.prod(size))
+    if count != self.numel():
+        raise RuntimeError(
+            f"requested resize to {'x'.join(map(str, size))} ({count} elements in total), but the given tensor has a "
+            f"size of {'x'.join(map(str, self.shape))} ({self.numel()} elements). autograd's resize can only change "
+            "the shape of a given tensor, while preserving the number of elements. "
+        )
+    return view_size(self.contiguous(), *size)
+
+
+@function("Tensor.resize_as")
+def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
+    """``resize`` to the size of another tensor."""
+    return resize(self, *tensor.shape)
+
+
+@function("torch.norm_except_dim")
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms of the slices along a dimension, in a tensor that broadcasts with ``v``; with ``dim=-1`` one norm."""
+    if dim == -1:
+        return v.norm(pow)
+    others = [d for d in range(v.dim()) if d != dim]
+    if dim not in (0, v.dim() - 1):
+        return norm_except_dim(v.transpose(0, dim), pow, 0).transpose(0, dim)
+    flat = v.contiguous().view(v.shape[0], -1).norm(pow, 1) if dim == 0 else v.contiguous().view(-1, v.shape[-1])
+    if dim:
+        flat = flat.norm(pow, 0)
+    return flat.view([1 if d in others else v.shape[dim] for d in range(v.dim())])
+
+
+# ---------------------------------------------------------------- what it is not
+
+for _name in ("is_ipu", "is_maia", "is_mtia", "is_vulkan", "volatile"):
+    publish(property(lambda self: False), f"Tensor.{_name}")
+publish(property(lambda self: None), "Tensor.name")
+publish(property(lambda self: self._layout.dtype), "Tensor.grad_dtype")
+publish(Tensor.dim, "Tensor.dense_dim")
+publish(Tensor.data_ptr, "Tensor.const_data_ptr")
+
+
+@function("Tensor.sparse_dim")
+def sparse_dim(self: Tensor) -> int:
+    """How many dimensions are sparse: none."""
+    return 0
+
+
+@function("Tensor.to_dense", "Tensor.dequantize", "torch.dequantize")
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """The tensor itself, which is neither sparse nor quantized."""
+    return self if dtype is None else self.to(dtype)
+
+
+def _only_sparse(name: str, wanted: str) -> None:
+    def refuse(self: Tensor) -> Tensor:
+        raise RuntimeError(f"{name} expected {wanted} layout but got Strided")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    RuntimeError: always, of a tensor that is not."
+    function(f"Tensor.{name}")(refuse)
+
+
+for _name in ("coalesce", "is_coalesced", "indices"):
+    _only_sparse(_name, "sparse coordinate tensor")
+_only_sparse("values", "sparse tensor")
+
+# ---------------------------------------------------------------- NumPy's and Python's
+
+
+@function("Tensor.__array_wrap__")
+def array_wrap(self: Tensor, array: np.ndarray, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What NumPy's functions make of the arrays that they computed from a tensor: a tensor over them."""
+    return over(np.asarray(array.astype(np.uint8) if array.dtype == np.bool_ else array))
+
+
+@function("Tensor.__delitem__")
+def delete(self: Tensor, index: Any) -> None:
+    """Tensors have the elements that they have.
+
+    Raises:
+        TypeError: always.
+    """
+    raise TypeError("Tensor does not support deleting items")
