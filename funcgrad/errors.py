@@ -84,6 +84,13 @@ def describe_location(source: Source | None) -> str:
     return f"{where}: {text}" if text else where
 
 
+def locate(error: Exception) -> None:
+    """Adds the user's line that is running now to the message of an error, unless it names one."""
+    source = user_location(1)
+    if source is not None and error.args and isinstance(error.args[0], str) and "; at " not in error.args[0]:
+        error.args = (f"{error.args[0]}; at {describe_location(source)}", *error.args[1:])
+
+
 def here() -> str:
     """The user's line that is running now, described."""
     return describe_location(user_location())

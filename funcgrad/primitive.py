@@ -27,6 +27,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from funcgrad.errors import locate
 from funcgrad.ir import ArrayType
 
 Rule = Callable[..., Any]
@@ -93,14 +94,20 @@ class Primitive:
         """The types of the results for operands of ``types``; remembered, since loops and layers repeat them."""
         if self.vjp is not None:
             # Programs are not remembered: they would stay alive as long as the primitive does.
-            found = self.infer(*types, **params)
-            return list(found) if self.multiple else [found]
+            return self._infer(types, params)
         key = (*types, *params.items()) if params else tuple(types)
         result = self._types.get(key)
         if result is None:
-            found = self.infer(*types, **params)
-            result = self._types[key] = list(found) if self.multiple else [found]
+            result = self._types[key] = self._infer(types, params)
         return result
+
+    def _infer(self, types: Sequence[ArrayType], params: dict[str, Any]) -> list[ArrayType]:
+        try:
+            found = self.infer(*types, **params)
+        except (TypeError, ValueError) as error:
+            locate(error)
+            raise
+        return list(found) if self.multiple else [found]
 
 
 Bind = Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]

@@ -105,6 +105,10 @@ class Tracer:
         """
         raise NotImplementedError
 
+    def origin(self) -> Source | None:
+        """The user's line that made it, if its interpreter remembers."""
+        return None
+
     def __repr__(self) -> str:
         name = f"Traced<{self.type}>({self.interpreter.description})"
         try:
@@ -262,8 +266,10 @@ def surrounding() -> Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]:
 
 
 def _leaked(tracer: Tracer) -> NoReturn:
+    origin = tracer.origin()
+    made = f" made at {describe_location(origin)} and" if origin is not None else ""
     raise LeakedTracerError(
-        f"an array of type {tracer.type}, traced by {tracer.interpreter.description} at "
+        f"an array of type {tracer.type},{made} traced by {tracer.interpreter.description} at "
         f"{describe_location(tracer.interpreter.source)}, was used at {here()} after that had returned. Return it from "
         "the traced function instead of storing it outside."
     )

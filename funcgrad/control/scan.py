@@ -230,5 +230,5 @@ def _check_carry(before: Sequence[ArrayType], after: Sequence[ArrayType], tree: 
         if b != a.strong():
             raise TypeError(
                 f"{name}: the carry must keep its type, but carry{path} is {b} before a step and {a.strong()} after "
-                "it; convert it in the step, or begin with that"
+                f"it; convert it in the step, or begin with that; at {here()}"
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -53,7 +53,12 @@ class Step:
     def moved(self, move: Callable[[int], int]) -> Step:
         """The same, where values have other places."""
         captured = {value: move(i) for value, i in self.captured.items()}
-        return replace(self, reads=[move(i) for i in self.reads], captured=captured)
+        reads = [move(i) for i in self.reads]
+        return Step(self.name, self.types, self.attributes, reads, self.original, captured)
+
+    def with_types(self, types: Sequence[Any]) -> Step:
+        """The same, with results of other types."""
+        return Step(self.name, types, self.attributes, self.reads, self.original, self.captured)
 
     def copy(self, values: Sequence[Any], location: Any) -> Any:
         """A copy of the original at the current insertion point: on other values, with the step's types."""
@@ -128,7 +133,7 @@ class Recipe:
     def resized(self, types: Sequence[Any]) -> Recipe:
         """The same, with results of other types."""
         *constants, last = self.steps
-        return replace(self, steps=[*constants, replace(last, types=types)])
+        return Recipe([*constants, last.with_types(types)], self.outs, self.outside, self.owner)
 
     def after(self, spreads: dict[int, Step], count: int) -> Recipe:
         """The same, on ``count`` operands of which some are broadcast first."""
@@ -141,7 +146,7 @@ class Recipe:
             return places[place] if place < before else place + len(spreads)
 
         steps = [*spreads.values(), *[s.moved(move) for s in self.steps]]
-        return replace(self, steps=steps, outs=[move(i) for i in self.outs])
+        return Recipe(steps, [move(i) for i in self.outs], self.outside, self.owner)
 
 
 def _attributes(operation: Any) -> dict[str, Any] | None:

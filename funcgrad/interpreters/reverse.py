@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.errors import Source
 from funcgrad.interpreters.rules import accumulate, no_rule, pull
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
 from funcgrad.ir import ArrayType
@@ -36,11 +37,19 @@ class ReverseTracer(Tracer):
     """A value, and the place where its cotangent will be gathered."""
 
     __slots__ = ("value", "slot")
+    interpreter: Reverse
     value: Any
     slot: int
 
     def underlying(self) -> Any:
         return self.value
+
+    def origin(self) -> Source | None:
+        for entry in self.interpreter.tape:
+            out_slots, source = entry[4], entry[6]
+            if self.slot == out_slots or (isinstance(out_slots, list) and self.slot in out_slots):
+                return source
+        return None
 
 
 class Reverse(Interpreter):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.errors import ConcretizationError
+from funcgrad.errors import ConcretizationError, Source
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
 from funcgrad.tracing import Interpreter, Tracer, current_source, running, type_of, typed
@@ -17,6 +17,7 @@ class StagedTracer(Tracer):
     """An array known by its type only."""
 
     __slots__ = ("variable",)
+    interpreter: Staging
 
     def __init__(self, interpreter: Staging, variable: Var):
         self.interpreter = interpreter
@@ -26,8 +27,15 @@ class StagedTracer(Tracer):
     def underlying(self) -> Any:
         raise ConcretizationError(
             f"Under {self.interpreter.description} an array has a shape and a dtype but no value. Choose between "
-            "arrays with funcgrad.numpy.where, or make the argument that decides static (static_argnums)."
+            "arrays with funcgrad.numpy.where and between computations with funcgrad.cond, repeat with "
+            "funcgrad.while_loop or scan, or make the argument that decides static (static_argnums)."
         )
+
+    def origin(self) -> Source | None:
+        for equation in self.interpreter.equations:
+            if self.variable in equation.outputs:
+                return equation.source
+        return None
 
 
 class Staging(Interpreter):

@@ -7,6 +7,7 @@ from typing import Any
 
 from jax import lax
 
+from funcgrad.errors import here
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import Dims, transpose
@@ -118,10 +119,10 @@ def matmul(x: Any, y: Any) -> Any:
 
     a, b = type_of(x), type_of(y)
     if a.ndim == 0 or b.ndim == 0:
-        raise ValueError(f"matmul: operands must have at least one axis, got {a} and {b}")
+        raise ValueError(f"matmul: operands must have at least one axis, got {a} and {b}; at {here()}")
     inner = b.shape[0] if b.ndim == 1 else b.shape[-2]
     if a.shape[-1] != inner:
-        raise ValueError(f"matmul: {a} has {a.shape[-1]} columns but {b} has {inner} rows")
+        raise ValueError(f"matmul: {a} has {a.shape[-1]} columns but {b} has {inner} rows; at {here()}")
     if (a.ndim <= 2 and b.ndim <= 2) or b.ndim <= 2 or (a.ndim == 1 and b.ndim == 2):
         return dot(x, y, contract=((a.ndim - 1,), (max(b.ndim - 2, 0),)), batch=((), ()))
     if a.ndim == 1:
