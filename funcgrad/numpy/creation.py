@@ -280,30 +280,30 @@ def linspace(
 
 
 def logspace(
-    start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None
+    start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
     """``base`` to powers evenly spaced from ``start`` to ``stop``.
 
     Args:
-        num, endpoint, dtype: as for ``linspace``.
+        num, endpoint, dtype, axis: as for ``linspace``.
 
     Example:
         >>> print(logspace(0, 2, 3))
         [  1.  10. 100.]
     """
     wide = dtype if dtype is not None and dtypes.is_inexact(dtypes.canonical(dtype)) else None
-    exponents = linspace(start, stop, num, endpoint, dtype=wide)
+    exponents = linspace(start, stop, num, endpoint, dtype=wide, axis=axis)
     base, exponents = promoted(asoperand(base, "logspace"), exponents, floating=True)
     result = p.power(base, exponents)
     return result if dtype is None else astype(result, dtype)
 
 
-def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None) -> Any:
+def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers from ``start`` to ``stop``, each the same multiple of the one before.
 
     Args:
         start, stop: of the same sign, not zero.
-        num, endpoint, dtype: as for ``linspace``.
+        num, endpoint, dtype, axis: as for ``linspace``.
 
     Example:
         >>> print(geomspace(1.0, 8.0, 4))
@@ -312,8 +312,9 @@ def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dt
     start, stop = promoted(asoperand(start, "geomspace"), asoperand(stop, "geomspace"), floating=True)
     if dtype is not None and dtypes.is_inexact(dtypes.canonical(dtype)):
         start, stop = astype(start, dtype), astype(stop, dtype)
-    powers = p.exp2(linspace(p.number(0, start), _log2(p.div(stop, start)), num, endpoint))
-    result = p.mul(start, powers)
+    powers = p.exp2(linspace(p.number(0, start), _log2(p.div(stop, start)), num, endpoint, axis=axis))
+    first = start if not type_of(start).ndim else expanded(start, axis % (type_of(start).ndim + 1))
+    result = p.mul(first, powers)
     return result if dtype is None else astype(result, dtype)
 
 
@@ -322,7 +323,7 @@ def _log2(x: Any) -> Any:
     return p.div(y, p.number(np.log(2), y))
 
 
-def eye(n: int, m: int | None = None, /, k: int = 0, dtype: Any = float, *, device: Any = None) -> Any:
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device: Any = None) -> Any:
     """Ones on the ``k``-th diagonal, zeros elsewhere.
 
     Example:
@@ -330,7 +331,7 @@ def eye(n: int, m: int | None = None, /, k: int = 0, dtype: Any = float, *, devi
         [[1. 0.]
          [0. 1.]]
     """
-    shape = (_size(n, "eye"), _size(n if m is None else m, "eye"))
+    shape = (_size(N, "eye"), _size(N if M is None else M, "eye"))
     rows, columns = (iota(shape=shape, axis=a, dtype=dtypes.int64) for a in (0, 1))
     made = p.eq(p.add(rows, _diagonal_number(k, *shape)), columns)
     return placed(p.cast(made, dtype=dtypes.canonical(float if dtype is None else dtype)), device)
@@ -361,7 +362,7 @@ def _triangle(n: int, m: int, k: int) -> Any:
     return p.ge(p.add(rows, _diagonal_number(k, n, m)), columns)
 
 
-def tri(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
+def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Ones on and below the ``k``-th diagonal.
 
     Example:
@@ -369,7 +370,7 @@ def tri(n: int, m: int | None = None, k: int = 0, dtype: Any = float) -> Any:
         [[1. 0.]
          [1. 1.]]
     """
-    return p.cast(_triangle(n, n if m is None else m, k), dtype=dtypes.canonical(dtype))
+    return p.cast(_triangle(N, N if M is None else M, k), dtype=dtypes.canonical(dtype))
 
 
 def tril(x: Any, /, k: int = 0) -> Any:

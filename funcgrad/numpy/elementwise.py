@@ -592,14 +592,15 @@ def conj(x: Any, /) -> Any:
 conjugate = conj
 
 
-def angle(x: Any, /) -> Any:
-    """The angle of a complex number, in radians.
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of a complex number, in radians, or in degrees.
 
     Example:
         >>> print(angle(1j))
         1.5707964
     """
-    return arctan2(imag(x), real(x))
+    radians = arctan2(imag(z), real(z))
+    return rad2deg(radians) if deg else radians
 
 
 __all__ = [

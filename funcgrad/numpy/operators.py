@@ -195,6 +195,15 @@ def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
     return method
 
 
+def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX's own method, but ours for whole numbers."""
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return ready(ours(self, *args, **kwargs)) if self.dtype.kind in "biu" else theirs(self, *args, **kwargs)
+
+    return method
+
+
 def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """JAX's own indexing, but with lists, and an error for a number out of bounds, which JAX moves inside."""
 
@@ -227,6 +236,8 @@ def install() -> None:
         setattr(JaxArray, method, _outside(getattr(Tracer, method)))
     for method in (f"__{side}{name}__" for name in _MIXED for side in ("", "r")):
         setattr(JaxArray, method, _mixing(method, getattr(Tracer, method)))
+    for name in ("mean", "std", "var"):
+        setattr(JaxArray, name, _averaging(getattr(JaxArray, name), getattr(reductions, name)))
     JaxArray.__getitem__ = _indexing(JaxArray.__getitem__)
     for name, unary in _UNARY.items():
         setattr(Tracer, f"__{name}__", unary)

@@ -38,14 +38,15 @@ def ndim(x: Any) -> int:
     return type_of(asoperand(x, "ndim")).ndim
 
 
-def size(x: Any) -> int:
-    """The number of elements.
+def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
+    """The number of elements, or of those along some axes.
 
     Example:
         >>> size([[1, 2]])
         2
     """
-    return type_of(asoperand(x, "size")).size
+    mine = type_of(asoperand(x, "size"))
+    return mine.size if axis is None else math.prod(mine.shape[a] for a in normalized_axes(axis, mine.ndim, "size"))
 
 
 def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | None = None) -> Any:
@@ -269,8 +270,11 @@ def atleast_3d(x: Any) -> Any:
     return x if ndim(x) >= 3 else expand_dims(atleast_2d(x), -1)
 
 
-def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
+def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Any:
     """Arrays joined along an axis; with None, flattened first.
+
+    Args:
+        dtype: of the result; by default what the arrays promote to.
 
     Raises:
         ValueError: for no arrays, or shapes that differ elsewhere.
@@ -282,6 +286,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
     if not len(arrays):
         raise ValueError("concatenate: wants at least one array, got none")
     xs = promoted(*[asoperand(x, "concatenate") for x in arrays])
+    xs = xs if dtype is None else [astype(x, dtype) for x in xs]
     if axis is None:
         xs, axis = [ravel(x) for x in xs], 0
     axis = normalized_axis(axis, type_of(xs[0]).ndim, "concatenate")
@@ -291,7 +296,7 @@ def concatenate(arrays: Sequence[Any], axis: int | None = 0) -> Any:
 concat = concatenate
 
 
-def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
+def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
     """Arrays of one shape along a new axis.
 
     Example:
@@ -302,10 +307,10 @@ def stack(arrays: Sequence[Any], axis: int = 0) -> Any:
     shapes = {shape(x) for x in arrays}
     if len(shapes) != 1:
         raise ValueError(f"stack: wants arrays of one shape, got {', '.join(map(str, sorted(shapes))) or 'none'}")
-    return concatenate([expand_dims(x, axis) for x in arrays], axis)
+    return concatenate([expand_dims(x, axis) for x in arrays], axis, dtype=dtype)
 
 
-def hstack(arrays: Sequence[Any]) -> Any:
+def hstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
     """Joined along the second axis, or the first for 1-d arrays.
 
     Example:
@@ -313,10 +318,10 @@ def hstack(arrays: Sequence[Any]) -> Any:
         [1 2 3]
     """
     xs = [atleast_1d(x) for x in arrays]
-    return concatenate(xs, 0 if ndim(xs[0]) == 1 else 1)
+    return concatenate(xs, 0 if ndim(xs[0]) == 1 else 1, dtype=dtype)
 
 
-def vstack(arrays: Sequence[Any]) -> Any:
+def vstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
     """Joined as rows.
 
     Example:
@@ -324,7 +329,7 @@ def vstack(arrays: Sequence[Any]) -> Any:
         [[1 2]
          [3 4]]
     """
-    return concatenate([atleast_2d(x) for x in arrays], 0)
+    return concatenate([atleast_2d(x) for x in arrays], 0, dtype=dtype)
 
 
 def dstack(arrays: Sequence[Any]) -> Any:
@@ -553,14 +558,14 @@ def _repeated(repeats: Any, n: int, length: int | None) -> Any:
     return p.minimum(places, np.int64(n - 1))
 
 
-def tile(x: Any, repetitions: Any, /) -> Any:
+def tile(x: Any, reps: Any) -> Any:
     """The whole array, repeated along each axis.
 
     Example:
         >>> print(tile([1, 2], 2))
         [1 2 1 2]
     """
-    counts = (int(repetitions),) if isinstance(repetitions, int | np.integer) else tuple(int(n) for n in repetitions)
+    counts = (int(reps),) if isinstance(reps, int | np.integer) else tuple(int(n) for n in reps)
     mine = shape(x)
     rank = max(len(mine), len(counts))
     mine = (1,) * (rank - len(mine)) + mine

@@ -22,8 +22,15 @@ def _axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
     return (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, name))
 
 
-def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
+def sort(
+    x: Any, /, axis: int | None = -1, kind: Any = None, *, descending: bool = False, stable: bool | None = True
+) -> Any:
     """The elements in order along an axis; with None, all of them. NaN comes last, in ascending order.
+
+    Args:
+        kind: of no consequence: there is one way to sort.
+        descending: the largest first.
+        stable: whether equal elements must keep their order.
 
     Example:
         >>> print(sort(np.array([3.0, 1.0, 2.0])))
@@ -31,19 +38,24 @@ def sort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: 
     """
     x, axis = _axis(x, axis, "sort")
     if descending:
-        return sorting.sorted_with_order(x, axis=axis, descending=True, stable=stable)[0]
-    return sorting.sort(x, axis=axis, keys=1, stable=stable)[0]
+        return sorting.sorted_with_order(x, axis=axis, descending=True, stable=stable is not False)[0]
+    return sorting.sort(x, axis=axis, keys=1, stable=stable is not False)[0]
 
 
-def argsort(x: Any, /, axis: int | None = -1, *, descending: bool = False, stable: bool = True) -> Any:
+def argsort(
+    x: Any, /, axis: int | None = -1, kind: Any = None, *, descending: bool = False, stable: bool | None = True
+) -> Any:
     """The positions, int64, of the elements in order along an axis; with None, of all of them.
+
+    Args:
+        kind, descending, stable: as for ``sort``.
 
     Example:
         >>> print(argsort(np.array([3.0, 1.0, 2.0])))
         [1 2 0]
     """
     x, axis = _axis(x, axis, "argsort")
-    return sorting.argsort(x, axis=axis, descending=descending, stable=stable)
+    return sorting.argsort(x, axis=axis, descending=descending, stable=stable is not False)
 
 
 def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None) -> Any:
@@ -109,7 +121,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     return searchsorted(bins, x, "left" if right else "right")
 
 
-def partition(x: Any, kth: Any, axis: int | None = -1) -> Any:
+def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
     """The elements along an axis, those below the ``kth`` place not larger than it, those above not smaller.
 
     They are sorted, which is one such order.
@@ -126,7 +138,7 @@ def partition(x: Any, kth: Any, axis: int | None = -1) -> Any:
     return sort(x, along)
 
 
-def argpartition(x: Any, kth: Any, axis: int | None = -1) -> Any:
+def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
     """The positions, int64, that ``partition`` takes its elements from.
 
     Example:

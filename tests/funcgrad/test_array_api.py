@@ -212,7 +212,16 @@ def test_operators_outside_a_trace_are_those_inside(dtype: str) -> None:
         mixed = [
             f(a, b) for s in scalars for a, b in ((x, s), (s, x)) for f in (operator.add, operator.mul, operator.sub)
         ]
-        return [*mixed, *[x / s for s in scalars], *[s / x for s in scalars], *[x**s for s in scalars], x / x]
+        return [
+            *mixed,
+            x.mean(),
+            x.var(axis=0),
+            x.std(),
+            *[x / s for s in scalars],
+            *[s / x for s in scalars],
+            *[x**s for s in scalars],
+            x / x,
+        ]
 
     outside, inside = ask(fnp.asarray(x)), fg.jit(ask)(x)
     assert [v.dtype for v in outside] == [v.dtype for v in inside]
