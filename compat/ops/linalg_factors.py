@@ -285,7 +285,7 @@ def _permutation_matrix(pivots: Any, packed: Any) -> Any:
     t = type_of(packed)
     m = t.shape[-2]
     one = p.identity((*t.shape[:-2], m, m), t.dtype)
-    return p.flipped(factors.permuted(one, factors.permutation(pivots, size=m)))
+    return p.flipped(factors.permuted(one, factors.permutation(pivots, length=m)))
 
 
 def _check_lu(A: Tensor, *, pivot: bool = True) -> None:

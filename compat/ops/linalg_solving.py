@@ -264,7 +264,7 @@ def _solve_strides(known: dict[str, Any], types: Sequence[ArrayType]) -> list[An
 )  # fmt: skip
 def _solve_of(A: Array, B: Array, *, left: bool = True, check_errors: bool = False) -> Any:
     packed, pivots = factors.lu(e.stop_gradient(A))
-    order = factors.permutation(pivots, size=type_of(A).shape[-1])
+    order = factors.permutation(pivots, length=type_of(A).shape[-1])
     vector = is_vector(type_of(A).shape, type_of(B).shape)
     b = expanded(B, type_of(B).ndim) if vector else B if left else p.flipped(B)
     lead = broadcast_size(type_of(A).shape[:-2], type_of(b).shape[:-2])
@@ -281,7 +281,7 @@ def _solve_backward(ct0: Any, A: Any, B: Any, LU: Any, pivots: Any, left: Any, r
     vector = is_vector(type_of(A).shape, type_of(B).shape)
     ct, x = (expanded(v, type_of(v).ndim) if vector else v if left else p.flipped(v) for v in (ct0, result))
     lead = type_of(x).shape[:-2]
-    order = factors.permutation(pivots, size=type_of(A).shape[-1])
+    order = factors.permutation(pivots, length=type_of(A).shape[-1])
     gradient = solving.factored_solve(
         spread(A, lead), spread(LU, lead), spread(order, lead, 1), p.conjugated(ct), transposed=left
     )
@@ -376,7 +376,7 @@ class _Factored:
         self.turned = left == adjoint
         self.lead = tuple(lead)
         self.packed = self.prepared(packed)
-        self.order = spread(factors.permutation(pivots, size=type_of(packed).shape[-1]), lead, 1)
+        self.order = spread(factors.permutation(pivots, length=type_of(packed).shape[-1]), lead, 1)
 
     def prepared(self, packed: Any) -> Any:
         packed = spread(packed, self.lead)

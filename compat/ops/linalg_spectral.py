@@ -29,6 +29,7 @@ from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.shape import zeros
@@ -47,18 +48,26 @@ def _check_svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, 
     check_implemented("linalg_svd_cpu", A)
 
 
-@op(
-    "LinalgSvdBackward0", saved="S S_sym_argsize_minus_1 U Vh full_matrices", name="_linalg_svd", names="",
-    results="U S Vh info", check=_check_svd, strides=by_columns(0, 2),
-    shows={"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])},
-)  # fmt: skip
+_SVD: dict[str, Any] = {
+    "saved": "S S_sym_argsize_minus_1 U Vh full_matrices", "name": "_linalg_svd", "names": "",
+    "results": "U S Vh info", "check": _check_svd, "strides": by_columns(0, 2),
+    "shows": {"S_sym_argsize_minus_1": lambda layouts, **_: min(layouts["A"].size[-2:])},
+}  # fmt: skip
+
+
+@op("LinalgSvdBackward0", **_SVD)
 def _svd_of(A: Array, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None) -> Any:
-    found = spectral.svd(A, full=full_matrices and compute_uv, vectors=compute_uv)
+    found = spectral.svd(A, full=False, vectors=compute_uv)
     values = found[len(found) // 2]
     nothing = zeros(ArrayType((0,), type_of(A).dtype))
     left, right = (found[0], found[2]) if compute_uv else (nothing, nothing)
-    if compute_uv and full_matrices:
-        left, right = _determined(left, values, -1), _determined(right, values, -2)
+    return left, values, right, not_finite(e.stop_gradient(values))
+
+
+@op("LinalgSvdBackward0", **_SVD)
+def _svd_full_of(A: Array, full_matrices: bool = True, compute_uv: bool = True, *, driver: str | None = None) -> Any:
+    left, values, right = spectral.svd(A, full=True, vectors=True)
+    left, right = _determined(left, values, -1), _determined(right, values, -2)
     return left, values, right, not_finite(e.stop_gradient(values))
 
 
@@ -68,22 +77,24 @@ def _determined(vectors: Any, values: Any, axis: int) -> Any:
     return np.concatenate([parts[0], e.stop_gradient(parts[1])], axis=axis)
 
 
-@_svd_of.backward
-def _svd_backward(ct0: Any, ct1: Any, ct2: Any, U: Any, S: Any, Vh: Any, compute_uv: Any) -> Any:
-    if not compute_uv:
-        return None
+@_svd_full_of.backward
+def _svd_full_backward(ct0: Any, ct1: Any, ct2: Any, U: Any, S: Any, Vh: Any) -> Any:
     k, m, n = type_of(S).shape[-1], type_of(U).shape[-2], type_of(Vh).shape[-1]
     left, right = factors.columns(U, 0, k), factors.rows(Vh, 0, k)
 
-    def tangent(t: Any) -> Sequence[Any]:
+    def tangents(t: Any) -> Sequence[Any]:
         return spectral.svd_tangents(left, S, right, t)
 
     cts = [factors.columns(ct0, 0, k), ct1, factors.rows(ct2, 0, k)]
-    return transposed(tangent, [ArrayType((*type_of(U).shape[:-2], m, n), type_of(U).dtype)], cts)[0]
+    found = transposed(tangents, [ArrayType((*type_of(U).shape[:-2], m, n), type_of(U).dtype)], cts)[0]
+    # Where no gradient comes in for vectors, values may be equal.
+    wanted = np.logical_or(np.any(np.not_equal(cts[0], 0)), np.any(np.not_equal(cts[2], 0)))
+    return np.where(wanted, found, p.product(p.scaled_columns(left, ct1), right))
 
 
 def _svd(A: Tensor, full: bool, vectors: bool, driver: str | None = None) -> Any:
-    left, values, right, info = _svd_of.function(A, full, vectors, driver=driver)
+    chosen = _svd_full_of if full else _svd_of
+    left, values, right, info = chosen.function(A, full, vectors, driver=driver)
     check_converged(info)
     return left, values, right
 
@@ -181,15 +192,10 @@ def _check_eigh(A: Tensor, UPLO: str = "L", compute_v: bool = True) -> None:
     results="eigenvalues eigenvectors", check=_check_eigh, strides=by_columns(1),
 )  # fmt: skip
 def _eigh_of(A: Array, UPLO: str = "L", compute_v: bool = True) -> Any:
+    # One triangle is read; the derivative is by both.
+    part = hermitian_part(A)
+    A = e.add(e.stop_gradient(A), e.sub(part, e.stop_gradient(part)))
     return spectral.eigh(A, lower=UPLO.upper() == "L")
-
-
-@_eigh_of.backward
-def _eigh_backward(ct0: Any, ct1: Any, eigenvalues: Any, eigenvectors: Any) -> Any:
-    def tangents(t: Any) -> Sequence[Any]:
-        return spectral.eigh_tangents(eigenvalues, eigenvectors, hermitian_part(t))
-
-    return transposed(tangents, [type_of(eigenvectors)], [ct0, ct1])[0]
 
 
 @function("linalg.eigh")

@@ -110,16 +110,16 @@ cholesky = matrix_primitive("cholesky", _cholesky_infer, _cholesky_lower, jvp=_c
 # ---------------------------------------------------------------- LU
 
 
-def _permutation_infer(pivots: ArrayType, *, size: int) -> ArrayType:
-    if pivots.dtype != dtypes.int32 or pivots.ndim == 0 or pivots.shape[-1] > size:
-        raise TypeError(f"permutation: wants at most {size} pivots of int32 along the last axis, got {pivots}")
-    return pivots.with_shape((*pivots.shape[:-1], size))
+def _permutation_infer(pivots: ArrayType, *, length: int) -> ArrayType:
+    if pivots.dtype != dtypes.int32 or pivots.ndim == 0 or pivots.shape[-1] > length:
+        raise TypeError(f"permutation: wants at most {length} pivots of int32 along the last axis, got {pivots}")
+    return pivots.with_shape((*pivots.shape[:-1], length))
 
 
-def _permutation_lower(pivots: Any, *, size: int) -> Any:
+def _permutation_lower(pivots: Any, *, length: int) -> Any:
     if 0 in pivots.shape:
-        return lax.broadcasted_iota(np.int32, (*pivots.shape[:-1], size), pivots.ndim - 1)
-    return lax.linalg.lu_pivots_to_permutation(pivots - np.int32(1), size)
+        return lax.broadcasted_iota(np.int32, (*pivots.shape[:-1], length), pivots.ndim - 1)
+    return lax.linalg.lu_pivots_to_permutation(pivots - np.int32(1), length)
 
 
 # The permutation that rows interchanged in turn make: row i with row pivots[i], counted from one.
@@ -152,7 +152,7 @@ def _lu_lower(x: Any) -> list[Any]:
 def _lu_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
     (x,), (t,) = primals, tangents
     packed, pivots = lu(x)
-    order = permutation(pivots, size=type_of(x).shape[-2])
+    order = permutation(pivots, length=type_of(x).shape[-2])
     return [packed, pivots], [lu_tangent(packed, permuted(t, order)), None]
 
 

@@ -95,7 +95,7 @@ factored_solve = matrix_primitive(
 def factors(a: Any) -> tuple[Any, Any, Any]:
     """The LU factors, the pivots and the order of the rows of square matrices, without derivatives."""
     packed, pivots = lu(stop_gradient(a))
-    return packed, pivots, permutation(pivots, size=type_of(a).shape[-1])
+    return packed, pivots, permutation(pivots, length=type_of(a).shape[-1])
 
 
 def solve(a: Any, b: Any) -> Any:
@@ -207,7 +207,7 @@ def _cofactors(a: Any, packed: Any, pivots: Any, out: Any) -> Any:
     safe = add(packed, scaled_columns(one, small))
     nearly = factored_determinant(stop_gradient(a), safe, pivots)
     value = select(eq(out, zero), nearly, out)
-    order = permutation(pivots, size=type_of(a).shape[-1])
+    order = permutation(pivots, length=type_of(a).shape[-1])
     turned = factored_solve(a, safe, order, one, transposed=True)
     return mul(turned, reshape(value, shape=(*type_of(value).shape, 1, 1)))
 
@@ -242,7 +242,7 @@ def _logarithm_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[lis
     sign, size = factored_logdet(a, packed, pivots)
     if t is None:
         return [sign, size], [None, None]
-    order = permutation(pivots, size=type_of(a).shape[-1])
+    order = permutation(pivots, length=type_of(a).shape[-1])
     one = identity(type_of(a).shape, type_of(a).dtype)
     turned = factored_solve(a, packed, order, one, transposed=True)
     change = reduce_sum(mul(turned, t), axes=_last_two(t))

@@ -1,7 +1,7 @@
 """Eigenvalues and singular values, and functions of matrices that are made by squaring.
 
-Where values are equal, nothing tells their vectors apart: derivatives are those along which they stay together, so what
-does not depend on the choice of vectors has the right ones.
+Where values are equal, nothing tells their vectors apart: the vectors' derivatives are not finite there, while those of
+the values alone are.
 
 Sources: M. Giles, "Collected matrix derivative results for forward and reverse mode algorithmic differentiation"
 (2008); J. Townsend, "Differentiating the singular value decomposition" (2016); N. Higham, "The scaling and squaring
@@ -68,9 +68,11 @@ def _inverted(x: Any) -> Any:
 
 
 def _inverse_differences(v: Any) -> Any:
-    """Matrices of ``1 / (v[j] - v[i])``, 0 where the two are equal."""
+    """Matrices of ``1 / (v[j] - v[i])``, with zeros on the diagonal."""
     n = type_of(v).ndim
-    return _inverted(sub(expanded(v, n - 1), expanded(v, n)))
+    one = identity((*type_of(v).shape, type_of(v).shape[-1]), type_of(v).dtype)
+    apart = add(sub(expanded(v, n - 1), expanded(v, n)), one)
+    return sub(div(number(1, v), apart), one)
 
 
 def _hermitian_infer(x: ArrayType, *, lower: bool) -> list[ArrayType]:

@@ -138,7 +138,7 @@ def lu(a: Any, /) -> LUResult:
     m, n = type_of(a).shape[-2:]
     k = min(m, n)
     one = p.identity((*type_of(a).shape[:-2], m, m), type_of(a).dtype)
-    order = factors.permutation(pivots, size=m)
+    order = factors.permutation(pivots, length=m)
     left = factors.columns(packed, 0, k)
     lower = e.add(p.lower_part(left, strict=True), p.identity(type_of(left).shape, type_of(a).dtype))
     return LUResult(p.flipped(factors.permuted(one, order)), lower, p.upper_part(factors.rows(packed, 0, k)))
@@ -157,7 +157,7 @@ def _eigh(a: Any, UPLO: str, name: str) -> Any:
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
-    Where eigenvalues are equal, the derivative is that of functions which do not depend on the choice of vectors.
+    Where eigenvalues are equal, the derivatives of the vectors are not finite; those of the values alone are.
 
     Args:
         a: ``(*, n, n)``.
