@@ -205,11 +205,14 @@ def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable
 
 
 def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """JAX's own indexing, but with lists, and an error for a number out of bounds, which JAX moves inside."""
+    """JAX's own indexing; ours by traced positions and lists; and an error for a number out of bounds."""
 
     def method(self: Any, index: Any) -> Any:
         kind = index.__class__
-        if kind is list or (kind is tuple and list in map(type, index)):
+        parts = index if kind is tuple else (index,)
+        if any(isinstance(part, Tracer) for part in parts):
+            return indexing.getitem(self, index)
+        if list in map(type, parts):
             return ready(indexing.getitem(self, index))
         if kind is int and self.ndim and not -self.shape[0] <= index < self.shape[0]:
             raise IndexError(f"index: {index} is out of bounds for axis 0 of {type_of(self)}, of size {self.shape[0]}")

@@ -247,6 +247,9 @@ def test_indexing_outside_a_trace() -> None:
     x = fnp.arange(12).reshape(3, 4)
     assert x[[2, 0]].tolist() == [[8, 9, 10, 11], [0, 1, 2, 3]]
     assert x[:, [1]].tolist() == [[1], [5], [9]]
+    assert fg.jit(lambda i: x[i, 1:])(np.int32(2)).tolist() == [9, 10, 11]
+    assert fg.vmap(lambda i: x[i])(np.array([2, 0])).tolist() == [[8, 9, 10, 11], [0, 1, 2, 3]]
+    assert fg.grad(lambda v: v * x[fnp.argmax(fnp.stack([v, 2 * v])), 1])(3.0) == 5
     for index in (3, -4):
         with pytest.raises(IndexError, match="out of bounds for axis 0"):
             x[index]
