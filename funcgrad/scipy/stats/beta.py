@@ -1,0 +1,54 @@
+"""The beta distribution with the parameters ``a`` and ``b``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import special
+from funcgrad.numpy import elementwise as n
+from funcgrad.scipy.stats.parts import inside, standard
+
+
+def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    Example:
+        >>> print(logpdf(0.5, 1.0, 1.0))
+        0.0
+    """
+    z, scale, a, b = standard("beta.logpdf", x, loc, scale, a, b)
+    logs = n.add(special.xlogy(n.subtract(a, 1), z), special.xlog1py(n.subtract(b, 1), n.negative(z)))
+    found = n.subtract(n.subtract(logs, special.betaln(a, b)), n.log(scale))
+    return inside(n.logical_and(n.greater_equal(z, 0), n.less_equal(z, 1)), found)
+
+
+def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    Example:
+        >>> print(pdf(0.5, 1.0, 1.0))
+        1.0
+    """
+    return n.exp(logpdf(x, a, b, loc, scale))
+
+
+def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be below ``x``.
+
+    Example:
+        >>> print(cdf(0.25, 1.0, 1.0))
+        0.25
+    """
+    z, _, a, b = standard("beta.cdf", x, loc, scale, a, b)
+    return special.betainc(a, b, n.clip(z, 0, 1))
+
+
+def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be above ``x``.
+
+    Example:
+        >>> print(sf(0.25, 1.0, 1.0))
+        0.75
+    """
+    z, _, a, b = standard("beta.sf", x, loc, scale, a, b)
+    return special.betaincc(a, b, n.clip(z, 0, 1))

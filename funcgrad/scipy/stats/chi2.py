@@ -1,0 +1,48 @@
+"""The chi-squared distribution with ``df`` degrees of freedom: that of a gamma variable of ``df / 2``, doubled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as n
+from funcgrad.scipy.stats import gamma
+
+
+def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    Example:
+        >>> print(logpdf(2.0, 2.0).round(4))
+        -1.6931
+    """
+    return gamma.logpdf(x, n.divide(df, 2), loc, n.multiply(scale, 2))
+
+
+def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    Example:
+        >>> print(pdf(0.0, 2.0))
+        0.5
+    """
+    return n.exp(logpdf(x, df, loc, scale))
+
+
+def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be below ``x``.
+
+    Example:
+        >>> print(cdf(0.0, 2.0))
+        0.0
+    """
+    return gamma.cdf(x, n.divide(df, 2), loc, n.multiply(scale, 2))
+
+
+def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be above ``x``.
+
+    Example:
+        >>> print(sf(0.0, 2.0))
+        1.0
+    """
+    return gamma.sf(x, n.divide(df, 2), loc, n.multiply(scale, 2))

@@ -1,0 +1,49 @@
+"""The exponential distribution, of mean ``scale`` from ``loc`` on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as n
+from funcgrad.scipy.stats.parts import inside, standard
+
+
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    Example:
+        >>> print(logpdf(2.0))
+        -2.0
+    """
+    z, scale = standard("expon.logpdf", x, loc, scale)
+    return inside(n.greater_equal(z, 0), n.negative(n.add(z, n.log(scale))))
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    Example:
+        >>> print(pdf(0.0))
+        1.0
+    """
+    return n.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be below ``x``.
+
+    Example:
+        >>> print(cdf(0.0))
+        0.0
+    """
+    return n.negative(n.expm1(n.negative(n.maximum(standard("expon.cdf", x, loc, scale)[0], 0))))
+
+
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be above ``x``.
+
+    Example:
+        >>> print(sf(0.0))
+        1.0
+    """
+    return n.exp(n.negative(n.maximum(standard("expon.sf", x, loc, scale)[0], 0)))

@@ -1,0 +1,52 @@
+"""The Laplace distribution around ``loc``."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from funcgrad.numpy import elementwise as n
+from funcgrad.scipy.stats.parts import standard
+
+
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    Example:
+        >>> print(logpdf(0.0).round(4))
+        -0.6931
+    """
+    z, scale = standard("laplace.logpdf", x, loc, scale)
+    return n.negative(n.add(n.abs(z), n.add(n.log(scale), math.log(2))))
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    Example:
+        >>> print(pdf(0.0).round(4))
+        0.5
+    """
+    return n.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be below ``x``.
+
+    Example:
+        >>> print(cdf(0.0))
+        0.5
+    """
+    z, _ = standard("laplace.cdf", x, loc, scale)
+    tail = n.multiply(n.exp(n.negative(n.abs(z))), 0.5)
+    return n.where(n.less(z, 0), tail, n.subtract(1, tail))
+
+
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be above ``x``.
+
+    Example:
+        >>> print(sf(0.0))
+        0.5
+    """
+    return cdf(n.negative(standard("laplace.sf", x, loc, scale)[0]))

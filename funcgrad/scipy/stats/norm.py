@@ -1,0 +1,91 @@
+"""The normal distribution: ``loc`` is the mean, ``scale`` the standard deviation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from funcgrad import special
+from funcgrad.numpy import elementwise as n
+from funcgrad.scipy.stats.parts import standard
+
+
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    Example:
+        >>> print(logpdf(0.0).round(4))
+        -0.9189
+    """
+    z, scale = standard("norm.logpdf", x, loc, scale)
+    return n.subtract(n.multiply(n.square(z), -0.5), n.add(n.log(scale), math.log(2 * math.pi) / 2))
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    Example:
+        >>> print(pdf(0.0).round(4))
+        0.3989
+    """
+    return n.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be below ``x``.
+
+    Example:
+        >>> print(cdf(0.0))
+        0.5
+    """
+    return special.ndtr(standard("norm.cdf", x, loc, scale)[0])
+
+
+def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of ``cdf``.
+
+    Example:
+        >>> print(logcdf(-20.0).round(3))
+        -203.917
+    """
+    return special.log_ndtr(standard("norm.logcdf", x, loc, scale)[0])
+
+
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be above ``x``.
+
+    Example:
+        >>> print(sf(0.0))
+        0.5
+    """
+    return special.ndtr(n.negative(standard("norm.sf", x, loc, scale)[0]))
+
+
+def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of ``sf``.
+
+    Example:
+        >>> print(logsf(20.0).round(3))
+        -203.917
+    """
+    return special.log_ndtr(n.negative(standard("norm.logsf", x, loc, scale)[0]))
+
+
+def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of ``cdf``.
+
+    Example:
+        >>> print(ppf(0.5))
+        0.0
+    """
+    return n.add(n.multiply(special.ndtri(q), scale), loc)
+
+
+def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The inverse of ``sf``.
+
+    Example:
+        >>> print(isf(0.5))
+        -0.0
+    """
+    return n.add(n.multiply(n.negative(special.ndtri(q)), scale), loc)

@@ -1,0 +1,21 @@
+"""What distributions share: parameters promoted, variables standardized, densities outside of the support."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy import elementwise as n
+from funcgrad.numpy.promotion import asoperand, promoted
+
+
+def standard(name: str, x: Any, loc: Any, scale: Any, *shapes: Any) -> list[Any]:
+    """``(x - loc) / scale``, ``scale`` and the shape parameters, all in one floating dtype."""
+    x, loc, scale, *rest = promoted(*[asoperand(v, name) for v in (x, loc, scale, *shapes)], floating=True)
+    return [n.divide(n.subtract(x, loc), scale), scale, *rest]
+
+
+def inside(condition: Any, value: Any, outside: float = -np.inf) -> Any:
+    """``value`` in the support, ``outside`` elsewhere."""
+    return n.where(condition, value, outside)

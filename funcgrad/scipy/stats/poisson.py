@@ -1,0 +1,60 @@
+"""The Poisson distribution of mean ``mu``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import special
+from funcgrad.numpy import elementwise as n
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.rounding import floor
+from funcgrad.scipy.stats.parts import inside
+
+
+def _given(name: str, k: Any, mu: Any, loc: Any) -> list[Any]:
+    k, mu, loc = promoted(*[asoperand(v, name) for v in (k, mu, loc)], floating=True)
+    return [n.subtract(k, loc), mu]
+
+
+def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The logarithm of the probability of ``k``.
+
+    Example:
+        >>> print(logpmf(0, 2.0))
+        -2.0
+    """
+    k, mu = _given("poisson.logpmf", k, mu, loc)
+    whole = n.logical_and(n.greater_equal(k, 0), n.equal(floor(k), k))
+    return inside(whole, n.subtract(n.subtract(special.xlogy(k, mu), mu), special.gammaln(n.add(k, 1))))
+
+
+def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of ``k``.
+
+    Example:
+        >>> print(pmf(0, 0.0))
+        1.0
+    """
+    return n.exp(logpmf(k, mu, loc))
+
+
+def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of at most ``k``.
+
+    Example:
+        >>> print(cdf(0, 1.0).round(4))
+        0.3679
+    """
+    k, mu = _given("poisson.cdf", k, mu, loc)
+    return inside(n.greater_equal(k, 0), special.gammaincc(n.add(floor(n.maximum(k, 0)), 1), mu), 0.0)
+
+
+def sf(k: Any, mu: Any, loc: Any = 0) -> Any:
+    """The probability of more than ``k``.
+
+    Example:
+        >>> print(sf(0, 1.0).round(4))
+        0.6321
+    """
+    k, mu = _given("poisson.sf", k, mu, loc)
+    return inside(n.greater_equal(k, 0), special.gammainc(n.add(floor(n.maximum(k, 0)), 1), mu), 1.0)

@@ -1,0 +1,49 @@
+"""The uniform distribution, from ``loc`` to ``loc + scale``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as n
+from funcgrad.scipy.stats.parts import inside, standard
+
+
+def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The logarithm of the density.
+
+    Example:
+        >>> print(logpdf(0.5))
+        -0.0
+    """
+    z, scale = standard("uniform.logpdf", x, loc, scale)
+    return inside(n.logical_and(n.greater_equal(z, 0), n.less_equal(z, 1)), n.negative(n.log(scale)))
+
+
+def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The density.
+
+    Example:
+        >>> print(pdf(0.5))
+        1.0
+    """
+    return n.exp(logpdf(x, loc, scale))
+
+
+def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be below ``x``.
+
+    Example:
+        >>> print(cdf(0.5))
+        0.5
+    """
+    return n.clip(standard("uniform.cdf", x, loc, scale)[0], 0, 1)
+
+
+def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
+    """The probability to be above ``x``.
+
+    Example:
+        >>> print(sf(0.25))
+        0.75
+    """
+    return n.subtract(1, cdf(x, loc, scale))

@@ -1,0 +1,149 @@
+"""Distributions and convolutions: values against SciPy, derivatives against differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.signal
+import scipy.stats
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad.scipy import signal, stats
+
+RNG = np.random.default_rng(0)
+LOCATION, SCALE = RNG.normal(size=8) * 0.1, RNG.uniform(0.5, 2, 8)
+X, POSITIVE, UNIT = RNG.normal(size=8) * 2, RNG.uniform(0.5, 4, 8), RNG.uniform(0.15, 0.45, 8)
+A, B = RNG.uniform(0.8, 4, 8), RNG.uniform(0.8, 4, 8)
+COUNTS = np.floor(RNG.uniform(0, 5, 8))
+
+#: The variable, then shape parameters; whether location and scale come last.
+PARAMETERS: dict[str, tuple[list[np.ndarray], bool]] = {
+    "norm": ([X], True),
+    "t": ([X, A + 2], True),
+    "gamma": ([POSITIVE, A], True),
+    "beta": ([UNIT, A, B], True),
+    "chi2": ([POSITIVE, A], True),
+    "poisson": ([COUNTS, A], False),
+    "expon": ([POSITIVE], True),
+    "uniform": ([UNIT], True),
+    "laplace": ([X], True),
+}
+FUNCTIONS = ("pdf", "logpdf", "pmf", "logpmf", "cdf", "logcdf", "sf", "logsf", "ppf", "isf")
+CASES_OF = [(d, f) for d in PARAMETERS for f in FUNCTIONS if hasattr(getattr(stats, d), f)]
+
+
+def _check_derivatives(f: Any, xs: list[Any], skip: int = 0) -> None:
+    rng, step = np.random.default_rng(1), 1e-6
+    live = xs[skip:]
+    directions = [rng.normal(size=np.shape(x)) for x in live]
+
+    def total(*moved: Any) -> Any:
+        return fnp.sum(f(*xs[:skip], *moved))
+
+    ends = [float(total(*[x + s * step * d for x, d in zip(live, directions, strict=True)])) for s in (1, -1)]
+    got = fg.grad(total, argnums=tuple(range(len(live))))(*live)
+    found = sum(np.sum(np.asarray(g) * d) for g, d in zip(got, directions, strict=True))
+    np.testing.assert_allclose(found, (ends[0] - ends[1]) / (2 * step), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("distribution", "function"), CASES_OF)
+def test_distribution(distribution: str, function: str) -> None:
+    shapes, moved = PARAMETERS[distribution]
+    x = UNIT if function in ("ppf", "isf") else shapes[0]
+    xs = [x, *shapes[1:], *([LOCATION, SCALE] if moved else [])]
+    ours, theirs = (getattr(getattr(library, distribution), function) for library in (stats, scipy.stats))
+    np.testing.assert_allclose(ours(*xs), theirs(*xs), rtol=1e-10, atol=1e-12)
+    discrete = distribution == "poisson"
+    _check_derivatives(ours, xs, skip=1 if discrete else 0)
+
+
+@pytest.mark.parametrize("distribution", ["gamma", "beta", "expon", "uniform", "poisson"])
+def test_outside_of_the_support(distribution: str) -> None:
+    shapes, _ = PARAMETERS[distribution]
+    for function in FUNCTIONS[:-2]:
+        if hasattr(getattr(stats, distribution), function):
+            got = getattr(getattr(stats, distribution), function)(-1.0, *[s[0] for s in shapes[1:]])
+            wanted = getattr(getattr(scipy.stats, distribution), function)(-1.0, *[s[0] for s in shapes[1:]])
+            np.testing.assert_allclose(got, wanted)
+
+
+def test_dirichlet() -> None:
+    alpha = A[:3]
+    x = RNG.dirichlet(alpha, 5).T
+    for function in ("pdf", "logpdf"):
+        ours, theirs = (getattr(library.dirichlet, function) for library in (stats, scipy.stats))
+        np.testing.assert_allclose(ours(x, alpha), theirs(x, alpha), rtol=1e-10)
+        np.testing.assert_allclose(ours(x[:-1], alpha), theirs(x, alpha), rtol=1e-8)
+        _check_derivatives(ours, [x, alpha])
+    with pytest.raises(ValueError, match="no probability for each"):
+        stats.dirichlet.logpdf(x, A)
+
+
+def _covariance(n: int) -> np.ndarray:
+    root = RNG.normal(size=(n, n))
+    return root @ root.T + np.eye(n)
+
+
+def test_multivariate_normal() -> None:
+    mean, cov, x = X[:3], _covariance(3), RNG.normal(size=(5, 3))
+    ours, theirs = stats.multivariate_normal, scipy.stats.multivariate_normal
+    for function in ("pdf", "logpdf"):
+        np.testing.assert_allclose(getattr(ours, function)(x, mean, cov), getattr(theirs, function)(x, mean, cov))
+    np.testing.assert_allclose(ours.entropy(mean, cov), theirs.entropy(mean, cov))
+    np.testing.assert_allclose(ours.logpdf(0.5, 0.1, 2.0), theirs.logpdf(0.5, 0.1, 2.0))
+
+    def symmetric(f: Any) -> Any:
+        return lambda *xs: f(*xs[:-1], (xs[-1] + xs[-1].T) / 2)
+
+    _check_derivatives(symmetric(ours.logpdf), [x, mean, cov])
+    _check_derivatives(symmetric(ours.entropy), [mean, cov])
+    with pytest.raises(ValueError, match="does not fit vectors of 3"):
+        ours.logpdf(x, mean, np.eye(2))
+
+
+def test_a_singular_covariance() -> None:
+    cov = np.diag([1.0, 2.0, 0.0])
+    x, mean = np.array([0.3, -1.0, 0.0]), np.zeros(3)
+    got = stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True)
+    np.testing.assert_allclose(got, scipy.stats.multivariate_normal.logpdf(x, mean, cov, allow_singular=True))
+    by_cov = fg.grad(lambda c: stats.multivariate_normal.logpdf(x, mean, c, True))(cov)
+    # As on the plane that it has all its mass on.
+    plane = fg.grad(lambda c: stats.multivariate_normal.logpdf(x[:2], mean[:2], c))(cov[:2, :2])
+    np.testing.assert_allclose(np.asarray(by_cov)[:2, :2], plane, atol=1e-12)
+
+
+# ---------------------------------------------------------------- convolution
+
+
+@pytest.mark.parametrize("mode", ["full", "valid", "same"])
+@pytest.mark.parametrize("sizes", [((5,), (3,)), ((4, 6), (3, 2)), ((3, 4, 5), (2, 3, 1)), ((3,), (5,))])
+def test_convolutions(mode: str, sizes: tuple[Any, Any]) -> None:
+    a, b = (RNG.normal(size=s) for s in sizes)
+    for name in ("convolve", "correlate", "fftconvolve"):
+        ours, theirs = (getattr(library, name) for library in (signal, scipy.signal))
+        np.testing.assert_allclose(ours(a, b, mode), theirs(a, b, mode), atol=1e-12, err_msg=name)
+        _check_derivatives(lambda x, y, f=ours: fnp.sin(f(x, y, mode)), [a, b])
+
+
+def test_convolution_along_some_axes() -> None:
+    a, b = RNG.normal(size=(3, 5, 2)), RNG.normal(size=(2, 3, 4))
+    got = np.asarray(signal.convolve(a, b, axes=((1,), (2,)), dot_axes=((0,), (1,))))
+    assert got.shape == (2, 2, 8)
+    wanted = sum(np.convolve(a[i, :, 1], b[0, i, :]) for i in range(3))
+    np.testing.assert_allclose(got[1, 0], wanted)
+    outer = np.asarray(signal.convolve(a, b, axes=((), ()), dot_axes=((2,), (0,))))
+    np.testing.assert_allclose(outer, np.tensordot(a, b, ((2,), (0,))))
+
+
+def test_convolutions_that_do_not_fit() -> None:
+    with pytest.raises(ValueError, match="mode must be"):
+        signal.convolve(X, X, "some")
+    with pytest.raises(ValueError, match="as many axes"):
+        signal.convolve(X, np.ones((2, 2)))
+    with pytest.raises(ValueError, match="lie in the other"):
+        signal.convolve(np.ones((2, 3)), np.ones((3, 2)), "valid")
+    with pytest.raises(ValueError, match="do not pair"):
+        signal.convolve(X, X, axes=((0,), ()))
