@@ -336,7 +336,7 @@ def broadcast_size(*sizes: Ints) -> Ints:
     Raises:
         RuntimeError: where two sizes do not fit.
     """
-    result: list[int] = list(sizes[0])
+    result: list[int] = list(sizes[0]) if sizes else []
     for size in sizes[1:]:
         if len(size) > len(result):
             result = [1] * (len(size) - len(result)) + result

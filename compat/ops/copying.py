@@ -21,8 +21,9 @@ from compat.ops.op import op
 from compat.ops.signature import Array, Scalar
 from compat.registry import function
 from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
-from funcgrad.primitives.elementwise import cast
+from funcgrad.primitives.elementwise import cast, number
 from funcgrad.primitives.elementwise import real as real_part
 from funcgrad.tracing import type_of
 
@@ -89,7 +90,20 @@ def converted(x: Any, dtype: Dtype) -> Any:
         x = real_part(x)
     if dtype is dtypes.bool_:
         return np.not_equal(x, 0) if type_of(x).dtype != dtype.numpy else x
+    if dtype.category == dtypes.INTEGER and type_of(x).dtype.kind != "c" and fdtypes.is_inexact(type_of(x).dtype):
+        return _truncated(x, dtype)
     return cast(x, dtype=dtype.numpy)
+
+
+def _truncated(x: Any, dtype: Dtype) -> Any:
+    """Floating numbers as integers, the way the CPU does it: what does not fit becomes the least number of a register,
+    of which small integers take the low bits."""
+    wide = fdtypes.int64 if dtype in (dtypes.int64, dtypes.uint32, dtypes.uint64) else fdtypes.int32
+    x = cast(x, dtype=fdtypes.float32) if type_of(x).dtype.itemsize == 2 else x
+    limit = number(2.0 ** (8 * wide.itemsize - 1), x)
+    fits = np.logical_and(np.greater(x, np.negative(limit)), np.less(x, limit))
+    register = np.where(fits, cast(x, dtype=wide), wide.type(-(2 ** (8 * wide.itemsize - 1))))
+    return register if wide == dtype.numpy else cast(register, dtype=dtype.numpy)
 
 
 @op("ToCopyBackward0", strides=_copy_strides, names="torch._to_copy")
@@ -262,6 +276,8 @@ def _check_copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> None:
 
 
 copy.check = _check_copy
+assert copy.node is not None
+copy.node.name = lambda node: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's own are
 
 
 def _filled(self: Any, value: Any) -> Any:

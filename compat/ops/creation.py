@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from compat import dtypes
 from compat.arrays import of_examples
 from compat.dtypes import dtype as Dtype
-from compat.errors import wrong_argument
+from compat.errors import size_text, wrong_argument
 from compat.formats import contiguous_format, preserve_format
 from compat.layout import Base, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
 from compat.ops.copying import available, format_strides
@@ -71,7 +72,12 @@ def _c_name(dtype: Dtype) -> str:
 def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
     """A buffer of one value."""
     assert dtype.numpy is not None, f"there are no arrays of {dtype}"
-    return runtime.filled(shape, value, dtype.numpy)
+    try:
+        return runtime.filled(shape, value, dtype.numpy)
+    except ValueError:
+        if prod(shape) * dtype.itemsize < 2**63:
+            raise
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}") from None
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:
@@ -113,6 +119,13 @@ def into(out: Tensor | None, made: Tensor) -> Tensor:
 
     resize_out(out, tuple(made.shape))
     return out.copy_(made)
+
+
+def into_all(out: Tensor | None, made: Tensor) -> Tensor:
+    """``into`` for what has one dimension: an ``out`` of as many elements keeps its size."""
+    if out is None or out.numel() != made.numel():
+        return into(out, made)
+    return out.copy_(made.view(out.shape))
 
 
 def _maker(name: str, value: Any, what: str) -> Any:
@@ -170,6 +183,8 @@ def full(
     """A tensor of one value; its dtype is that of the value unless given."""
     if device is not None:
         available(device)
+    if out is not None and dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     value = fill_value.item() if isinstance(fill_value, Tensor | np.generic) else fill_value
     if not isinstance(value, bool | int | float | complex):
         raise wrong_argument("full", "fill_value", 2, "Number", value)

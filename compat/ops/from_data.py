@@ -28,12 +28,17 @@ def _flat(data: Any, found: list[Any]) -> None:
             found.append(item)
 
 
+_DEEPEST = 128
+
+
 def _shape(data: Any) -> tuple[int, ...]:
     shape: list[int] = []
     while _is_sequence(data):
         shape.append(len(data))
         if not len(data):
             break
+        if len(shape) > _DEEPEST:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
         data = data[0]
     return tuple(shape)
 
@@ -130,12 +135,12 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
 _NUMBERS = {bool, int, float, complex}
 
 
-def _only_numbers(data: Any) -> bool:
+def _only_numbers(data: Any, depth: int = 1) -> bool:
     """Whether nested lists hold nothing but Python's own numbers."""
     kinds = set(map(type, data))
     if kinds <= _NUMBERS:
         return True
-    return kinds <= {list, tuple} and all(map(_only_numbers, data))
+    return depth < _DEEPEST and kinds <= {list, tuple} and all(_only_numbers(d, depth + 1) for d in data)
 
 
 def _quick_array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype] | None:
@@ -233,8 +238,10 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 # ---------------------------------------------------------------- the old constructors, FloatTensor and its kin
 
 
-def legacy(dtype: Dtype, args: tuple[Any, ...]) -> Tensor:
+def legacy(dtype: Dtype, args: tuple[Any, ...], device: Any = None) -> Tensor:
     """What the old constructors make: from sizes an empty tensor, from data a copy."""
+    if device is not None:
+        available(device)
     if not args:
         return constant((0,), 0, dtype)
     if len(args) == 1 and isinstance(args[0], Tensor):
@@ -254,7 +261,11 @@ def _legacy_class(name: str, dtype: Dtype) -> None:
         def __instancecheck__(cls, instance: object) -> bool:
             return isinstance(instance, Tensor) and instance.dtype is dtype
 
-    made = Meta(name, (), {"__new__": lambda cls, *args: legacy(dtype, args), "__module__": "torch", "dtype": dtype})
+    made = Meta(
+        name,
+        (),
+        {"__new__": lambda cls, *args, device=None: legacy(dtype, args, device), "__module__": "torch", "dtype": dtype},
+    )
     made.__doc__ = f"The old name of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``."
     function(f"torch.{name}")(made)
 

@@ -456,7 +456,13 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
                 [2]])
     """
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return nonzero_places(input)
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"
+        )
     values = array_of(input)
     rows = numpy.stack(numpy.nonzero(values)) if values.ndim else numpy.empty((0, int(values != 0)))
     found = _columns(rows.astype(numpy.int64))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import ceil
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 
 from compat import dtypes
 from compat.dtypes import dtype as Dtype
-from compat.errors import wrong_argument, wrong_combination
+from compat.errors import cpp_name, wrong_argument, wrong_combination
 from compat.ops.copying import available
-from compat.ops.creation import into, with_grad
+from compat.ops.creation import into, into_all, with_grad
 from compat.registry import function
 from compat.tensor import Tensor, from_array
 
@@ -45,6 +46,7 @@ def arange(
     """
     if device is not None:
         available(device)
+    dtype = dtypes.wanted("arange", dtype)
     given = [_number(b) for b in bounds]
     if len(given) == 1 and end is None:
         given = [0 if start is None else _number(start), *given]
@@ -77,15 +79,34 @@ def arange(
         array = first + by * np.arange(count, dtype=np.int64)
     else:
         array = first + by * np.arange(ceil((last - first) / by), dtype=np.float64)
-    return into(out, with_grad(from_array(array.astype(dtype.numpy), dtype), requires_grad))
+    return into_all(out, with_grad(from_array(array.astype(dtype.numpy), dtype), requires_grad))
 
 
 @function("torch.range")
-def range_(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Dtype | None = None, **more: Any) -> Tensor:
-    """Evenly spaced numbers from ``start`` up to and with ``end``."""
+def range_(
+    start: Any = 0,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """Evenly spaced numbers from ``start`` up to and with ``end``; ``arange`` has replaced it."""
+    warnings.warn(_DEPRECATED_RANGE, stacklevel=2)
+    start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
-    dtype = dtype or dtypes.get_default_dtype()
-    return from_array((start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy), dtype)
+    dtype = dtypes.wanted("range", dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
+    array = (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
+    return into_all(out, with_grad(from_array(array, dtype), requires_grad))
+
+
+_DEPRECATED_RANGE = (
+    "torch.range is deprecated and will be removed in a future release because its behavior is inconsistent with "
+    "Python's range builtin. Instead, use torch.arange, which produces values in [start, end)."
+)
 
 
 @function("torch.linspace")
@@ -119,11 +140,16 @@ def linspace(
     first, last = _number(start), _number(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
+    dtype, is_complex = dtypes.wanted("linspace", dtype), isinstance(first, complex) or isinstance(last, complex)
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        if isinstance(first, complex) or isinstance(last, complex):
-            dtype = dtype.to_complex()
-    return into(out, with_grad(from_array(_even(first, last, steps, dtype), dtype), requires_grad))
+        dtype = dtype.to_complex() if is_complex else dtype
+    elif is_complex and not dtype.is_complex:
+        found = cpp_name(dtypes.get_default_dtype().to_complex())
+        raise RuntimeError(
+            f"torch.linspace(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
+        )
+    return into_all(out, with_grad(from_array(_even(first, last, steps, dtype), dtype), requires_grad))
 
 
 def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:

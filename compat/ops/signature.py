@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from compat import dtypes
 from compat.errors import wrap_dim, wrap_dims, wrong_argument
 from compat.grad_mode import mode
 from compat.tensor import Tensor, sync
@@ -116,7 +117,7 @@ def freeze(value: Any) -> Any:
         return value.item()
     if isinstance(value, range):
         return tuple(value)
-    return value
+    return dtypes.wanted("", value) if kind is type and value in _NUMBERS else value
 
 
 def _integer(function: str, p: Param, position: int, value: Any) -> int:
@@ -170,8 +171,10 @@ def _is_numpy_number(value: Any) -> bool:
 
 
 def _array(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
-    if isinstance(value, Tensor) or (numbers and isinstance(value, _NUMBERS)):
+    if isinstance(value, Tensor) or (numbers and type(value) in _NUMBERS):
         return value
+    if numbers and isinstance(value, _NUMBERS):
+        return _plain(value)
     if numbers and _is_numpy_number(value):
         return value.item()
     raise wrong_argument(function, p.name, position, "Tensor", value)

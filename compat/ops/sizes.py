@@ -10,7 +10,7 @@ from compat import dtypes
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument, wrong_combination
 from compat.ops.copying import available
-from compat.ops.creation import into, with_grad
+from compat.ops.creation import into_all, with_grad
 from compat.registry import function, names_of, publish
 from compat.size import Size
 from compat.tensor import Tensor, from_array
@@ -150,7 +150,7 @@ def logspace(
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
         if isinstance(first, complex) or isinstance(last, complex):
             dtype = dtype.to_complex()
-    return into(out, with_grad(from_array(_powers(base, first, last, steps, dtype), dtype), requires_grad))
+    return into_all(out, with_grad(from_array(_powers(base, first, last, steps, dtype), dtype), requires_grad))
 
 
 def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:

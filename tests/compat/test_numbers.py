@@ -1,0 +1,80 @@
+"""NumPy's numbers beside tensors, Python's types as dtypes, what fits no integer, and ``out`` of another shape."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+
+
+@pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.int8(2)])
+def test_numpys_numbers_are_numbers(number: Any) -> None:
+    x = torch.tensor([1.0, 3.0])
+    for found, wanted in [
+        (x + number, [3, 5]),
+        (number + x, [3, 5]),
+        (x * number, [2, 6]),
+        (number * x, [2, 6]),
+        (x / number, [0.5, 1.5]),
+        (x**number, [1, 9]),
+        (number - x, [1, -1]),
+        (torch.add(x, number), [3, 5]),
+        (x.clone().mul_(number), [2, 6]),
+        (torch.clamp(x, max=number), [1, 2]),
+    ]:
+        assert found.dtype is torch.float32 and found.tolist() == wanted
+    assert (x > number).tolist() == [False, True]
+    assert (torch.tensor([1]) * np.float64(2)).dtype is torch.float32
+
+
+def test_numbers_alone() -> None:
+    assert torch.add(True, True).item() is True
+    assert torch.mul(2, 3).item() == 6 and torch.mul(2, 3).dtype is torch.int64
+
+
+def test_pythons_types_are_dtypes() -> None:
+    assert torch.zeros(1, dtype=int).dtype is torch.ones(1).to(int).dtype is torch.arange(3, dtype=int).dtype
+    assert torch.randn(2, dtype=float).dtype is torch.ones(2).sum(dtype=float).dtype is torch.float64
+    with pytest.raises(TypeError, match=r"zeros\(\): argument 'dtype' must be torch.dtype, not type"):
+        torch.zeros(1, dtype=str)
+
+
+@pytest.mark.parametrize("source", [torch.float32, torch.float64, torch.bfloat16])
+def test_what_does_not_fit_an_integer(source: Any) -> None:
+    """As on x86: the least number of a register, of which small integers have the low bits."""
+    x = torch.tensor([-1.5, -200.0, 3e9, float("inf"), float("nan")], dtype=source)
+    least = -(2**31)
+    assert x.to(torch.uint8).tolist() == [255, 56, 0, 0, 0]
+    assert x.to(torch.int8).tolist() == [-1, 56, 0, 0, 0]
+    assert x.to(torch.int32).tolist() == [-1, -200, least, least, least]
+    assert x.to(torch.int64).tolist()[3:] == [-(2**63)] * 2
+    assert torch.zeros(1, dtype=torch.uint8).copy_(torch.tensor([256.0])).tolist() == [0]
+
+
+@pytest.mark.parametrize("make", [torch.arange, torch.range, torch.linspace, torch.logspace])
+def test_sequences_keep_the_shape_of_out(make: Any) -> None:
+    x = torch.zeros(2, 3)
+    arguments = {torch.arange: (0, 4), torch.range: (0, 3)}.get(make, (0, 3, 4))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = make(*arguments, out=x.narrow(1, 1, 2))
+        assert made.flatten().tolist() == make(*arguments, dtype=torch.float32).tolist()
+    assert made.shape == (2, 2) and x[:, 0].tolist() == [0, 0]
+    assert x[0, 1:].tolist() + x[1, 1:].tolist() == made.flatten().tolist()
+
+
+def test_complaints() -> None:
+    with pytest.raises(RuntimeError, match=r"Storage size calculation overflowed with sizes=\[2, 4, 536870912"):
+        torch.empty([2, 4, 2**29, 2**29])
+    nested: list[Any] = []
+    nested.append(nested)
+    with pytest.raises(ValueError, match="too many dimensions 'list'"):
+        torch.tensor(nested)
+    with pytest.raises(RuntimeError, match="Expected out tensor to have scalar type Long"):
+        torch.nonzero(torch.ones(2), out=torch.zeros(2))
+    with pytest.warns(UserWarning, match="torch.range is deprecated"):
+        torch.range(0, 1)
