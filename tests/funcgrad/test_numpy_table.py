@@ -1,7 +1,8 @@
 """Every function of funcgrad.numpy, row by row: values against NumPy, derivatives of both orders in both modes.
 
 The first derivative is compared with differences of NumPy's own values, the second one with differences of the first,
-taken forwards over backwards and backwards over forwards. One program per row asks all of it at once.
+taken forwards over backwards and backwards over forwards; a batch with values one by one. One program per row asks all
+of it at once.
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ def test_values_and_derivatives(name: str) -> None:
         return
     answers = Ours.run(questions(moving, len(xs), second=name not in FIRST_ONLY), [*xs, *ts, ct])
     n = len(xs)
+    batched, one_by_one, *answers = answers
+    assert_close(batched, np.asarray(one_by_one), "batched")
     check_first(name, f, arguments, live, ts, ct, answers[0], answers[1], answers[2 : 2 + n])
     if name not in FIRST_ONLY:
         ahead, back, differences = (answers[2 + n * i : 2 + n * (i + 1)] for i in (1, 2, 3))
@@ -72,7 +75,7 @@ def test_values_and_derivatives(name: str) -> None:
 
 
 def questions(moving: Callable[..., Arrays], n: int, *, second: bool) -> Callable[..., Arrays]:
-    """Of points, directions and a cotangent: the value, the tangent, the cotangents, and their second derivatives."""
+    """Of points, directions and a cotangent: values in a batch, value, tangent, cotangents, and their derivatives."""
 
     def backwards(*args: Any) -> Arrays:
         return Ours.vjp(moving, list(args[:n]))[1]([args[n]])
@@ -80,7 +83,9 @@ def questions(moving: Callable[..., Arrays], n: int, *, second: bool) -> Callabl
     def ask(*args: Any) -> Arrays:
         xs, ts, ct = list(args[:n]), list(args[n : 2 * n]), args[2 * n]
         out, tangent = Ours.jvp(moving, xs, ts)
-        answers = [*out, *tangent, *backwards(*xs, ct)]
+        near = [x + 0.01 * t for x, t in zip(xs, ts, strict=True)]
+        both = Ours.vmap(moving, 2, [0] * n, [fnp.stack(pair) for pair in zip(xs, near, strict=True)])
+        answers = [*both, fnp.stack([*out, *moving(*near)]), *out, *tangent, *backwards(*xs, ct)]
         if not second:
             return answers
         still = fnp.zeros_like(ct)
