@@ -111,14 +111,16 @@ class Settings:
         background: whether windows are compiled by another thread while operations run one by one.
         backwards: how many backward passes a window has at most. Where there are optimizers, a window ends with their
             steps, and gradients may be accumulated before; else a backward pass is what repeats.
+        by_numpy: whether small operations that are not compiled yet run by NumPy.
     """
 
-    __slots__ = ("limit", "background", "backwards")
+    __slots__ = ("limit", "background", "backwards", "by_numpy")
 
     def __init__(self) -> None:
         self.limit = 600
         self.background = True
         self.backwards = 1
+        self.by_numpy = True
 
 
 settings = Settings()

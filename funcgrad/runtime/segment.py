@@ -30,7 +30,7 @@ class Joined(Executable):
     def cold(self) -> set[Executable]:
         return set().union(*[code.cold() for code in self.parts])
 
-    def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
+    def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         results: list[Any] = []
         at = number = 0
         for code in self.parts:

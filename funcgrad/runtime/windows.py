@@ -32,12 +32,9 @@ from funcgrad.runtime.background import compile_soon
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings
-from funcgrad.runtime.programs import Executable
+from funcgrad.runtime.programs import EQUATION_COST, PROGRAM_COST, Executable, buffers_of
 from funcgrad.tracing import state
 
-#: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
-#: convolutional network and a transformer.
-PROGRAM_COST, EQUATION_COST = 14.0, 1.5
 #: How many operations never run before make a window the beginning of something.
 MANY_COLD = 16
 #: How many compiled windows are kept.
@@ -186,7 +183,7 @@ class Window:
             at, number, result = end, number + len(code.numbers), result + code.results
             for w in last:
                 values[w] = None
-        recording.finish(self.outputs, [values[i] for i in self.outputs])
+        recording.finish(self.outputs, buffers_of([values[i] for i in self.outputs]))
 
     def piecewise(self, recording: Recording) -> None:
         """Runs what can be run, each by its own executable. An operation that fails has the error in place of results,
@@ -202,7 +199,7 @@ class Window:
             failed = next((d.error for w in wires if w >= 0 and hasattr(d := pending[w], "error")), None)
             if failed is None:
                 try:
-                    found = code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers)
+                    found = buffers_of(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
                 except Exception as error:
                     failed = error
             for i, deferred in enumerate(results):
@@ -266,7 +263,7 @@ class Window:
     def worth_compiling(self) -> bool:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
         cold = set().union(*[code.cold() for code in self.codes])
-        apart = sum([PROGRAM_COST + EQUATION_COST * len(code.program) for code in cold])
+        apart = sum([code.compile_cost() for code in cold])
         if len(cold) >= MANY_COLD:
             apart *= 2  # a program's first step: it will come again, and the next process finds what is compiled whole
         return apart > PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
@@ -429,7 +426,7 @@ def _run_one(queue: Queue) -> None:
     if not runnable(ops[:1]):
         raise Entangled
     try:
-        found = code.now([ready(b) for b in buffers], numbers)
+        found = buffers_of(code.now([ready(b) for b in buffers], numbers))
     except Exception:
         # The next time it is tried as one of those that were interrupted.
         queue.backlog.append(Recording(ops[:1]))

@@ -12,10 +12,17 @@ import pytest
 import compat as torch
 from compat.compiling import Compiled
 from compat.compiling.replay import Replay
+from funcgrad import runtime
 
 pytestmark = pytest.mark.deferral
 
 nn, optim = torch.nn, torch.optim
+
+
+@pytest.fixture(autouse=True)
+def _all_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results are compared to the last bit."""
+    monkeypatch.setattr(runtime.settings, "by_numpy", False)
 
 
 @pytest.fixture

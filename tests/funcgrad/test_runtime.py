@@ -71,7 +71,8 @@ def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> Non
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
 
 
-def test_a_new_window_of_cold_operations_is_compiled_whole() -> None:
+def test_a_new_window_of_cold_operations_is_compiled_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime.settings, "by_numpy", False)
     codes = [executable(lambda x, k=k: fnp.multiply(x, np.float32(k))) for k in (3, 5, 7)]
     result: Any = START
     for code in codes:
@@ -81,7 +82,8 @@ def test_a_new_window_of_cold_operations_is_compiled_whole() -> None:
     assert not any(code.warm for code in codes)
 
 
-def test_the_rule_weighs_what_is_cold_against_the_whole() -> None:
+def test_the_rule_weighs_what_is_cold_against_the_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime.settings, "by_numpy", False)
     warm = [warmed(executable(lambda x, k=k: fnp.add(x, np.float32(k)))) for k in range(12)]
     (cold,) = [executable(lambda x: fnp.multiply(x, np.float32(9)))]
 

@@ -1,0 +1,160 @@
+"""Rules of elementwise primitives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from funcgrad.host.table import RULES, NotHere, rule
+
+#: NumPy's functions that mean the same for all dtypes that the primitive takes.
+_SAME: dict[str, Callable[..., Any]] = {
+    "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "square": np.square, "max": np.maximum,
+    "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
+    "ge": np.greater_equal, "is_finite": np.isfinite, "not": np.invert, "and": np.bitwise_and, "or": np.bitwise_or,
+    "xor": np.bitwise_xor, "select": np.where, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
+    "abs": np.abs, "complex_abs": np.abs, "real": np.real, "imag": np.imag, "conj": np.conj,
+}  # fmt: skip
+
+#: Those that mean the same for floating dtypes; for complex ones, branches and infinities are other ones.
+_FLOATING: dict[str, Callable[..., Any]] = {
+    "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
+    "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
+    "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": special.expit, "erf": special.erf,
+    "erfc": special.erfc, "lgamma": special.gammaln, "digamma": special.digamma,
+    "erf_inv": special.erfinv, "rsqrt": lambda x: 1 / np.sqrt(x),
+}  # fmt: skip
+
+
+def _floating(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function in float32 for shorter dtypes, as XLA has it."""
+
+    def run(*xs: Any) -> Any:
+        dtype = xs[0].dtype
+        if dtype == np.float32 or dtype == np.float64:
+            return function(*xs)
+        if dtype.kind in "ciub":
+            raise NotHere
+        return np.asarray(function(*[np.asarray(x, np.float32) for x in xs])).astype(dtype)
+
+    return run
+
+
+RULES.update(_SAME)
+RULES.update({name: _floating(function) for name, function in _FLOATING.items()})
+
+
+@rule("stop_gradient", "name")
+def _itself(x: Any, **_: Any) -> Any:
+    return x
+
+
+@rule("optimization_barrier")
+def _themselves(*xs: Any) -> list[Any]:
+    return list(xs)
+
+
+@rule("integer_pow")
+def _integer_pow(x: Any, *, exponent: int) -> Any:
+    """By repeated multiplication, as XLA is given it."""
+    if exponent < 0:
+        if x.dtype.kind != "f":
+            raise NotHere
+        return 1 / _integer_pow(x, exponent=-exponent)
+    result: Any = None
+    while exponent:
+        if exponent & 1:
+            result = x if result is None else result * x
+        exponent >>= 1
+        x = x * x if exponent else x
+    return np.ones_like(x) if result is None else result
+
+
+@rule("div")
+def _div(x: Any, y: Any) -> Any:
+    """Of integers towards zero."""
+    if x.dtype.kind not in "iu":
+        return _floating(np.divide)(x, y)
+    if not np.all(y):
+        raise NotHere
+    down = np.floor_divide(x, y)
+    return down + ((x < 0) != (y < 0)) * (down * y != x)
+
+
+@rule("remainder")
+def _remainder(x: Any, y: Any) -> Any:
+    if x.dtype.kind != "f" and not np.all(y):
+        raise NotHere
+    return np.remainder(x, y)
+
+
+@rule("rem")
+def _rem(x: Any, y: Any) -> Any:
+    if x.dtype.kind != "f" and not np.all(y):
+        raise NotHere
+    return np.fmod(x, y)
+
+
+@rule("floor_divide")
+def _floor_divide(x: Any, y: Any) -> Any:
+    if x.dtype.kind == "f" or not np.all(y):
+        raise NotHere
+    return np.floor_divide(x, y)
+
+
+@rule("sign")
+def _sign(x: Any) -> Any:
+    return np.where(x == 0, x, np.sign(x)) if x.dtype.kind == "f" else np.sign(x)
+
+
+@rule("clamp")
+def _clamp(low: Any, x: Any, high: Any) -> Any:
+    return np.minimum(np.maximum(x, low), high)
+
+
+@rule("shift_left", "shift_right")
+def _shift(x: Any, y: Any, function: Callable[..., Any] = np.left_shift) -> Any:
+    if not np.all((y >= 0) & (y < 8 * x.dtype.itemsize)):
+        raise NotHere
+    return function(x, y)
+
+
+RULES["shift_right"] = lambda x, y: _shift(x, y, np.right_shift)
+
+
+@rule("shift_right_logical")
+def _shift_right_logical(x: Any, y: Any) -> Any:
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return _shift(np.asarray(x).astype(unsigned), np.asarray(y).astype(unsigned), np.right_shift).astype(x.dtype)
+
+
+@rule("cast")
+def _cast(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
+    x = np.asarray(x)
+    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+        x = x.real
+    if np.dtype(dtype).kind in "iu" and x.dtype.kind not in "iub":
+        limits = np.iinfo(dtype)
+        wide = x.astype(np.float64)
+        if not np.all((wide > float(limits.min) - 1) & (wide < float(limits.max))):
+            raise NotHere  # XLA saturates
+    return x.astype(dtype)
+
+
+@rule("bitcast")
+def _bitcast(x: Any, *, dtype: np.dtype) -> Any:
+    x = np.array(x, order="C")
+    if x.dtype.itemsize != np.dtype(dtype).itemsize:
+        raise NotHere
+    return x.view(dtype)
+
+
+@rule("complex")
+def _complex(x: Any, y: Any) -> Any:
+    made = np.empty(np.broadcast_shapes(x.shape, y.shape), np.result_type(x.dtype, np.complex64))
+    made.real, made.imag = x, y
+    return made

@@ -1,0 +1,44 @@
+"""Rules of primitives that carry programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.host.table import rule
+from funcgrad.ir import Program
+
+_evaluate: Callable[[Program, Sequence[Any]], list[Any]]
+
+
+def set_evaluator(function: Callable[[Program, Sequence[Any]], list[Any]]) -> None:
+    """Names what evaluates a program."""
+    global _evaluate
+    _evaluate = function
+
+
+@rule("call")
+def _call(*xs: Any, program: Program) -> list[Any]:
+    return _evaluate(program, xs)
+
+
+@rule("cond")
+def _cond(condition: Any, *xs: Any, on_true: Program, on_false: Program) -> list[Any]:
+    return _evaluate(on_true if condition else on_false, xs)
+
+
+@rule("scan")
+def _scan(
+    *operands: Any, program: Program, consts: int, carries: int, length: int, reverse: bool, unroll: int
+) -> list[Any]:
+    fixed, carry = operands[:consts], list(operands[consts : consts + carries])
+    xs = operands[consts + carries :]
+    stacked = [np.empty((length, *a.type.shape), a.type.dtype) for a in program.outputs[carries:]]
+    for i in reversed(range(length)) if reverse else range(length):
+        results = _evaluate(program, [*fixed, *carry, *[x[i] for x in xs]])
+        carry = results[:carries]
+        for whole, part in zip(stacked, results[carries:]):
+            whole[i] = part
+    return [*carry, *stacked]

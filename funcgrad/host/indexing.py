@@ -1,0 +1,116 @@
+"""Rules of gather, the scatters, and dynamic slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from funcgrad.host.table import RULES, NotHere, rule
+
+Dims = tuple[int, ...]
+
+
+def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tuple[list[Any], Any]:
+    """For each axis of an operand the coordinates of the windows' elements, of shapes that broadcast to that of the
+    result; and where windows lie inside, or None if all do."""
+    window, collapsed, operand_batch, _, index_map = dims
+    rows = indices.shape[:-1]
+    ndim = len(rows) + len(window)
+    row_axes = [d for d in range(ndim) if d not in window]
+    starts = _starts(shape, indices, rows, dims)
+    limits = {d: shape[d] - sizes[d] for d in starts}
+    inside: Any = None
+    if mode == "clip":
+        starts = {d: np.clip(s, 0, limits[d]) if d in index_map else s for d, s in starts.items()}
+    elif mode == "fill":
+        fits = [(s >= 0) & (s <= limits[d]) for d, s in starts.items() if d in index_map]
+        every = np.logical_and.reduce(fits) if fits else np.True_
+        if not np.all(every):
+            inside = np.broadcast_to(every, rows).reshape([rows[row_axes.index(d)] if d in row_axes else 1
+                                                           for d in range(ndim)])  # fmt: skip
+            starts = {d: np.where(every, s, 0) for d, s in starts.items()}
+    kept = iter(window)
+    found = []
+    for d, n in enumerate(sizes):
+        at: Any = 0
+        if d in starts:
+            placed = [1] * ndim
+            for axis, length in zip(row_axes, np.shape(starts[d])):
+                placed[axis] = length
+            at = np.reshape(starts[d], placed)
+        if d not in collapsed and d not in operand_batch:
+            along = [1] * ndim
+            along[next(kept)] = n
+            at = at + np.arange(n).reshape(along)
+        found.append(at)
+    return found, inside
+
+
+def _starts(shape: Dims, indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
+    """Where windows begin, along the axes where that is not 0: an array over the rows of coordinates."""
+    starts = {d: indices[..., i].astype(np.int64) for i, d in enumerate(dims.index_map)}
+    for d, axis in zip(dims.operand_batch, dims.indices_batch):
+        along = [1] * len(rows)
+        along[axis] = rows[axis]
+        starts[d] = np.broadcast_to(np.arange(rows[axis]).reshape(along), rows)
+    return starts
+
+
+@rule("gather")
+def _gather(x: Any, indices: Any, *, dims: Any, sizes: Dims, mode: str, unique: bool) -> Any:
+    if not x.size:
+        raise NotHere
+    places, inside = _places(x.shape, indices, dims, sizes, mode)
+    found = x[tuple(places)] if places else x
+    return found if inside is None else np.where(inside, found, np.zeros((), x.dtype))
+
+
+def _scatter(combine: Callable[[Any, Any, Any], None]) -> Callable[..., Any]:
+    def run(x: Any, indices: Any, updates: Any, *, dims: Any, mode: str, unique: bool) -> Any:
+        if not x.size or not updates.size:
+            return x
+        kept = [d for d in range(x.ndim) if d not in dims.collapsed and d not in dims.operand_batch]
+        inner = dict(zip(kept, (updates.shape[d] for d in dims.window)))
+        places, inside = _places(x.shape, indices, dims, tuple(inner.get(d, 1) for d in range(x.ndim)), mode)
+        where = [np.broadcast_to(p, updates.shape) for p in places]
+        if inside is not None:
+            chosen = np.broadcast_to(inside, updates.shape)
+            where, updates = [w[chosen] for w in where], updates[chosen]
+        out = np.array(x)
+        combine(out, tuple(where), updates)
+        return out
+
+    return run
+
+
+def _set(out: Any, where: Any, updates: Any) -> None:
+    out[where] = updates
+
+
+RULES["scatter"] = _scatter(_set)
+RULES.update({
+    f"scatter_{name}": _scatter(function.at)
+    for name, function in (("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum))
+})  # fmt: skip
+
+
+# ---------------------------------------------------------------- one window
+
+
+def _window(x: Any, starts: Any, sizes: Dims) -> tuple[slice, ...]:
+    begins = [min(max(int(s), 0), n - size) for s, n, size in zip(starts, x.shape, sizes)]
+    return tuple(slice(b, b + size) for b, size in zip(begins, sizes))
+
+
+@rule("dynamic_slice")
+def _dynamic_slice(x: Any, starts: Any, *, sizes: Dims) -> Any:
+    return x[_window(x, starts, sizes)]
+
+
+@rule("dynamic_update_slice")
+def _dynamic_update_slice(x: Any, starts: Any, update: Any) -> Any:
+    out = np.array(x)
+    out[_window(x, starts, update.shape)] = update
+    return out

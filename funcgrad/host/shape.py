@@ -1,0 +1,147 @@
+"""Rules of primitives that move elements, reduce them, and contract them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.host.table import RULES, NotHere, rule
+
+Dims = tuple[int, ...]
+
+
+@rule("reshape")
+def _reshape(x: Any, *, shape: Dims) -> Any:
+    return np.reshape(x, shape)
+
+
+@rule("transpose")
+def _transpose(x: Any, *, permutation: Dims) -> Any:
+    return np.transpose(x, permutation)
+
+
+@rule("broadcast")
+def _broadcast(x: Any, *, shape: Dims, dims: Dims) -> Any:
+    placed = [1] * len(shape)
+    for d, n in zip(dims, np.shape(x)):
+        placed[d] = n
+    return np.broadcast_to(np.reshape(x, placed), shape)
+
+
+@rule("slice")
+def _slice(x: Any, *, start: Dims, limit: Dims, strides: Dims) -> Any:
+    return x[tuple(map(slice, start, limit, strides))]
+
+
+@rule("pad")
+def pad(x: Any, value: Any, *, low: Dims, high: Dims, interior: Dims) -> Any:
+    """Elements around and between those of ``x``, or fewer where there are to be less than none."""
+    sizes = [a + b + n + max(n - 1, 0) * i for n, a, b, i in zip(x.shape, low, high, interior)]
+    whole = np.full([n + max(-a, 0) + max(-b, 0) for n, a, b in zip(sizes, low, high)], value, x.dtype)
+    begins = [max(a, 0) for a in low]
+    ends = [a + n + max(n - 1, 0) * i for a, n, i in zip(begins, x.shape, interior)]
+    if x.size:
+        whole[tuple(slice(a, b, i + 1) for a, b, i in zip(begins, ends, interior))] = x
+    return whole[tuple(slice(max(-a, 0), max(-a, 0) + n) for a, n in zip(low, sizes))]
+
+
+@rule("concatenate")
+def _concatenate(*xs: Any, axis: int) -> Any:
+    return np.concatenate(xs, axis)
+
+
+@rule("reverse")
+def _reverse(x: Any, *, axes: Dims) -> Any:
+    return np.flip(x, axes)
+
+
+@rule("iota")
+def _iota(*, shape: Dims, axis: int, dtype: np.dtype) -> Any:
+    return _broadcast(np.arange(shape[axis]).astype(dtype), shape=shape, dims=(axis,))
+
+
+# ---------------------------------------------------------------- reductions
+
+
+def _wide(x: Any) -> Any:
+    """Short floating dtypes are added up in float32."""
+    if x.dtype.kind == "b":
+        raise NotHere
+    return x.astype(np.float32) if x.dtype.itemsize < 4 and x.dtype.kind not in "iu" else x
+
+
+@rule("sum")
+def _sum(x: Any, *, axes: Dims) -> Any:
+    x = _wide(x)
+    return np.sum(x, axis=axes, dtype=x.dtype)
+
+
+@rule("prod")
+def _prod(x: Any, *, axes: Dims) -> Any:
+    x = _wide(x)
+    return np.prod(x, axis=axes, dtype=x.dtype)
+
+
+def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *, axes: function(x, axis=axes)
+
+
+def _position(function: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x, *, axis, dtype: np.asarray(function(x, axis=axis)).astype(dtype)
+
+
+def _running(function: np.ufunc) -> Callable[..., Any]:
+    def run(x: Any, *, axis: int, reverse: bool) -> Any:
+        x = _wide(x)
+        found = function.accumulate(np.flip(x, axis) if reverse else x, axis=axis, dtype=x.dtype)
+        return np.flip(found, axis) if reverse else found
+
+    return run
+
+
+RULES.update({
+    "reduce_max": _reduction(np.max), "reduce_min": _reduction(np.min), "any": _reduction(np.any),
+    "all": _reduction(np.all), "argmax": _position(np.argmax), "argmin": _position(np.argmin),
+    "cumsum": _running(np.add), "cumprod": _running(np.multiply), "cummax": _running(np.maximum),
+    "cummin": _running(np.minimum),
+})  # fmt: skip
+
+
+# ---------------------------------------------------------------- contraction
+
+
+@rule("dot")
+def _dot(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Any:
+    """As one product of (stacks of) matrices."""
+    (cx, cy), (bx, by) = contract, batch
+    fx = [d for d in range(x.ndim) if d not in cx and d not in bx]
+    fy = [d for d in range(y.ndim) if d not in cy and d not in by]
+    shape = [*[x.shape[d] for d in bx], *[x.shape[d] for d in fx], *[y.shape[d] for d in fy]]
+    dtype, x, y = x.dtype, _product_operand(x), _product_operand(y)
+    left = _matrices(x, bx, fx, cx)
+    right = _matrices(y, by, cy, fy)
+    return np.asarray(np.matmul(left, right)).reshape(shape).astype(dtype, copy=False)
+
+
+def _product_operand(x: Any) -> Any:
+    return x if x.dtype.kind in "b" else _wide(x)
+
+
+def _matrices(x: Any, stack: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Any:
+    """``x`` as one stack of matrices, from three groups of its axes."""
+    shape = [int(np.prod([x.shape[d] for d in group], dtype=int)) for group in (stack, rows, columns)]
+    matrices = np.transpose(x, (*stack, *rows, *columns)).reshape(shape)
+    return matrices if stack else matrices[0]
+
+
+# ---------------------------------------------------------------- order
+
+
+@rule("sort")
+def _sort(*xs: Any, axis: int, keys: int, stable: bool) -> list[Any]:
+    if keys > 1 or xs[0].dtype.kind not in "fiub":
+        raise NotHere
+    order = np.argsort(xs[0], axis=axis, kind="stable")
+    return [np.take_along_axis(x, order, axis) for x in xs]

@@ -1,0 +1,179 @@
+"""Programs evaluated by NumPy give what XLA gives; and when that is done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import host, runtime
+from funcgrad.primitives import convolution, indexing, shape, windows
+from funcgrad.primitives import elementwise as ew
+from funcgrad.primitives.convolution import convolve
+from funcgrad.primitives.sorting import sort
+from funcgrad.runtime.programs import Executable
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(3, 4)).astype(np.float32)
+Y = RNG.normal(size=(4, 5)).astype(np.float32)
+POSITIVE = (np.abs(X) + 0.5).astype(np.float32)
+WHOLE = RNG.integers(-9, 9, size=(3, 4))
+BITS = WHOLE.astype(np.uint8)
+IMAGES = RNG.normal(size=(2, 4, 7, 6)).astype(np.float32)
+WHERE = RNG.integers(-3, 6, size=(5, 1))
+WIDE = WHERE.astype(np.int32)
+
+
+def dims(window: Any, collapsed: Any, index_map: Any) -> Any:
+    return indexing.IndexDims(window, collapsed, (), (), index_map)
+
+
+def of_windows(primitive: Any, **options: Any) -> Callable[..., Any]:
+    window = windows.window_over(4, (2, 3), (3, 2), **options)
+    return lambda x: primitive(x, window=window)
+
+
+FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
+    *[(p, (X,)) for p in (ew.neg, ew.exp, ew.expm1, ew.tanh, ew.logistic, ew.erf, ew.erfc, ew.sin, ew.sign, ew.floor)],
+    *[(p, (POSITIVE,)) for p in (ew.log, ew.log1p, ew.sqrt, ew.rsqrt, ew.cbrt, ew.lgamma, ew.digamma, ew.acosh)],
+    *[(p, (X.astype(np.float16),)) for p in (ew.exp, ew.tanh, ew.square)],
+    *[(p, (X, POSITIVE)) for p in (ew.add, ew.div, ew.maximum, ew.atan2, ew.rem, ew.remainder, ew.lt)],
+    *[(p, (WHOLE, np.int64(3))) for p in (ew.div, ew.rem, ew.remainder, ew.floor_divide, ew.eq)],
+    *[(p, (WHOLE, np.int64(-3))) for p in (ew.div, ew.rem, ew.remainder, ew.floor_divide)],
+    *[(p, (WHOLE, np.int64(2))) for p in (ew.shift_left, ew.shift_right, ew.shift_right_logical, ew.bitwise_and)],
+    *[(lambda x, n=n: ew.integer_power(x, exponent=n), (POSITIVE,)) for n in (-3, 0, 1, 7)],
+    (lambda x: ew.cast(x, dtype=np.dtype(np.int32)), (X,)),
+    (lambda x: ew.bitcast(x, dtype=np.dtype(np.int32)), (X,)),
+    (lambda x: ew.bitcast(x, dtype=np.dtype(np.int32)), (np.float32(2),)),
+    (ew.make_complex, (X, POSITIVE)),
+    (lambda x: ew.clamp(np.float32(-0.5), x, np.float32(0.5)), (X,)),
+    (lambda x: shape.pad(x, np.float32(7), low=(1, -1), high=(-2, 2), interior=(2, 0)), (X,)),
+    (lambda x: shape.broadcast(x, shape=(2, 3, 4), dims=(1, 2)), (X,)),
+    (lambda x: shape.slice_(x, start=(0, 1), limit=(3, 4), strides=(2, 1)), (X,)),
+    (fnp.matmul, (X, Y)),
+    (lambda x: fnp.einsum("abcd,aecd->bea", x, x), (IMAGES,)),
+    *[(lambda x, f=f: f(x, axis=1), (X,)) for f in (fnp.sum, fnp.prod, fnp.max, fnp.argmin, fnp.cumsum)],
+    (lambda x: fg.numpy.flip(fnp.cumprod(x, axis=0), 1), (X,)),
+    (lambda x: list(sort(x, -x, axis=0, keys=1, stable=True)), (X,)),
+    *[
+        (lambda x, i, m=m: indexing.gather(
+            x, i, dims=dims((1,), (0,), (0,)), sizes=(1, 4), mode=m, unique=False), (X, i))
+        for m in ("clip", "fill") for i in (WHERE, WIDE)
+    ],
+    (lambda x, i: indexing.gather(x, i, dims=dims((1, 2), (), (1,)), sizes=(3, 2), mode="clip", unique=False),
+     (X, WHERE)),
+    *[
+        (lambda x, i, u, p=p, m=m: p(x, i, u, dims=dims((1,), (0,), (0,)), mode=m, unique=False), (X, WHERE, Y.T))
+        for p in (indexing.scatter, indexing.scatter_add, indexing.scatter_mul, indexing.scatter_max)
+        for m in ("clip", "fill")
+    ],
+    (lambda x, s: indexing.dynamic_slice(x, s, sizes=(2, 2)), (X, np.array([9, -9]))),
+    (lambda x, s: indexing.dynamic_update_slice(x, s, x[:2, :2]), (X, np.array([1, 1]))),
+    (lambda x, w: convolve(x, w, strides=(2, 1), padding=((1, 2), (0, 3)), rhs_dilation=(1, 2), groups=2),
+     (IMAGES, RNG.normal(size=(6, 2, 3, 2)).astype(np.float32))),
+    (fg.grad(lambda w, x: convolve(x, w, strides=2, padding=1).sum()),
+     (RNG.normal(size=(6, 4, 3, 2)).astype(np.float32), IMAGES)),
+    *[(of_windows(p), (IMAGES,)) for p in (windows.window_sum, windows.window_max, windows.window_argmax)],
+    (of_windows(windows.window_argmin, padding=((1, 1), (1, 0)), strides=(1, 2)), (IMAGES,)),
+    (lambda x: fg.scan(lambda c, row: (c * row, c + row), x[0], x, reverse=True), (X,)),
+    (lambda x: fg.cond(x[0, 0] > 0, lambda v: v + 1, lambda v: v * 2, x), (X,)),
+    (lambda x: fg.jit(fnp.sin)(x) + 1, (X,)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("case", range(len(FUNCTIONS)))
+def test_the_same_as_xla(case: int) -> None:
+    function, arguments = FUNCTIONS[case]
+    program = fg.trace(lambda *xs: fg.trees.flatten(function(*xs))[0], *arguments)
+    found = host.evaluate(program, [np.asarray(a) for a in arguments])
+    wanted = Executable(program)(*arguments)
+    assert 0 < host.milliseconds(program) < 1
+    for have, want in zip(found, wanted, strict=True):
+        want = np.asarray(want)
+        assert (have.dtype, have.shape) == (want.dtype, want.shape)
+        # Both round each operation; float16 is computed in float32 by both.
+        rtol = {2: 2e-3, 4: 2e-5}.get(want.dtype.itemsize, 1e-12) if want.dtype.kind in "fc" else 0
+        np.testing.assert_allclose(have, want, rtol=rtol, atol=rtol)
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments"),
+    [
+        (ew.div, (WHOLE, np.int64(0))),
+        (ew.remainder, (WHOLE, np.int64(0))),
+        (ew.shift_left, (WHOLE, np.int64(64))),
+        (lambda x: ew.cast(x, dtype=np.dtype(np.int8)), (X * 1000,)),
+        (lambda x: ew.cast(x, dtype=np.dtype(np.int32)), (np.float32([np.nan]),)),
+        (ew.polygamma, (POSITIVE, POSITIVE)),
+        (of_windows(windows.window_argmax), (IMAGES * np.float32(np.nan),)),
+    ],
+)
+def test_where_numpy_would_give_something_else(function: Any, arguments: Any) -> None:
+    program = fg.trace(function, *arguments)
+    with pytest.raises(host.NotHere):
+        host.evaluate(program, arguments)
+    assert not Executable(program).warm
+    by_xla = Executable(program).run(*arguments)
+    again = Executable(program)
+    found = again.now([jax.numpy.asarray(a) for a in arguments], ())
+    assert again.warm
+    np.testing.assert_array_equal(np.asarray(found[0]), np.asarray(by_xla[0]))
+
+
+def _program(size: int) -> Any:
+    return fg.trace(lambda x: fnp.sin(x) * np.float32(2), np.zeros(size, np.float32))
+
+
+def test_what_is_small_and_new_is_not_compiled() -> None:
+    code = runtime.executable(_program(5))
+    result = runtime.record(code, [jax.numpy.arange(5, dtype=np.float32)])
+    value = runtime.ready(result)
+    assert isinstance(value, jax.Array) and not code.warm
+    np.testing.assert_allclose(value, 2 * np.sin(np.arange(5)), rtol=1e-6)
+
+
+def test_what_is_large_is_compiled_at_once() -> None:
+    assert not runtime.executable(_program(5_000_000)).light()
+
+
+def test_what_keeps_coming_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = runtime.executable(_program(6))
+    monkeypatch.setattr(code, "spent", 1e6)
+    code.now([jax.numpy.zeros(6, np.float32)], ())
+    assert code.warm
+
+
+def test_where_there_are_several_devices_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("funcgrad.runtime.programs._one_cpu", lambda: False)
+    assert not runtime.executable(_program(7)).light()
+
+
+def test_a_result_is_not_its_operands_memory() -> None:
+    code = runtime.executable(fg.trace(lambda x: fnp.reshape(x, (2, 3)), np.zeros(6, np.float32)))
+    x = jax.numpy.arange(6, dtype=np.float32)
+    result = runtime.ready(runtime.record(code, [x]))
+    assert result.unsafe_buffer_pointer() != x.unsafe_buffer_pointer()
+
+
+def test_two_results_never_share_memory() -> None:
+    code = runtime.executable(fg.trace(lambda x: (x + 1, x - 1), np.zeros(6, np.float32)))
+    a, b = code.program.outputs
+    code.program.outputs[:] = [a, a, b]
+    code.results = 3
+    found = runtime.record_all(code, [jax.numpy.arange(6, dtype=np.float32)])
+    assert len({runtime.ready(r).unsafe_buffer_pointer() for r in found}) == 3
+
+
+def test_rules_are_for_primitives_that_exist() -> None:
+    from funcgrad.host.table import RULES
+
+    modules = (ew, shape, indexing, windows, convolution)
+    known = {p.name for m in modules for p in vars(m).values() if isinstance(p, fg.primitive.Primitive)}
+    others = {"sort", "dot", "scan", "cond", "call", "optimization_barrier", "name", "cumsum", "cumprod", "cummax",
+              "cummin", "prod", "any", "all", "argmax", "argmin", "reduce_max", "reduce_min"}  # fmt: skip
+    assert set(RULES) <= known | others
