@@ -234,8 +234,11 @@ class AccumulateGrad(Node):
             meta.grad.add_(grad)
         if meta.post_accumulate:
             for hook in list(meta.post_accumulate.values()):
-                if hook(variable) is not None:
+                given = hook(variable)
+                if isinstance(given, Tensor):
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+                if given is not None:
+                    raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
         return ()
 
 

@@ -15,10 +15,14 @@ import torch
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts import GOLDEN, observe
 
-FAMILIES = ("random", "init", "nn", "optim", "data", "engine", "tensor", "environment", "averaging", "schedules")
+FAMILIES = (
+    "random", "init", "nn", "optim", "data", "engine", "tensor", "environment", "averaging",
+    "schedules", "autograd", "custom_functions", "func", "functional", "forward_ad", "gradcheck",
+)  # fmt: skip
 
 
 def main() -> None:
+    torch.func.jvp(torch.sin, (torch.ones(1),), (torch.ones(1),))  # its first call imports, with warnings
     for family in FAMILIES:
         blocks = [block.strip("\n") for block in (GOLDEN / f"{family}.txt").read_text().strip("\n").split("\n\n")]
         found = {block: observe(torch, block) for block in blocks}

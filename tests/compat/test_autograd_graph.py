@@ -1,0 +1,256 @@
+"""The graph as users see it: edges, hooks, saved tensors, anomalies, modes, custom functions; and what it may hold."""
+
+from __future__ import annotations
+
+import gc
+import re
+import warnings
+import weakref
+from typing import Any
+
+import jax
+import pytest
+
+import compat as torch
+from compat.autograd.saved import HookStack
+from compat.utils.checkpoint import checkpoint, set_checkpoint_early_stop
+from funcgrad import runtime
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("autograd"))
+def test_as_recorded(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+@pytest.mark.parametrize(("source", "want"), cases("custom_functions"))
+def test_custom_functions_as_recorded(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+# ---------------------------------------------------------------- anomalies
+
+
+def _explained(run: Any) -> tuple[str, str]:
+    """The error of a backward pass in anomaly mode, and the warning before it."""
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with pytest.raises(RuntimeError) as error, torch.autograd.set_detect_anomaly(True):
+            run()
+    return str(error.value), str(seen[-1].message)
+
+
+def test_an_anomaly_shows_the_line_that_made_the_node() -> None:
+    def run() -> None:
+        x = torch.zeros(2, requires_grad=True)
+        y = x.sqrt()  # the line
+        (y * 0).sum().backward()
+
+    error, explanation = _explained(run)
+    assert error == "Function 'SqrtBackward0' returned nan values in its 0th output."
+    assert explanation.startswith("Error detected in SqrtBackward0. Traceback of forward call that caused the error:\n")
+    assert explanation.rstrip().splitlines()[-1].strip().startswith("y = x.sqrt()  # the line")
+
+
+def test_an_anomaly_in_a_second_backward_shows_what_induced_it() -> None:
+    def run() -> None:
+        x = torch.zeros(2, requires_grad=True)
+        (g,) = torch.autograd.grad((x**1.5).sum(), x, create_graph=True)
+        (torch.sqrt(g) * 0).sum().backward()
+
+    _, explanation = _explained(run)
+    assert "Traceback of forward call" in explanation
+    with torch.autograd.set_detect_anomaly(True):
+        x = torch.ones(2, requires_grad=True)
+        y = x.exp()
+        (g,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    assert g.grad_fn.metadata["parent_"] is y.grad_fn
+
+
+def test_an_error_names_the_line_that_changed_a_saved_tensor() -> None:
+    def run() -> None:
+        x = torch.ones(2, requires_grad=True)
+        y = x.exp()
+        z = y.sum()
+        y.mul_(3)  # the culprit
+        z.backward()
+
+    error, _ = _explained(run)
+    assert "is at version 1; expected version 0 instead" in error
+    assert error.rstrip().endswith("y.mul_(3)  # the culprit")
+
+
+def test_without_anomaly_mode_nothing_is_noted() -> None:
+    x = torch.ones(2, requires_grad=True)
+    assert HookStack.used == 0
+    assert x.exp().grad_fn.metadata == {}
+
+
+# ---------------------------------------------------------------- what a node runs
+
+
+def test_a_node_shows_its_program() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    shown = str((x @ torch.ones(3, 2)).grad_fn.program())
+    assert re.match(r"mm_backward\(a: f32\[2,2\], b: f32\[3,2\]\) \{\n  c: f32\[2,3\] = dot a b ", shown)
+    assert str((x + 1).grad_fn.program()) == "add_backward(a: f32[2,3]) {\n  return a\n}"
+    assert "transpose" in str(x.t().grad_fn.program())
+    assert str(x.exp().grad_fn.next_functions[0][0].program()) == "AccumulateGrad(a: f32[2,3]) {\n  return a\n}"
+
+
+def test_custom_and_copying_nodes_show_their_programs() -> None:
+    x = torch.ones(2, 3, requires_grad=True)
+    assert str(_Sine.apply(x).grad_fn.program()).count("mul") == 2
+    base = x * 1
+    base[0].mul_(3)
+    program = base.grad_fn.program()
+    assert [tuple(t.shape) for t in program.output_types] == [(2, 3)]
+    assert x.grad is None
+
+
+class _Sine(torch.autograd.Function):
+    @staticmethod
+    def forward(x: Any) -> Any:
+        return x.sin()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple, output: Any) -> None:
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        return 10 * grad * ctx.saved_tensors[0].cos()
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any) -> Any:
+        return 100 * tangent * ctx.saved_tensors[0].cos()
+
+
+# ---------------------------------------------------------------- custom functions in transforms
+
+
+def test_each_transform_gets_the_rule_that_was_given() -> None:
+    x = torch.tensor(0.0)
+    assert torch.func.grad(_Sine.apply)(x).item() == 10
+    assert torch.func.jvp(_Sine.apply, (x,), (torch.tensor(1.0),))[1].item() == 100
+    assert torch.func.jacrev(_Sine.apply)(torch.zeros(2)).diagonal().tolist() == [10, 10]
+    assert torch.func.jacfwd(lambda x: _Sine.apply(x[0]).reshape(1))(torch.zeros(2)).tolist() == [[100, 0]]
+
+
+def test_forward_over_reverse_goes_through_the_given_backward() -> None:
+    x = torch.tensor(0.5, dtype=torch.float64)
+    direction = torch.tensor(1.0, dtype=torch.float64)
+    _, second = torch.func.jvp(torch.func.grad(_Sine.apply), (x,), (direction,))
+    torch.testing.assert_close(second, -10 * x.sin())
+
+
+def test_an_outer_tensor_stays_in_its_graph() -> None:
+    w = torch.tensor(2.0, requires_grad=True)
+    torch.func.grad(lambda x: _Sine.apply(x) * w)(torch.tensor(0.0)).backward()
+    assert w.grad.item() == 10
+
+
+def test_no_grad_holds_inside_grad() -> None:
+    def f(x: Any) -> Any:
+        with torch.no_grad():
+            constant = x * x
+        return x - constant
+
+    assert torch.func.grad(f)(torch.tensor(3.0)).item() == 1
+
+
+# ---------------------------------------------------------------- what is held
+
+
+def _steps(count: int) -> list[int]:
+    """How many arrays there are after so many training steps, at a few of them."""
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    data, found = torch.randn(16, 4), []
+    for i in range(count):
+        optimizer.zero_grad()
+        model(data).square().mean().backward()
+        optimizer.step()
+        if i % (count // 8) == count // 8 - 1:
+            gc.collect()
+            runtime.flush()
+            found.append(len(jax.live_arrays()))
+    return found
+
+
+def test_two_thousand_steps_hold_a_flat_number_of_arrays() -> None:
+    counts = _steps(2000)
+    assert max(counts[1:]) <= counts[1] + 2, counts
+
+
+def _dies(run: Any) -> bool:
+    """Whether a function's graph goes with its result, without the cycle collector."""
+    gc.disable()
+    try:
+        x = torch.ones((), requires_grad=True)
+        nodes = [run(x).grad_fn]
+        for node in nodes:
+            nodes += [n for n, _ in node.next_functions if n is not None]
+        refs = [weakref.ref(n) for n in nodes]
+        del nodes, node
+        return all(r() is None for r in refs)
+    finally:
+        gc.enable()
+
+
+def _wave(x: Any) -> Any:
+    return x.sin().exp().sin()
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        _wave,
+        lambda x: checkpoint(_wave, x, use_reentrant=False),
+        lambda x: checkpoint(lambda x: checkpoint(_wave, x, use_reentrant=False), x, use_reentrant=False),
+        lambda x: torch.autograd.grad(_wave(x), x, create_graph=True)[0],
+        lambda x: _Sine.apply(x) * 2,
+    ],
+)
+def test_a_graph_goes_with_its_result(run: Any) -> None:
+    assert _dies(run)
+
+
+def test_a_hundred_thousand_nodes_go_backward() -> None:
+    x = torch.ones(1, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y.view(1)
+    handle = y.register_hook(lambda g: g * 2)  # not a sweep: node by node
+    y.backward()
+    handle.remove()
+    assert x.grad.item() == 2
+
+
+# ---------------------------------------------------------------- checkpoints
+
+
+def test_a_checkpoint_that_finds_more_complains_unless_it_stops_early() -> None:
+    calls = []
+
+    def run(x: Any) -> Any:
+        calls.append(1)
+        return x.sin().exp() if len(calls) == 1 else x.sin().exp().sin()
+
+    x = torch.ones(1, requires_grad=True)
+    checkpoint(run, x, use_reentrant=False).backward()
+    calls.clear()
+    with set_checkpoint_early_stop(False):
+        y = checkpoint(run, x, use_reentrant=False)
+    with pytest.raises(RuntimeError, match="trying to save more tensors during recomputation"):
+        y.backward()
+
+
+def test_the_older_checkpoint_refuses_grad() -> None:
+    x = torch.ones(1, requires_grad=True)
+    with pytest.raises(RuntimeError, match=r"checkpoint is incompatible with \.grad\(\)"):
+        torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=True), x)
+    checkpoint(torch.exp, x, use_reentrant=True).backward()
+    assert x.grad is not None
