@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from typing import Any
 
 _TYPES = (
@@ -25,6 +26,9 @@ class device:
         >>> import compat as torch
         >>> torch.device("cuda", 1), torch.device("cuda:1").index
         (device(type='cuda', index=1), 1)
+        >>> with torch.device("cpu"):
+        ...     torch.ones(1).device
+        device(type='cpu')
     """
 
     __slots__ = ("type", "index")
@@ -69,6 +73,45 @@ class device:
 
     def __reduce__(self) -> tuple:
         return device, (str(self),)
+
+    def __enter__(self) -> device:
+        # Within it new tensors are made here; that is the CPU, or there is nothing to make them on.
+        available(self)
+        _entered.devices.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _entered.devices.pop()
+
+
+class _Entered(threading.local):
+    """The devices that a thread is within, the innermost last."""
+
+    def __init__(self) -> None:
+        self.devices: list[device] = []
+
+
+_entered = _Entered()
+
+
+def default_device() -> device:
+    """Where new tensors are made."""
+    return _entered.devices[-1] if _entered.devices else CPU
+
+
+def available(where: Any) -> device:
+    """A device that tensors can be made on.
+
+    Raises:
+        AssertionError: for a GPU, where there is none.
+        RuntimeError: for another one that is not there.
+    """
+    found = where if isinstance(where, device) else device(where)
+    if found.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if found.type != "cpu":
+        raise RuntimeError(f"tensors can be made on 'cpu', got device '{found}'")
+    return found
 
 
 def _parse(text: str) -> tuple[str, int | None]:

@@ -107,7 +107,7 @@ def _floating(values: np.ndarray) -> tuple[Format, int]:
         whole = bool(np.all(told == np.ceil(told)))
         with np.errstate(over="ignore"):
             scientific = bool(high / low > 1000.0 or high > 1.0e8 or (not whole and low < 1.0e-4))
-    if options.sci_mode is not None:
+    if options.sci_mode is not None and told.size:
         scientific = options.sci_mode
 
     def write(x: float) -> str:

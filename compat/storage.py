@@ -122,7 +122,8 @@ class UntypedStorage:
         self.base = Base((numel,), self.base.dtype)
 
     def __repr__(self) -> str:
-        return f"[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        lines = "".join(f" {x}\n" for x in self.tolist())
+        return f"{lines}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
     def __deepcopy__(self, memo: dict) -> UntypedStorage:
         found = memo.get(id(self))

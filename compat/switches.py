@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from compat.device import available
 from compat.device import device as Device
 from compat.errors import wrong_argument
-from compat.ops.copying import available
 from compat.registry import function
 from funcgrad import runtime
 

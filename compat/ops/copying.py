@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
+from compat.device import available
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.formats import (
@@ -158,21 +159,6 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dtype | No
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
     return dtype, copy, memory_format
-
-
-def available(where: Any) -> Device:
-    """A device that tensors can be made on.
-
-    Raises:
-        AssertionError: for a GPU, where there is none.
-        RuntimeError: for another one that is not there.
-    """
-    found = where if isinstance(where, Device) else Device(where)
-    if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
-    if found.type != "cpu":
-        raise RuntimeError(f"tensors can be made on 'cpu', got device '{found}'")
-    return found
 
 
 @function("Tensor.type")

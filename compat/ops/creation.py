@@ -10,11 +10,12 @@ import numpy as np
 
 from compat import dtypes
 from compat.arrays import of_examples
+from compat.device import available
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument
 from compat.formats import contiguous_format, preserve_format
 from compat.layout import Base, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
-from compat.ops.copying import available, format_strides
+from compat.ops.copying import format_strides
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, from_buffer, wrap

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.device import available
 from compat.dtypes import dtype as Dtype
-from compat.ops.copying import available
 from compat.ops.creation import constant, converted_number, with_grad
 from compat.registry import function
 from compat.size import Size

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from compat import dlpack, dtypes
+from compat.device import available
 from compat.dtypes import dtype as Dtype
 from compat.hosted import storage_over
-from compat.ops.copying import available
 from compat.ops.creation import with_grad
 from compat.ops.from_data import reject_negative_strides, tensor
 from compat.registry import function

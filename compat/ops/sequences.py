@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.device import available
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, wrong_argument, wrong_combination
-from compat.ops.copying import available
 from compat.ops.creation import into, into_all, with_grad
 from compat.registry import function
 from compat.tensor import Tensor, from_array

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.device import available
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument, wrong_combination
-from compat.ops.copying import available
 from compat.ops.creation import into_all, with_grad
 from compat.registry import function, names_of, publish
 from compat.size import Size

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.device import default_device
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
@@ -260,7 +261,7 @@ def set_default_tensor_type(t: Any, /) -> None:
 @function("torch.get_default_device")
 def get_default_device() -> Any:
     """Where new tensors are made."""
-    return empty(0).device
+    return default_device()
 
 
 @function("Tensor.__contains__")

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, levels, rng
+from compat.device import available
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
-from compat.ops.copying import available
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import draws
