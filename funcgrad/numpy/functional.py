@@ -60,7 +60,7 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """For each place, the element of the first choice whose condition holds there, or ``default``.
 
     Raises:
-        ValueError: for another number of conditions than choices.
+        ValueError: for another number of conditions than choices, or none.
 
     Example:
         >>> x = np.array([-2.0, 0.5, 3.0])
@@ -69,6 +69,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
     """
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices; wanted as many")
+    if not condlist:
+        raise ValueError("select: wants at least one condition, got none")
     result = default
     for condition, choice in zip(reversed(condlist), reversed(choicelist), strict=True):
         result = e.where(condition, choice, result)

@@ -206,12 +206,15 @@ def fractions(x: Any, q: Any) -> Any:
 
 
 def median(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
-    """The middle element over axes, or the mean of the middle two; NaN if an element is NaN.
+    """The middle element over axes, or the mean of the middle two; NaN if an element is NaN, or there are none.
 
     Example:
         >>> print(median(np.array([5.0, 1.0, 2.0, 4.0])))
         3.0
     """
+    shape = type_of(asoperand(x, "median")).shape
+    if not all(shape[a] for a in normalized_axes(axis, len(shape), "median")):
+        return r.mean(x, axis, keepdims=keepdims)
     return quantile(x, 0.5, axis, method="midpoint", keepdims=keepdims)
 
 

@@ -8,6 +8,7 @@ of it at once.
 from __future__ import annotations
 
 import types
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -200,6 +201,89 @@ def test_static_sizes() -> None:
     for f in (fnp.unique, fnp.nonzero, fnp.bincount, lambda x: fnp.repeat(x, x)):
         with pytest.raises((fg.ConcretizationError, TypeError), match="traced"):
             fg.jit(f)(x)
+
+
+# ---------------------------------------------------------------- nothing at all, and too much
+
+NOTHING = np.ones((0, 3))
+EDGES: dict[str, Callable[[Any], Any]] = {
+    "sums": lambda xp: xp.stack([xp.sum(NOTHING, axis=0), xp.prod(NOTHING, axis=0), xp.mean(NOTHING, axis=0)]),
+    "median of nothing": lambda xp: xp.median(np.ones(0)),
+    "medians of no rows": lambda xp: xp.median(NOTHING, axis=1),
+    "median of infinities": lambda xp: xp.median(np.array([np.inf, 1, np.inf])),
+    "median between infinities": lambda xp: xp.median(np.array([np.inf, -np.inf])),
+    "no numbers": lambda xp: xp.stack(
+        [f(np.full(3, np.nan)) for f in (xp.nanmax, xp.nanmean, xp.nanmedian, xp.nanstd)]
+    ),
+    "one number's variance": lambda xp: xp.nanvar(np.array([1.0, np.nan]), ddof=1),
+    "one observation": lambda xp: xp.cov(np.ones((2, 1))),
+    "observations that do not vary": lambda xp: xp.corrcoef(np.ones((2, 3))),
+    "joined with nothing": lambda xp: xp.concatenate([NOTHING, np.ones((2, 3))]),
+    "nothing in bins": lambda xp: xp.histogram(np.ones(0))[0],
+    "one value in bins": lambda xp: xp.histogram(np.ones(4), 3)[1],
+    "nothing counted": lambda xp: xp.bincount(np.zeros(0, int)),
+    "nothing unique": lambda xp: xp.unique(np.ones(0)),
+    "more differences than elements": lambda xp: xp.diff(np.ones(3), n=5),
+    "nothing repeated": lambda xp: xp.tile(xp.repeat(np.ones((2, 3)), 0, axis=1), (2, 2)),
+    "a border of nothing": lambda xp: xp.pad(NOTHING, 1),
+    "nothing taken": lambda xp: xp.take(np.ones((2, 3)), np.zeros(0, int), axis=0),
+    "a product over nothing": lambda xp: xp.dot(np.ones((2, 0)), np.ones((0, 3))),
+    "an outside diagonal": lambda xp: xp.trace(np.ones((2, 3)), offset=9),
+    "a polynomial of nothing": lambda xp: xp.polyval(np.ones(0), 2.0),
+    "only zeros": lambda xp: xp.trim_zeros(np.zeros(3)),
+    "nothing inserted": lambda xp: xp.insert(np.arange(4.0), [], []),
+    "nothing deleted": lambda xp: xp.delete(np.arange(4.0), []),
+    "nothing to resize": lambda xp: xp.resize(np.ones(0), (2,)),
+    "nothing where": lambda xp: xp.argwhere(NOTHING),
+    "no bits": lambda xp: xp.packbits(np.zeros(0, bool)),
+    "divisors of zero": lambda xp: xp.gcd(np.array(0), np.array([0, 5, -6])),
+    "exponents far out": lambda xp: xp.ldexp(np.array([1.0, 0.5]), np.array([1000, -3])),
+}
+
+
+@pytest.mark.parametrize("name", EDGES)
+def test_edges(name: str) -> None:
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        wanted = np.asarray(EDGES[name](np))
+    assert_close(EDGES[name](fnp), wanted, name)
+
+
+ERRORS: dict[str, tuple[Callable[[Any], Any], type[Exception]]] = {
+    "an extreme of nothing": (lambda xp: xp.max(NOTHING), ValueError),
+    "a place in nothing": (lambda xp: xp.argmax(NOTHING), ValueError),
+    "no arrays": (lambda xp: xp.stack([]), ValueError),
+    "an uneven split": (lambda xp: xp.split(np.ones((2, 3)), 4), ValueError),
+    "no axis to sort": (lambda xp: xp.sort(np.float64(1)), IndexError),
+    "a negative border": (lambda xp: xp.pad(np.ones(3), -1), ValueError),
+    "taken from outside": (lambda xp: xp.take(np.ones(3), 9), IndexError),
+    "inserted outside": (lambda xp: xp.insert(np.ones(3), 5, 1.0), IndexError),
+    "deleted outside": (lambda xp: xp.delete(np.ones(3), 4), IndexError),
+    "too few samples": (lambda xp: xp.gradient(np.ones(1)), ValueError),
+    "a coordinate outside": (lambda xp: xp.ravel_multi_index(([1], [5]), (2, 3)), ValueError),
+    "a number outside": (lambda xp: xp.unravel_index(7, (2, 3)), ValueError),
+    "an axis of size two": (lambda xp: xp.squeeze(np.ones((2, 3)), 0), ValueError),
+    "an axis that is not there": (lambda xp: xp.moveaxis(np.ones((2, 3)), 0, 5), IndexError),
+    "no conditions": (lambda xp: xp.select([], []), ValueError),
+    "a partition outside": (lambda xp: xp.partition(np.ones(3), 7), ValueError),
+    "negative counts": (lambda xp: xp.bincount(np.array([-1])), ValueError),
+    "decreasing bins": (lambda xp: xp.histogram(np.ones(3), [2.0, 1.0]), ValueError),
+    "no unit": (lambda xp: xp.packbits(np.ones(3)), TypeError),
+    "cubes of variables": (lambda xp: xp.cov(np.ones((2, 2, 2))), ValueError),
+    "a cube's roots": (lambda xp: xp.roots(np.ones((2, 2))), ValueError),
+    "no degree": (lambda xp: xp.polyfit(np.ones(3), np.ones(3), -1), ValueError),
+    "blocks of two depths": (lambda xp: xp.block([[np.ones(1)], np.ones(1)]), ValueError),
+    "vectors of five": (lambda xp: xp.cross(np.ones(5), np.ones(5)), ValueError),
+    "an unknown rule": (lambda xp: xp.quantile(np.ones(3), 0.5, method="none"), ValueError),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_numpy_s(name: str) -> None:
+    f, kind = ERRORS[name]
+    for xp in (np, fnp):
+        with pytest.raises(kind):
+            f(xp)
 
 
 # ---------------------------------------------------------------- NumPy hands over what is here
