@@ -10,6 +10,7 @@ from compat import (
     autograd,
     compiling as _compiling,
     dtypes as _dtypes,
+    fft,
     func,
     linalg,
     nn,

@@ -25,6 +25,7 @@ from compat.ops import (
     einsum,
     exponential,
     extremes,
+    fft,
     finite_differences,
     from_data,
     from_memory,

@@ -1,0 +1,526 @@
+"""Fourier transforms: three operations (complex, from real, to real), and ``torch.fft`` in terms of them."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.errors import wrap_dim, wrong_argument
+from compat.ops.complex import conj_physical
+from compat.ops.complex_views import conj
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.copying import to
+from compat.ops.joining import roll
+from compat.ops.op import op
+from compat.ops.padding import constant_pad_nd
+from compat.ops.parts import slice_view
+from compat.ops.signature import Array, Ints
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+from funcgrad.primitives import fft as p
+from funcgrad.primitives.elementwise import conj as conjugate
+from funcgrad.primitives.elementwise import scale
+from funcgrad.primitives.shape import concatenate, reverse, slice_
+from funcgrad.tracing import type_of
+
+Sizes = Sequence[int] | None
+
+# ---------------------------------------------------------------- the three operations
+
+#: What is divided by, of the number of elements ``n``: nothing, its root, itself.
+_NOTHING, _ROOT, _WHOLE = 0, 1, 2
+
+
+def _factor(normalization: int, n: int) -> float:
+    return (1.0, 1 / math.sqrt(n), 1 / n)[normalization]
+
+
+def _scaled(x: Any, factor: float) -> Any:
+    return x if factor == 1 else scale(x, factor)
+
+
+def _transformed(x: Any, dim: Sequence[int], forward: bool) -> Any:
+    """Along all of ``dim``, of which XLA does three at once; the inverse is divided by the number of elements."""
+    for i in range(0, len(dim), 3):
+        x = p.fft(x, axes=tuple(sorted(dim[i : i + 3])), inverse=not forward)
+    return x
+
+
+def _strides(size: Sequence[int], batch: Sequence[int], signal: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides of dimensions in another order: those of a batch, then those of the transform."""
+    stride, step = [0] * len(size), 1
+    for d in reversed((*batch, *signal)):
+        stride[d] = step
+        step *= max(size[d], 1)
+    return tuple(stride)
+
+
+def _by_stride(dims: Sequence[int], stride: Sequence[int]) -> list[int]:
+    return sorted(dims, key=lambda d: -stride[d])
+
+
+def _batched(size: Sequence[int], stride: Sequence[int], dim: Sequence[int]) -> tuple[int, ...]:
+    rest = [d for d in range(len(size)) if d not in dim]
+    return _strides(size, _by_stride(rest, stride), dim)
+
+
+def _complex_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout, dim = given["input"], given["dim"]
+    if not dim:
+        return [None]
+    return [_batched(types[0].shape, layout.stride, _by_stride(dim, layout.stride))]
+
+
+def _from_real_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout, dim = given["input"], given["dim"]
+    return [_batched(types[0].shape, layout.stride, [*_by_stride(dim[:-1], layout.stride), dim[-1]])]
+
+
+def _to_real_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    layout, dim = given["input"], given["dim"]
+    stride = layout.stride
+    if len(dim) > 1:
+        # The other dimensions are transformed first, into a tensor that is laid out by the same rule.
+        stride = _batched(layout.size, stride, _by_stride(dim[:-1], stride))
+    return [_batched(types[0].shape, stride, dim[-1:])]
+
+
+@op("FftC2CBackward0", saved="dim forward normalization", names="torch._fft_c2c", strides=_complex_strides, out=False)
+def _fft_c2c(input: Array, dim: Ints, normalization: int, forward: bool) -> Any:
+    """The Fourier transform of complex numbers along ``dim``, or its inverse."""
+    n = math.prod(type_of(input).shape[d] for d in dim)
+    return _scaled(_transformed(input, dim, forward), _factor(normalization, n) * (1 if forward else n))
+
+
+def _mirrored(half: Any, n: int, dim: Sequence[int]) -> Any:
+    """All of the spectrum of real numbers: the rest is the conjugate of the first half, backwards."""
+    last, shape = dim[-1], type_of(half).shape
+    low, high = [0] * len(shape), list(shape)
+    low[last], high[last] = 1, n - shape[last] + 1
+    rest = slice_(half, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
+    rest = conjugate(reverse(rest, axes=(last,)))
+    return concatenate(half, rest, axis=last)
+
+
+@op(
+    "FftR2CBackward0",
+    saved="dim normalization onesided self",
+    keeps="input",
+    names="torch._fft_r2c",
+    strides=_from_real_strides,
+    out=False,
+)
+def _fft_r2c(input: Array, dim: Ints, normalization: int, onesided: bool) -> Any:
+    """The Fourier transform of real numbers along ``dim``; ``onesided`` leaves out the half that mirrors the other."""
+    shape = type_of(input).shape
+    half = p.rfft(input, axis=dim[-1])
+    if not onesided:
+        half = _mirrored(half, shape[dim[-1]], dim)
+    found = _transformed(half, dim[:-1], True)
+    return _scaled(found, _factor(normalization, math.prod(shape[d] for d in dim)))
+
+
+@op("FftC2RBackward0", saved="dim normalization", names="torch._fft_c2r", strides=_to_real_strides, out=False)
+def _fft_c2r(input: Array, dim: Ints, normalization: int, last_dim_size: int) -> Any:
+    """The inverse of the Fourier transform of ``last_dim_size`` real numbers."""
+    shape = type_of(input).shape
+    n = math.prod([shape[d] for d in dim[:-1]]) * last_dim_size
+    found = p.irfft(_transformed(input, dim[:-1], False), axis=dim[-1], n=last_dim_size)
+    return _scaled(found, _factor(normalization, n) * n)
+
+
+# ---------------------------------------------------------------- arguments
+
+
+def _normalization(norm: str | None, forward: bool) -> int:
+    modes = {None: _NOTHING, "backward": _NOTHING, "ortho": _ROOT, "forward": _WHOLE}
+    if norm not in modes:
+        raise RuntimeError(f'Invalid normalization mode: "{norm}"')
+    found = modes[norm]
+    return found if forward or found == _ROOT else _WHOLE - found
+
+
+def _promoted(name: str, x: Any, to_complex: bool) -> Tensor:
+    """The operand in a dtype that there are transforms of."""
+    x = tensor_argument(f"fft_{name}", "input", 1, x)
+    dtype = x.dtype if x.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
+    if dtype not in (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128):
+        raise RuntimeError(f"Unsupported dtype {dtype.scalar_name}")
+    if to_complex and not dtype.is_complex:
+        dtype = dtype.to_complex()
+    return x if x.dtype is dtype else to(x, dtype)
+
+
+def _points(n: int) -> int:
+    if n < 1:
+        raise RuntimeError(f"Invalid number of data points ({n}) specified")
+    return n
+
+
+def _one(name: str, x: Tensor, n: int | None, dim: int) -> tuple[int | None, int]:
+    """The arguments of a transform along one dimension."""
+    if n is not None and (isinstance(n, bool) or not hasattr(n, "__index__")):
+        raise wrong_argument(f"fft_{name}", "n", 2, "int", n)
+    if not x.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    return None if n is None else _points(n.__index__()), wrap_dim(dim, x.dim())
+
+
+def _listed(value: Any) -> tuple[int, ...] | None:
+    return None if value is None else (value,) if isinstance(value, int) else tuple(value)
+
+
+def _several(x: Tensor, s: Any, dim: Any) -> tuple[list[int], list[int]]:
+    """The sizes and dimensions of a transform along several."""
+    ndim, s, dim = x.dim(), _listed(s), _listed(dim)
+    if dim is not None:
+        if dim and not ndim:
+            raise IndexError(f"Dimension specified as {dim[0]} but tensor has no dimensions")
+        chosen = [wrap_dim(d, ndim) for d in dim]
+        if len(set(chosen)) != len(chosen):
+            raise RuntimeError("FFT dims must be unique")
+        if s is not None and len(s) != len(dim):
+            raise RuntimeError("When given, dim and shape arguments must have the same length")
+    else:
+        if s is not None and len(s) > ndim:
+            raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has {ndim} dimensions.")
+        chosen = list(range(0 if s is None else ndim - len(s), ndim))
+    sizes = [x.shape[d] for d in chosen] if s is None else [x.shape[d] if n == -1 else n for n, d in zip(s, chosen)]
+    for n in sizes:
+        _points(n)
+    return sizes, chosen
+
+
+def _resized(x: Tensor, dims: Sequence[int], sizes: Sequence[int]) -> Tensor:
+    """``x`` cut, or filled up with zeros at the end."""
+    padding = [0] * (2 * x.dim())
+    for d, n in zip(dims, sizes):
+        if x.shape[d] < n:
+            padding[2 * (x.dim() - d) - 1] = n - x.shape[d]
+        elif x.shape[d] > n:
+            x = slice_view(x, d, 0, n)
+    return constant_pad_nd(x, tuple(padding)) if any(padding) else x
+
+
+_DOCUMENT = """{what}
+
+Args:
+    input: a tensor.
+    {sizes}
+    norm: which direction is divided by the number of elements: ``"backward"`` (the inverse), ``"forward"`` (the
+        other), ``"ortho"`` (both by its root).
+    out: a tensor to write the result into.
+
+Raises:
+    RuntimeError: for dtypes, sizes or modes that there are no transforms of.
+    IndexError: for dimensions that do not exist.
+
+Example:
+    >>> import compat as torch
+    >>> torch.fft.{name}(torch.ones({ones})).shape
+    {shown}
+"""
+_ALONG = "n: to how many elements the dimension is cut or filled up.\n    dim: the dimension."
+_OVER = "s: to how many elements the dimensions are cut or filled up; -1 for as they are.\n    dim: the dimensions."
+
+
+def _public(said: str, complicated: bool, what: str, shown: str) -> Callable[[Callable[..., Tensor]], Any]:
+    """Makes a transform public, with an ``out`` that must be complex, or must not.
+
+    Args:
+        said: what its message calls it.
+        what, shown: for its docstring: the first line, and the example's result.
+    """
+
+    def declare(transform: Callable[..., Tensor]) -> Any:
+        name = transform.__name__
+        several = name[-1] in "2n"
+        transform.__doc__ = _DOCUMENT.format(
+            what=what,
+            name=name,
+            sizes=_OVER if several else _ALONG,
+            ones="2, 4" if several else "4",
+            shown=f"torch.Size([{shown}])",
+        )
+        inner = composite(out=True)(transform)
+
+        @functools.wraps(transform)
+        def call(*args: Any, out: Any = None, **named: Any) -> Any:
+            if out is None:
+                return transform(*args, **named)
+            if isinstance(out, Tensor) and out.dtype.is_complex != complicated:
+                kind = "complex" if complicated else "floating point"
+                raise RuntimeError(f"{said} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
+            return inner(*args, out=out, **named)
+
+        return function(f"fft.{name}")(call)
+
+    return declare
+
+
+# ---------------------------------------------------------------- along one dimension
+
+
+def _from_complex(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(name, x, False)
+    size, dim = _one(name, x, n, dim)
+    mode = _normalization(norm, forward)
+    x = x if size is None else _resized(x, [dim], [size])
+    _points(x.shape[dim])
+    if x.is_complex():
+        return _fft_c2c(x, (dim,), mode, forward)
+    found = _fft_r2c(x, (dim,), mode, False)
+    return found if forward else conj(found)
+
+
+def _halved(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(name, x, False)
+    if x.is_complex():
+        raise RuntimeError(f"{name} expects a real input tensor, but got {x.dtype.scalar_name}")
+    size, dim = _one(name, x, n, dim)
+    mode = _normalization(norm, forward)
+    x = x if size is None else _resized(x, [dim], [size])
+    _points(x.shape[dim])
+    found = _fft_r2c(x, (dim,), mode, True)
+    return found if forward else conj(found)
+
+
+def _restored(name: str, x: Any, n: int | None, dim: int, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(name, x, True)
+    size, dim = _one(name, x, n, dim)
+    mode = _normalization(norm, forward)
+    last = _points(2 * (x.shape[dim] - 1)) if size is None else size
+    if size is not None:
+        x = _resized(x, [dim], [size // 2 + 1])
+    return _fft_c2r(conj(x) if forward else x, (dim,), mode, last)
+
+
+@_public("fft", True, "The Fourier transform along a dimension.", "4")
+def fft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    return _from_complex("fft", input, n, dim, norm, True)
+
+
+@_public("ifft", True, "The inverse Fourier transform along a dimension.", "4")
+def ifft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    return _from_complex("ifft", input, n, dim, norm, False)
+
+
+@_public("rfft", True, "The first half of the Fourier transform of real numbers.", "3")
+def rfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    return _halved("rfft", input, n, dim, norm, True)
+
+
+@_public("irfft", False, "The inverse of ``rfft``: real numbers, ``2 * (m - 1)`` unless ``n`` says how many.", "6")
+def irfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    return _restored("irfft", input, n, dim, norm, False)
+
+
+@_public("hfft", False, "The Fourier transform of what mirrors its conjugate, from the first half of it.", "6")
+def hfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    return _restored("hfft", input, n, dim, norm, True)
+
+
+@_public("ihfft", True, "The inverse of ``hfft``: the first half of the inverse transform of real numbers.", "3")
+def ihfft(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+    return _halved("ihfft", input, n, dim, norm, False)
+
+
+# ---------------------------------------------------------------- along several dimensions
+
+
+def _from_complexes(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(name, x, True)
+    sizes, dims = _several(x, s, dim)
+    mode = _normalization(norm, forward)
+    return _fft_c2c(_resized(x, dims, sizes), tuple(dims), mode, forward)
+
+
+def _at_least_one(name: str, dims: Sequence[int]) -> None:
+    if not dims:
+        raise RuntimeError(f"{name} must transform at least one axis")
+
+
+def _halves(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(name, x, False)
+    if x.is_complex():
+        if forward:
+            raise RuntimeError(f"{name} expects a real-valued input tensor, but got {x.dtype.scalar_name}")
+        raise RuntimeError(f"Only supports floating-point dtypes, but found: {x.dtype.scalar_name}")
+    sizes, dims = _several(x, s, dim)
+    _at_least_one(name, dims)
+    mode = _normalization(norm, forward)
+    x = _resized(x, dims, sizes)
+    if forward:
+        return _fft_r2c(x, tuple(dims), mode, True)
+    found = _fft_r2c(x, tuple(dims[-1:]), mode, True)
+    if len(dims) == 1:
+        return conj(found)
+    return _fft_c2c(conj_physical(found), tuple(dims[:-1]), mode, False)
+
+
+def _restoreds(name: str, x: Any, s: Sizes, dim: Sizes, norm: str | None, forward: bool) -> Tensor:
+    x = _promoted(name, x, True)
+    sizes, dims = _several(x, s, dim)
+    _at_least_one(name, dims)
+    mode = _normalization(norm, forward)
+    given = _listed(s)
+    if given is None or given[-1] == -1:
+        sizes[-1] = _points(2 * (x.shape[dims[-1]] - 1))
+    x = _resized(x, dims, [*sizes[:-1], sizes[-1] // 2 + 1])
+    if not forward:
+        return _fft_c2r(x, tuple(dims), mode, sizes[-1])
+    if len(dims) > 1:
+        x = _fft_c2c(x, tuple(dims[:-1]), mode, True)
+    return _fft_c2r(conj(x), tuple(dims[-1:]), mode, sizes[-1])
+
+
+@_public("fftn", True, "The Fourier transform along several dimensions.", "2, 4")
+def fftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    return _from_complexes("fftn", input, s, dim, norm, True)
+
+
+@_public("ifftn", True, "The inverse Fourier transform along several dimensions.", "2, 4")
+def ifftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    return _from_complexes("ifftn", input, s, dim, norm, False)
+
+
+@_public("rfftn", True, "``rfft`` along the last dimension, and ``fft`` along the others.", "2, 3")
+def rfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    return _halves("rfftn", input, s, dim, norm, True)
+
+
+@_public("irfftn", False, "The inverse of ``rfftn``.", "2, 6")
+def irfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    return _restoreds("irfftn", input, s, dim, norm, False)
+
+
+@_public("hfftn", False, "``fft`` along all dimensions but the last, and ``hfft`` along that.", "2, 6")
+def hfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    return _restoreds("hfftn", input, s, dim, norm, True)
+
+
+@_public("ihfftn", True, "The inverse of ``hfftn``.", "2, 3")
+def ihfftn(input: Tensor, s: Sizes = None, dim: Sizes = None, norm: str | None = None) -> Tensor:
+    return _halves("ihfftn", input, s, dim, norm, False)
+
+
+@_public("fftn", True, "The Fourier transform along two dimensions.", "2, 4")
+def fft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    return _from_complexes("fft2", input, s, dim, norm, True)
+
+
+@_public("ifftn", True, "The inverse Fourier transform along two dimensions.", "2, 4")
+def ifft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    return _from_complexes("ifft2", input, s, dim, norm, False)
+
+
+@_public("rfftn", True, "``rfftn`` along two dimensions.", "2, 3")
+def rfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    return _halves("rfftn", input, s, dim, norm, True)
+
+
+@_public("irfftn", False, "``irfftn`` along two dimensions.", "2, 6")
+def irfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    return _restoreds("irfftn", input, s, dim, norm, False)
+
+
+@_public("hfftn", False, "``hfftn`` along two dimensions.", "2, 6")
+def hfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    return _restoreds("hfftn", input, s, dim, norm, True)
+
+
+@_public("ihfftn", True, "``ihfftn`` along two dimensions.", "2, 3")
+def ihfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | None = None) -> Tensor:
+    return _halves("ihfftn", input, s, dim, norm, False)
+
+
+# ---------------------------------------------------------------- frequencies
+
+
+def _frequencies(name: str, places: Callable[..., Tensor], n: int, d: float, options: dict[str, Any]) -> Tensor:
+    dtype = options.get("dtype") or dtypes.get_default_dtype()
+    if dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"{name} requires a floating point or complex dtype")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    unit = math.inf if n * d == 0 else 1.0 / (n * d)
+    found = places(names_of("torch")["arange"], dtype) * unit
+    return found.requires_grad_() if options.get("requires_grad") else found
+
+
+@composite("fft.fftfreq", out=True)
+def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+    """The frequency of each element of ``fft``.
+
+    Args:
+        n: how many elements there are.
+        d: how far apart they are.
+        dtype, requires_grad: of the result.
+        out: a tensor to write it into.
+
+    Raises:
+        RuntimeError: for a negative ``n``, and dtypes of integers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.fft.fftfreq(4)
+        tensor([ 0.0000,  0.2500, -0.5000, -0.2500])
+    """
+
+    def places(arange: Any, dtype: Any) -> Tensor:
+        return names_of("torch")["cat"]([arange((n + 1) // 2, dtype=dtype), arange(-(n // 2), 0, dtype=dtype)])
+
+    return _frequencies("fftfreq", places, n, d, options)
+
+
+@composite("fft.rfftfreq", out=True)
+def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+    """The frequency of each element of ``rfft``; arguments as for ``fftfreq``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.fft.rfftfreq(4)
+        tensor([0.0000, 0.2500, 0.5000])
+    """
+    return _frequencies("rfftfreq", lambda arange, dtype: arange(n // 2 + 1, dtype=dtype), n, d, options)
+
+
+def _shifted(input: Tensor, dim: Any, direction: int) -> Tensor:
+    dims = tuple(range(input.dim())) if dim is None else tuple(wrap_dim(d, input.dim()) for d in _listed(dim) or ())
+    if not dims:
+        return input.clone()
+    # Half of the size: rounded down in one direction, up in the other.
+    return roll(input, tuple((direction * (input.shape[d] // 2)) % max(input.shape[d], 1) for d in dims), dims)
+
+
+@function("fft.fftshift")
+def fftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The elements rolled so that frequency 0 is in the middle.
+
+    Args:
+        dim: a dimension or several; all if not given.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.fft.fftshift(torch.tensor([0, 1, -2, -1]))
+        tensor([-2, -1,  0,  1])
+    """
+    return _shifted(input, dim, 1)
+
+
+@function("fft.ifftshift")
+def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
+    """The inverse of ``fftshift``.
+
+    Args:
+        dim: a dimension or several; all if not given.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.fft.ifftshift(torch.tensor([-2, -1, 0, 1]))
+        tensor([ 0,  1, -2, -1])
+    """
+    return _shifted(input, dim, -1)
