@@ -89,7 +89,7 @@ def _left(storage: Any, interpreter: Interpreter | None) -> None:
     while isinstance(buffer, ForwardTracer | ReverseTracer) and buffer.interpreter is interpreter:
         buffer = buffer.underlying()
     if buffer is not storage.buffer:
-        storage.buffer = buffer
+        buffer = storage.buffer = runtime.ready(buffer)
         storage.base = Base(storage.base.shape, storage.base.dtype, isinstance(buffer, Tracer))
 
 
@@ -106,7 +106,8 @@ def refuse(what: str) -> None:
     Raises:
         RuntimeError: inside of one.
     """
-    if state.levels and not state.graphs:
+    inside = state.levels and (what != "retain_grad" or state.levels[-1].kind == "grad")
+    if inside and not state.graphs:
         if what == "backward":
             raise RuntimeError(
                 "backward() called inside a functorch transform. This is not supported, please use functorch.grad or "

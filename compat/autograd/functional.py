@@ -423,11 +423,10 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
     with levels.graphs():
         moved = _torch("vmap")(push, out_dims=-1)(*basis(given.tensors))
     counts = [x.numel() for x in given.tensors]
-    rows = [
-        given.like([c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)])
-        for m in moved
-    ]
-    return outputs.like(rows)
+    rows = [[c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)] for m in moved]
+    # Lists, where reverse mode gives tuples: so it is in PyTorch.
+    found = [row if given.several else row[0] for row in rows]
+    return found if outputs.several else found[0]
 
 
 def hessian(
@@ -469,4 +468,4 @@ def hessian(
         return found
 
     rows = jacobian(gradient, given.tensors, create_graph, strict, vectorize, outer_jacobian_strategy)
-    return given.like([given.like(row) for row in rows])
+    return rows if given.several else rows[0][0]

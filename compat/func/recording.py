@@ -15,6 +15,7 @@ from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class
 from compat.tensor import Tensor
 from funcgrad.primitive import Primitive
+from funcgrad.primitives.elementwise import stop_gradient
 from funcgrad.tracing import Interpreter, bind
 
 
@@ -25,7 +26,7 @@ class Recording(Interpreter):
     description = "the graph of tensors"
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        if not mode.grad or not primitive.differentiable:
+        if not mode.grad or primitive is stop_gradient:
             return bind(primitive, [x.underlying() if isinstance(x, TensorTracer) else x for x in operands], params)
         results = _kernel(primitive, len(operands), params).call([tensor_of(x) for x in operands])
         found = [lift(t) if t._rg else elements(t) for t in results]
