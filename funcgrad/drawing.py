@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
 from itertools import count
 
@@ -18,6 +19,17 @@ def dot(program: Program) -> str:
     lines.append('  edge [fontname="monospace", fontsize=9];')
     lines += _nodes(program, count(), "  ")
     return "\n".join([*lines, "}"])
+
+
+def svg(program: Program) -> str:
+    """The graph, drawn by Graphviz."""
+    try:
+        done = subprocess.run(["dot", "-Tsvg"], input=dot(program), capture_output=True, text=True, check=True)
+    except FileNotFoundError:
+        raise RuntimeError(
+            "Graphviz, which draws graphs, is not installed: there is no program 'dot'. The graph as text is dot()"
+        ) from None
+    return done.stdout
 
 
 def _nodes(program: Program, fresh: Iterator[int], indent: str) -> list[str]:
@@ -67,3 +79,4 @@ def _quoted(text: str) -> str:
 
 
 set_view("dot", dot)
+set_view("svg", svg)

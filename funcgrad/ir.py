@@ -202,6 +202,14 @@ class Program:
         """The program as a graph in the DOT language, for Graphviz and its like to draw."""
         return _views["dot"](self)
 
+    def svg(self) -> str:
+        """That graph, drawn as SVG by Graphviz.
+
+        Raises:
+            RuntimeError: if Graphviz is not installed.
+        """
+        return _views["svg"](self)
+
     def stablehlo(self) -> str:
         """The program as StableHLO, as XLA gets it."""
         return _views["stablehlo"](self)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from pathlib import Path
 
 import funcgrad
@@ -24,7 +25,7 @@ def covered() -> set[str]:
     """The names in the ``CASES`` of the test modules beside this one."""
     names: set[str] = set()
     for path in sorted(Path(__file__).parent.glob("test_*.py")):
-        if "\nCASES" in path.read_text():
+        if re.search(r"^CASES\b", path.read_text(), re.MULTILINE):
             names |= set(importlib.import_module(f"tests.funcgrad.{path.stem}").CASES)
     return names
 

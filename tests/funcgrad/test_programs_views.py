@@ -104,6 +104,17 @@ def test_labels_are_escaped() -> None:
     assert r"x['a\"b\\\\']" in text
 
 
+def test_graphviz_draws_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = fg.trace(lambda x: x * 2, X)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RuntimeError, match=r"Graphviz.*is not installed"):
+        program.svg()
+    stand_in = tmp_path / "dot"
+    stand_in.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.argv[1], sys.stdin.read())\n")
+    stand_in.chmod(0o755)
+    assert program.svg() == f"-Tsvg {program.dot()}\n"
+
+
 def test_stablehlo() -> None:
     text = fg.trace(lambda x: fnp.sin(x) * 2, X).stablehlo()
     assert "stablehlo.sine" in text and "tensor<3x4xf32>" in text
