@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy import special
 
 from funcgrad.host.table import RULES, NotHere, rule
+
+
+def _scipy(name: str) -> Callable[..., Any]:
+    """A function of ``scipy.special``, which takes long to import and is not always needed."""
+
+    def run(*xs: Any) -> Any:
+        return getattr(import_module("scipy.special"), name)(*xs)
+
+    return run
+
 
 #: NumPy's functions that mean the same for all dtypes that the primitive takes.
 _SAME: dict[str, Callable[..., Any]] = {
@@ -24,9 +34,9 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1, "log": np.log, "log1p": np.log1p, "sqrt": np.sqrt,
     "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
-    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": special.expit, "erf": special.erf,
-    "erfc": special.erfc, "lgamma": special.gammaln, "digamma": special.digamma,
-    "erf_inv": special.erfinv, "rsqrt": lambda x: 1 / np.sqrt(x),
+    "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": _scipy("expit"), "erf": _scipy("erf"),
+    "erfc": _scipy("erfc"), "lgamma": _scipy("gammaln"), "digamma": _scipy("digamma"),
+    "erf_inv": _scipy("erfinv"), "rsqrt": lambda x: 1 / np.sqrt(x),
 }  # fmt: skip
 
 
