@@ -183,12 +183,12 @@ def _outside(ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
 
 
 def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """JAX's own operator, but ours where whole numbers become floating ones."""
+    """JAX's own operator, but ours where whole numbers become floating ones, or are raised to large powers."""
     theirs, ours = getattr(JaxArray, name), _outside(ours)
-    divides = "truediv" in name
+    always = "truediv" in name or "pow" in name
 
     def method(self: Any, other: Any) -> Any:
-        if (divides or other.__class__ in _INEXACT) and self.dtype.kind in "biu":
+        if (always or other.__class__ in _INEXACT) and self.dtype.kind in "biu":
             return ours(self, other)
         return theirs(self, other)
 

@@ -372,6 +372,9 @@ def test_whole_numbers(dtype: str) -> None:
         for name in ("floor_divide", "remainder", "bitwise_and", "bitwise_or", "bitwise_xor", "add", "multiply"):
             np.testing.assert_array_equal(getattr(fnp, name)(x, y), getattr(np, name)(x, y), err_msg=name)
         np.testing.assert_array_equal(fnp.asarray(x) // fnp.asarray(y), x // y)
+    exponents = np.abs(y.astype(np.int64)).clip(0, 127).astype(dtype)
+    for power in (fnp.pow, operator.pow):
+        np.testing.assert_array_equal(power(fnp.asarray(x), fnp.asarray(exponents)), x**exponents)
     shifts = np.arange(7).astype(dtype)[:, None]
     np.testing.assert_array_equal(fnp.bitwise_left_shift(values, shifts), values << shifts)
     np.testing.assert_array_equal(fnp.bitwise_right_shift(values, shifts), values >> shifts)
