@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from compat.autograd.anomaly_mode import check, explain
 from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, fit
+from compat.autograd.saved import hooks as saved_hooks
 from compat.autograd.sweep import Marks, sweep
 from compat.grad_mode import mode
 from compat.tensor import Tensor, autograd_of
 from funcgrad import runtime
 
 Grads = list[Tensor | None]
+#: So many passes may be inside of one another before the next one gets a thread.
+DEEPEST = 30
 
 
 class _Task:
@@ -192,6 +197,9 @@ def run_backward(
     Returns:
         The gradients at ``inputs``, None where none arrived.
     """
+    if mode.depth >= DEEPEST:
+        again = partial(run_backward, roots, grads, keep_graph=keep_graph, create_graph=create_graph, inputs=inputs)
+        return _elsewhere(partial(again, accumulate=accumulate))
     if inputs is None and not create_graph:
         swept = lambda marks: _run(_Task(keep_graph, marks), roots, grads, create_graph, None, accumulate)
         sweep(roots, grads, keep_graph, swept)
@@ -222,12 +230,37 @@ def _run(
             task.push(node)
     before = mode.grad, mode.node, mode.task
     mode.grad, mode.node, mode.task = create_graph, None, task
+    mode.depth += 1
     try:
         task.run()
         for callback in task.callbacks:  # one may add more
             callback()
     finally:
         mode.grad, mode.node, mode.task = before
+        mode.depth -= 1
+
+
+def _elsewhere(run: Callable[[], Grads]) -> Grads:
+    """Runs in a thread of its own, in the modes of this one: Python's stack is not deep enough for more."""
+    modes = [(local, dict(local.__dict__)) for local in (mode, saved_hooks)]
+    results: list[Grads] = []
+    errors: list[BaseException] = []
+
+    def body() -> None:
+        for local, values in modes:
+            local.__dict__.update(values)
+        mode.depth = 0
+        try:
+            results.append(run())
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
