@@ -130,7 +130,7 @@ def graphs() -> Iterator[None]:
 # ---------------------------------------------------------------- holding derivatives back
 
 #: The value itself, without its derivative backwards, or forwards.
-hold_backward = Primitive(
+hold_backward: Primitive = Primitive(
     "hold_backward",
     infer=lambda x: x,
     lower=lambda x: x,
@@ -138,7 +138,7 @@ hold_backward = Primitive(
     jvp=lambda primals, tangents: (hold_backward(primals[0]), hold_backward(tangents[0])),
     vjp=lambda primals, needs, params: ([hold_backward(primals[0])], lambda cotangents: [None]),
 )
-hold_forward = Primitive(
+hold_forward: Primitive = Primitive(
     "hold_forward",
     infer=lambda x: x,
     lower=lambda x: x,

@@ -77,7 +77,7 @@ class DualStorage(UntypedStorage):
         self.version = 0
 
     @property
-    def buffer(self) -> Any:  # type: ignore[override]
+    def buffer(self) -> Any:
         primal = lens.write(None, self.layout, 0, array(self.primal))
         if not self.duals.open:
             return primal

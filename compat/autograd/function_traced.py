@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from compat import levels
 from compat.arrays import array, tensor_of
+from compat.autograd.function_results import among
 from compat.autograd.saved import save
 from compat.dtypes import FLOATING
 from compat.grad_mode import enable_grad
 from compat.tensor import Tensor
-from compat.utils._pytree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from compat.trees import broadcast_to_and_flatten, tree_flatten, tree_unflatten
 from funcgrad import custom_vjp
 from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import Forward, ForwardTracer
@@ -54,6 +55,8 @@ def apply_traced(cls: Any, args: tuple) -> Any:
             f"You tried to vmap over {cls.__name__}, but it does not have vmap support. Please override and implement "
             f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
+    if innermost is levels.state.duals:
+        return cls._recorded(args, forward_dual, call.separate)
     if isinstance(innermost, Forward):
         return _pushed(call, innermost)
     operation = custom_vjp(call.function)
@@ -180,6 +183,47 @@ def _like(tangent: Tensor, output: Tensor) -> Any:
             f"jvp returned a tangent of size {list(tangent.shape)} for a result of size {list(output.shape)}"
         )
     return array(tangent)
+
+
+def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
+    """The result of ``forward`` on dual numbers: ``jvp`` gives it tangents.
+
+    Raises:
+        RuntimeError: if ``jvp`` gives other tangents than those that there can be.
+    """
+    from compat.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
+    from compat.autograd.function import run_forward
+
+    tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
+    with set_fwd_grad_enabled(False):
+        output = run_forward(cls, ctx, args)
+    outputs = output if isinstance(output, tuple) else (output,)
+    for i, a in enumerate(args):
+        if tangents[i] is None and isinstance(a, Tensor) and a.dtype.category >= FLOATING and ctx.materialize_grads:
+            tangents[i] = a.detach().new_zeros(a.shape)
+    with set_fwd_grad_enabled(False):
+        found = cls.jvp(ctx, *tangents)
+    found = found if isinstance(found, tuple) else (found,)
+    if len(found) != len(outputs):
+        raise RuntimeError(
+            f"Function's jvp returned an incorrect number of tangents (expected {len(outputs)}, got {len(found)})"
+        )
+    fixed = ctx.non_differentiable or ()
+    results = []
+    for i, (o, t) in enumerate(zip(outputs, found)):
+        if t is not None and (not isinstance(o, Tensor) or o.dtype.category < FLOATING or among(o, fixed)):
+            raise RuntimeError(
+                f"The jvp of {cls.__name__} returned a tangent at index {i}, where forward returned what has none. You "
+                "should return None at that position instead."
+            )
+        results.append(o if t is None else make_dual(unpack_dual(o).primal, unpack_dual(t).primal))
+    # What was marked or saved is known by its identity, which is now another.
+    for name in ("to_save", "non_differentiable", "dirty_tensors"):
+        marked = getattr(ctx, name)
+        if marked:
+            given = {id(o): r for o, r in zip(outputs, results)}
+            setattr(ctx, name, tuple(given.get(id(m), m) for m in marked))
+    return tuple(results) if isinstance(output, tuple) else results[0]
 
 
 def _pushed(call: _Call, interpreter: Forward) -> Any:

@@ -92,7 +92,7 @@ class Case:
         before = x.clone()
         found = []
         for sign in (-1, 1):
-            x.copy_(before + sign * step * direction)
+            x.copy_(before + direction * (sign * step))
             found.append([o.detach().clone() if isinstance(o, Tensor) else o for o in self.func(*self.inputs)])
         x.copy_(before)
         return [_quotient(a, b, step) for a, b in zip(*found) if moving(b)]
@@ -212,7 +212,7 @@ class Case:
     def _run_slow(self) -> None:
         numerical = [self.numerical(place) for place in self.places]
         if not self.results:
-            if any(bool((j != 0).any()) for row in numerical for j in row):
+            if any(j.count_nonzero().item() for row in numerical for j in row):
                 raise GradcheckError("Numerical gradient for function expected to be zero")
             return
         kept = self._kept()
@@ -260,7 +260,7 @@ class Case:
             "in fast mode. See: https://github.com/pytorch/pytorch/issues/53876 for more background \n"
             "about fast mode. Below, we recompute numerical and analytical jacobians in slow mode:\n\n"
             f"Numerical:\n {numerical}\nAnalytical:\n{analytical}\n\n"
-            f"The max per-element difference (slow mode) is: {(numerical - analytical).abs().max()}.\n"
+            f"The max per-element difference (slow mode) is: {numerical.sub(analytical).abs().max()}.\n"
         )
         if close(analytical, numerical, self.check.rtol, self.check.atol):
             text += (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.tensor import Tensor
-from compat.utils._pytree import tree_leaves
+from compat.trees import tree_leaves
 
 Argnums = int | tuple[int, ...]
 

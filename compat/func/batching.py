@@ -13,7 +13,7 @@ from compat.ops.joining import cat
 from compat.ops.views import movedim
 from compat.registry import function
 from compat.tensor import Tensor
-from compat.utils._pytree import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from compat.trees import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.tracing import running
 
@@ -164,9 +164,9 @@ class _Mapped:
                     value, found = unbatched(interpreter, seen)
                     x.copy_(tensor_of(at_axis(value, found, d, size)))
             placed = []
-            for x, d in zip(outs, dims):
-                back = self._given_back(x, d, came)
-                placed.append(self._placed(x, d, interpreter) if back is None else back)
+            for x, dim in zip(outs, dims):
+                back = self._given_back(x, dim, came)
+                placed.append(self._placed(x, dim, interpreter) if back is None else back)
         return tree_unflatten(placed, tree)
 
     def run_in_chunks(self, chunk_size: int) -> Any:

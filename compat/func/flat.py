@@ -10,7 +10,7 @@ from compat import levels
 from compat.arrays import TensorTracer, array, outside, tensor_of
 from compat.autograd.graph import disable_saved_tensors_hooks
 from compat.tensor import Tensor
-from compat.utils._pytree import TreeSpec, tree_flatten, tree_map, tree_unflatten
+from compat.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from funcgrad.dtypes import is_complex
 from funcgrad.primitives.elementwise import conj
 from funcgrad.tracing import Tracer, type_of

@@ -10,7 +10,7 @@ from compat.arrays import array, tensor_of
 from compat.autograd.forward_ad import check_tangent
 from compat.func.flat import Flat, tensors_outside
 from compat.tensor import Tensor
-from compat.utils._pytree import tree_flatten, tree_unflatten
+from compat.trees import tree_flatten, tree_unflatten
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.transpose import linearize_flat

@@ -13,7 +13,7 @@ from compat.func.forward import jvp
 from compat.func.reverse import vjp
 from compat.ops.joining import cat
 from compat.tensor import Tensor
-from compat.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
+from compat.trees import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 
 def jacrev(

@@ -12,7 +12,7 @@ from compat.errors import size_text
 from compat.func.arguments import Argnums, check_differentiable, chosen, of_chosen
 from compat.func.flat import Flat, conjugate, paired, tensors_outside
 from compat.tensor import Tensor
-from compat.utils._pytree import tree_flatten, tree_unflatten, treespec_pprint
+from compat.trees import tree_flatten, tree_unflatten, treespec_pprint
 from funcgrad.dtypes import is_inexact
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives.shape import zeros

@@ -66,8 +66,8 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
-        values = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), contiguous_layout(t.shape, t.dtype))
-        return _given(out, _BERNOULLI_P.call([t, values])[0])
+        tosses = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), contiguous_layout(t.shape, t.dtype))
+        return _given(out, _BERNOULLI_P.call([t, tosses])[0])
     (probabilities,), over = given(t)
     values = rng.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
     return _given(out, _BERNOULLI.call([t, drawn(values, over, t.dtype)])[0])

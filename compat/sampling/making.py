@@ -13,8 +13,8 @@ from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.random import engine_of
 from compat.registry import function
-from compat.sampling.examples import draws
-from compat.sampling.filling import UNIFORM, Draw, fill, number
+from compat.sampling.examples import Draw, draws
+from compat.sampling.filling import UNIFORM, fill, number
 from compat.tensor import Tensor, sync
 
 

@@ -1,0 +1,283 @@
+"""Trees of tensors as PyTorch has them: what is no container that is registered here, ``None`` too, is a leaf.
+
+Unlike those of ``funcgrad.trees``, dictionaries keep the order of their keys.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+PyTree = Any
+
+
+class NodeDef(NamedTuple):
+    """How a kind of container is taken apart and put together again."""
+
+    flatten_fn: Callable[[Any], tuple[list, Any]]
+    unflatten_fn: Callable[[Iterable, Any], Any]
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: Any,
+    flatten_fn: Callable[[Any], tuple[list, Any]],
+    unflatten_fn: Callable[[Iterable, Any], Any],
+    **ignored: Any,
+) -> None:
+    """Makes instances of ``cls`` containers.
+
+    Args:
+        flatten_fn: from one to its parts and a context, which compares equal for containers of the same structure.
+        unflatten_fn: from parts and a context to one.
+        ignored: what only serialization needs.
+
+    Raises:
+        ValueError: if ``cls`` is one already.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
+
+
+register_pytree_node(tuple, lambda t: (list(t), None), lambda parts, _: tuple(parts))
+register_pytree_node(list, lambda t: (t, None), lambda parts, _: list(parts))
+register_pytree_node(dict, lambda t: (list(t.values()), list(t)), lambda parts, keys: dict(zip(keys, parts)))
+register_pytree_node(namedtuple, lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))
+register_pytree_node(
+    OrderedDict, lambda t: (list(t.values()), list(t)), lambda parts, keys: OrderedDict(zip(keys, parts))
+)
+register_pytree_node(
+    defaultdict,
+    lambda t: (list(t.values()), [t.default_factory, list(t)]),
+    lambda parts, context: defaultdict(context[0], zip(context[1], parts)),
+)
+register_pytree_node(deque, lambda t: (list(t), t.maxlen), lambda parts, maxlen: deque(parts, maxlen=maxlen))
+
+
+def _kind(tree: Any) -> Any:
+    cls = type(tree)
+    named = cls not in SUPPORTED_NODES and issubclass(cls, tuple) and hasattr(cls, "_fields")
+    return namedtuple if named else cls
+
+
+class TreeSpec:
+    """The structure of a tree.
+
+    Attributes:
+        type: the kind of container; None for a leaf.
+        context: what else it takes to put one together.
+        num_nodes, num_leaves, num_children: how many there are, the containers themselves among the nodes.
+    """
+
+    def __init__(self, type: Any, context: Any, children: list[TreeSpec]):
+        self.type = type
+        self.context = context
+        self._children = children
+        self.num_children = len(children)
+        leaf = type is None
+        self.num_nodes: int = 1 + sum(c.num_nodes for c in children)
+        self.num_leaves: int = 1 if leaf else sum(c.num_leaves for c in children)
+
+    def children(self) -> list[TreeSpec]:
+        """The structures of its parts."""
+        return list(self._children)
+
+    def child(self, index: int) -> TreeSpec:
+        """The structure of one part."""
+        return self._children[index]
+
+    def is_leaf(self) -> bool:
+        """Whether it is a leaf's."""
+        return self.type is None
+
+    def unflatten(self, leaves: Iterable) -> Any:
+        """The tree of this structure with these leaves.
+
+        Raises:
+            ValueError: if they are too few or too many.
+        """
+        given = list(leaves)
+        if len(given) != self.num_leaves:
+            raise ValueError(
+                f"treespec.unflatten(leaves): `leaves` has length {len(given)} but the spec refers to a pytree that "
+                f"holds {self.num_leaves} items ({self})."
+            )
+        return self._filled(iter(given))
+
+    def _filled(self, leaves: Iterator) -> Any:
+        if self.type is None:
+            return next(leaves)
+        node = SUPPORTED_NODES.get(self.type)
+        assert node is not None, f"{self.type} is no pytree node any more"
+        return node.unflatten_fn([c._filled(leaves) for c in self._children], self.context)
+
+    def flatten_up_to(self, tree: Any) -> list:
+        """The parts of a tree that begins like this structure, where this structure has leaves.
+
+        Raises:
+            ValueError: if the tree is of another structure.
+        """
+        if self.type is None:
+            return [tree]
+        kind = _kind(tree)
+        if kind is not self.type:
+            raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {kind!r}.")
+        parts, context = _taken_apart(tree)
+        if len(parts) != self.num_children:
+            raise ValueError(f"Node arity mismatch; expected {self.num_children}, but got {len(parts)}.")
+        if context != self.context:
+            raise ValueError(f"Node context mismatch for custom node type {self.type!r}.")
+        return [leaf for c, part in zip(self._children, parts) for leaf in c.flatten_up_to(part)]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TreeSpec):
+            return NotImplemented
+        mine, theirs = (self.type, self.context, self._children), (other.type, other.context, other._children)
+        return mine == theirs
+
+    def __hash__(self) -> int:
+        return hash((self.type, repr(self.context), tuple(self._children)))
+
+    def __repr__(self, indent: int = 0) -> str:
+        if self.type is None:
+            return "*"
+        blanks = f",\n{' ' * (indent + 2)}"
+        parts = blanks.join(c.__repr__(indent + 2) for c in self._children)
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{parts}])"
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+
+
+_LEAF = LeafSpec()
+
+
+def _taken_apart(tree: Any) -> tuple[list, Any]:
+    node = SUPPORTED_NODES.get(_kind(tree))
+    assert node is not None, f"{type(tree)} is no pytree node"
+    return node.flatten_fn(tree)
+
+
+def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list, TreeSpec]:
+    """The leaves of a tree, and its structure.
+
+    Args:
+        is_leaf: what else is to be a leaf.
+
+    Example:
+        >>> tree_flatten({"a": 1, "b": [2, None]})[0]
+        [1, 2, None]
+    """
+    leaves: list = []
+    return leaves, _flatten(tree, leaves, is_leaf)
+
+
+def _flatten(tree: Any, leaves: list, is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
+    kind = _kind(tree)
+    node = SUPPORTED_NODES.get(kind)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return _LEAF
+    parts, context = node.flatten_fn(tree)
+    return TreeSpec(kind, context, [_flatten(part, leaves, is_leaf) for part in parts])
+
+
+def tree_unflatten(leaves: Iterable, treespec: TreeSpec) -> PyTree:
+    """The tree of a structure with these leaves."""
+    if not isinstance(treespec, TreeSpec):
+        raise TypeError(
+            f"tree_unflatten(leaves, treespec): Expected `treespec` to be instance of TreeSpec but got item of type "
+            f"{type(treespec)}."
+        )
+    return treespec.unflatten(leaves)
+
+
+def tree_leaves(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list:
+    """The leaves of a tree."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> Iterator:
+    """The leaves of a tree, one by one."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The structure of a tree."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """The tree of what ``func`` makes of each leaf, and of those of the same place in the other trees."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten([func(*xs) for xs in zip(leaves, *[spec.flatten_up_to(r) for r in rests])])
+
+
+def tree_map_(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """Calls ``func`` for each leaf; returns the tree itself."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(
+    kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map`` over the leaves of some types only; the others stay."""
+    return tree_map(lambda x: func(x) if isinstance(x, kind) else x, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether something holds of all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether something holds of a leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+class _Asterisk:
+    def __repr__(self) -> str:
+        return "*"
+
+
+def treespec_pprint(treespec: TreeSpec) -> str:
+    """A structure as its tree is written, with asterisks for leaves."""
+    return repr(treespec.unflatten([_Asterisk()] * treespec.num_leaves))
+
+
+def broadcast_to_and_flatten(
+    tree: PyTree, treespec: TreeSpec, is_leaf: Callable[[Any], bool] | None = None
+) -> list | None:
+    """For each leaf of a structure, the leaf of ``tree`` that stands for it or for a part that it is in.
+
+    Returns:
+        None if ``tree`` does not begin like the structure.
+    """
+    node = SUPPORTED_NODES.get(_kind(tree))
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        return [tree] * treespec.num_leaves
+    if _kind(tree) is not treespec.type:
+        return None
+    parts, context = _taken_apart(tree)
+    if len(parts) != treespec.num_children or context != treespec.context:
+        return None
+    found: list = []
+    for part, child in zip(parts, treespec.children()):
+        some = broadcast_to_and_flatten(part, child, is_leaf)
+        if some is None:
+            return None
+        found += some
+    return found
