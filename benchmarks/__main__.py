@@ -25,7 +25,16 @@ from benchmarks.workloads import FILES, all_workloads, named
 from benchmarks.workloads.base import Workload
 
 #: The benchmarks of funcgrad itself, each a module of this package with a docstring and a function ``cases()``.
-NAMES = ("jit_call", "mlp_lowering", "mlp_gradient", "eager_grad", "long_chain", "import_time", "lowering")
+NAMES = (
+    "jit_call",
+    "mlp_lowering",
+    "mlp_gradient",
+    "eager_grad",
+    "long_chain",
+    "import_time",
+    "lowering",
+    "new_shapes",
+)
 RESULTS = Path("out/benchmarks/results.json")
 
 #: What --quick leaves of everything.

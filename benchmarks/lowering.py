@@ -1,14 +1,15 @@
-"""What the CPU's own ways to compute convolutions and max pooling gain, beside XLA's default and PyTorch's kernels.
+"""What our ways to have the CPU compute convolutions, pooling and functions gain, beside XLA's and PyTorch's.
 
 Each case is one operation alone, as one program: forwards, its gradient by the input, its gradient by the kernel. XLA's
 default is one ``convolution``, for max pooling a ``reduce_window`` and a ``select_and_scatter``. PyTorch takes part
-where it is installed.
+where it is installed. Functions of many numbers are compiled for vectors as wide as the machine has them.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -175,6 +176,22 @@ def _pool_case(shape: tuple[int, ...], size: int, stride: int) -> Case:
     return Case(f"max pooling and its gradient, {size}x{size}, stride {stride}", case, others, ROUNDS)
 
 
+# ---------------------------------------------------------------- vectors
+
+
+def _vector_case(name: str) -> Case:
+    """A function of many numbers, in vectors as wide as the machine has them, and as XLA has them."""
+    import jax
+
+    from funcgrad.runtime.options import compiler_options
+
+    function, operands = getattr(jax.lax, name), [_normal((1_000_000,))]
+    whole = partial(jax.jit, compiler_options=compiler_options())
+    return Case(f"{name} of a million numbers", _jitted("ours", function, operands, whole),
+                [_jitted("XLA", function, operands)], ROUNDS)  # fmt: skip
+
+
 def cases() -> list[Case]:
     convolutions = [case for shape in SHAPES for case in _convolution_cases(shape)]
-    return [*convolutions, _loop_case(), *[_pool_case(*pool) for pool in POOLS]]
+    vectors = [_vector_case(name) for name in ("tanh", "exp", "erf", "logistic")]
+    return [*convolutions, _loop_case(), *[_pool_case(*pool) for pool in POOLS], *vectors]
