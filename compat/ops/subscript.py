@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from compat import dtypes
+from compat.errors import cpp_name, type_name
 from compat.ops.creation import scalar_tensor
 from compat.ops.from_data import tensor
 from compat.ops.parts import select, slice_view
@@ -140,8 +142,27 @@ def _is_basic(p: Any) -> bool:
     return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, Tensor | np.ndarray))
 
 
+# As long as a sequence of subscripts may be that is no tuple.
+_LONGEST = 31
+_SEQUENCE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+    "which will result either in an error or a different result"
+)
+
+
 def _as_tuple(index: Any) -> tuple[Any, ...]:
-    return index if isinstance(index, tuple) else (index,)
+    """Subscripts as a tuple; a list of more than integers stands for one, as it did in NumPy once."""
+    if isinstance(index, tuple):
+        return index
+    if isinstance(index, list) and len(index) <= _LONGEST and any(map(_is_subscript, index)):
+        warnings.warn(_SEQUENCE, stacklevel=3)
+        return tuple(index)
+    return (index,)
+
+
+def _is_subscript(p: Any) -> bool:
+    return p is None or p is Ellipsis or isinstance(p, Tensor | slice | list | tuple | range | str | np.ndarray)
 
 
 @function("Tensor.__getitem__")
@@ -205,7 +226,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     found, left = _apply(self, _as_tuple(index))
     if left:
-        names_of("torch")["_index_put_"](found, list(left), _without_leading_ones(value))
+        value = _without_leading_ones(value) if value._layout.size[:1] == (1,) else value
+        names_of("torch")["_index_put_"](found, list(left), value)
     else:
         _write(found, value)
 
@@ -213,17 +235,17 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, bool | int | float | complex | np.generic):
         if isinstance(value, complex | np.complexfloating) and not x.dtype.is_complex:
-            raise RuntimeError("value cannot be converted to type without overflow")
+            raise RuntimeError(f"value cannot be converted to type {cpp_name(x.dtype)} without overflow")
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
-    if isinstance(value, np.ndarray):
-        return names_of("torch")["from_numpy"](value)
-    raise TypeError(f"can't assign a {type(value).__name__} to a torch.{x.dtype.scalar_name}Tensor")
+    name = type_name(value) if isinstance(value, np.ndarray) else type(value).__name__
+    raise TypeError(f"can't assign a {name} to a torch.{x.dtype.scalar_name}Tensor")
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:
+    """The value as a view without them, a view in any case."""
     size = value._layout.size
     ones = next((i for i, n in enumerate(size) if n != 1), len(size))
-    return view_size(value, tuple(size[ones:])) if ones and value.dim() else value
+    return view_size(value, tuple(size[ones:]))
 
 
 def _write(part: Tensor, value: Tensor) -> None:

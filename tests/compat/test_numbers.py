@@ -78,3 +78,15 @@ def test_complaints() -> None:
         torch.nonzero(torch.ones(2), out=torch.zeros(2))
     with pytest.warns(UserWarning, match="torch.range is deprecated"):
         torch.range(0, 1)
+
+
+def test_a_list_of_lists_stands_for_a_tuple() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    for index in ([[0, 1], [1, 2]], [torch.tensor([0, 1]), torch.tensor([1, 2])]):
+        with pytest.warns(UserWarning, match="non-tuple sequence"):
+            assert x[index].tolist() == [1, 6]
+    assert x[np.array([[0, 1], [1, 2]])].shape == (2, 2, 4)
+    with pytest.raises(TypeError, match=r"can't assign a numpy.ndarray to a torch.FloatTensor"):
+        x[0] = np.arange(4.0)
+    with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+        x[0] = 1j
