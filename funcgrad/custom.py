@@ -17,7 +17,7 @@ from typing import Any
 from funcgrad import trees
 from funcgrad.arguments import check_leaves, kind, match, zero_of, zero_tangent
 from funcgrad.errors import LeakedTracerError, NonDifferentiableError, here
-from funcgrad.interpreters.batching import at_axis, batch_flat
+from funcgrad.interpreters.batching import Batching, at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback, vjp_from_jvp
@@ -63,7 +63,10 @@ class _Call:
 
     def result(self, value: Any) -> list[Any]:
         """The flat result, whose structure is remembered."""
-        outs, self.out_tree = trees.flatten(value)
+        outs, tree = trees.flatten(value)
+        if self.out_tree is not None and tree != self.out_tree:
+            raise TypeError(f"{self.name}: returns the structure {self.out_tree}, but its rule returned {tree}")
+        self.out_tree = tree
         if not all(map(is_array, outs)):
             raise TypeError(f"{self.name}: must return arrays, got {kind(value)}")
         return outs
@@ -139,12 +142,28 @@ def _close(interpreter: Interpreter, operands: Arrays, params: dict[str, Any]) -
         return operands, params
     call = params["call"]
     program, constants = stage(call.function, [type_of(x) for x in operands], name=call.name).closed()
-    return [*constants, *operands], {"program": program, "call": call, "lifted": (interpreter, tuple(constants))}
+    lifted = _Lifted(interpreter, constants)
+    return [*constants, *operands], {"program": program, "call": call, "lifted": lifted}
+
+
+class _Lifted:
+    """What a function closes over, which became its first operands.
+
+    Attributes:
+        count: how many there are.
+        by: the ``vmap`` that closed it. While it runs, a rule may close over the same values, which it batches.
+        values: in that case.
+    """
+
+    def __init__(self, interpreter: Interpreter, values: Arrays):
+        self.count = len(values)
+        self.by = interpreter if isinstance(interpreter, Batching) else None
+        self.values = tuple(values) if self.by else ()
 
 
 def _split(operands: Arrays, params: dict[str, Any]) -> tuple[Arrays, Arrays]:
     """What the function closed over, and the operands that it was called with."""
-    count = len(params["lifted"][1]) if "lifted" in params else 0
+    count = params["lifted"].count if "lifted" in params else 0
     return operands[:count], operands[count:]
 
 
@@ -172,11 +191,11 @@ class _Batched:
 
     Attributes:
         call: of one example.
-        lifted: who closed it, and the traced values that it closes over, which are the first operands.
+        lifted: what it closes over, the first operands.
         size, dims: of the batch, and where the operands have it.
     """
 
-    def __init__(self, call: Any, lifted: tuple[Interpreter, Arrays], size: int, dims: Sequence[int | None]):
+    def __init__(self, call: Any, lifted: _Lifted, size: int, dims: Sequence[int | None]):
         self.call, self.lifted, self.size, self.dims = call, lifted, size, tuple(dims)
         self.name = call.name
 
@@ -186,20 +205,19 @@ class _Batched:
         Args:
             f: of what the function closes over, and ``values``.
         """
-        interpreter, constants = self.lifted
-        n = len(constants)
+        n = self.lifted.count
 
         def run(*args: Any) -> Arrays:
-            if not n or isinstance(self.call, _Batched):
+            if not self.lifted.values or isinstance(self.call, _Batched):
                 return f(args[:n], *args[n:])
             # What the rule closes over is the operand by which the function has it: an example's, not all of them.
             program = stage(lambda *xs: f((), *xs), [type_of(x) for x in args[n:]], name=self.name)
-            given = {id(x): value for x, value in zip(constants, args[:n], strict=True)}
+            given = {id(x): value for x, value in zip(self.lifted.values, args[:n], strict=True)}
             known = [(v, given.get(id(x), x)) for v, x in program.constants]
             return evaluate(Program(program.inputs, known, program.equations, program.outputs), args[n:])
 
         outs, found = batch_flat(run, self.size, [*closed_over, *values], [*self.dims[:n], *dims])
-        if any(isinstance(x, Tracer) and x.interpreter is interpreter for x in outs):
+        if any(isinstance(x, Tracer) and x.interpreter is self.lifted.by for x in outs):
             raise NonDifferentiableError(
                 f"the rule of {self.name} closes over a value that vmap batches; at {here()}. Pass it as an argument."
             )

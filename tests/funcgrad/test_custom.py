@@ -296,6 +296,11 @@ def test_refusals(f: Callable[[Any], Any], error: type[Exception], message: str)
         fg.grad(f)(X)
 
 
+def test_a_rule_returns_what_the_function_returns() -> None:
+    with pytest.raises(TypeError, match=r"<lambda>: returns the structure .* but its rule returned"):
+        fg.grad(fg.jit(_jvp(lambda p, t: ((p[0],), t))))(X)
+
+
 def test_what_is_not_an_array_is_named() -> None:
     f = product(OURS, "jvp")
     with pytest.raises(TypeError, match="argument 1 is 'two' of type str, wanted an array"):
