@@ -72,6 +72,7 @@ from compat.ops import (
     softmax,
     sorting,
     special,
+    special_functions,
     state,
     subscript,
     trigonometry,

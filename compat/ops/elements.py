@@ -127,6 +127,27 @@ def checks(*each: Callable[..., None]) -> Callable[..., None]:
     return check
 
 
+def not_numbers_alone(name: str, first: str, second: str) -> Callable[..., None]:
+    """A check that of two operands, which may be numbers, one is a tensor.
+
+    Args:
+        name: what messages call the function.
+        first, second: what they call the operands; a number for the first is ``self`` if that is ``input``.
+    """
+    number = "self" if first == "input" else first
+    signatures = (
+        f"Tensor {first}, Tensor {second}, *, Tensor out = None",
+        f"Number {number}, Tensor {second}, *, Tensor out = None",
+        f"Tensor {first}, Number {second}, *, Tensor out = None",
+    )
+
+    def check(*operands: Any, **_: Any) -> None:
+        if not any(isinstance(x, Tensor) for x in operands):
+            raise fits_none(name, operands, {}, signatures)
+
+    return check
+
+
 # ---------------------------------------------------------------- pieces of bodies
 
 

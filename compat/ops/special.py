@@ -10,7 +10,7 @@ import numpy
 from compat.errors import wrong_argument
 from compat.ops.arithmetic import add_number, mul_number
 from compat.ops.composite import composite
-from compat.ops.elements import binary, filled, private, refuses, unary, zeros_like
+from compat.ops.elements import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
 from compat.ops.op import elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import function, publish
@@ -294,5 +294,6 @@ xlog1py = binary(
     out=True,
     promote="float",
     numbers=True,
+    check=not_numbers_alone("special_xlog1py", "input", "other"),
     backward=_xlog1py_backward,
 )

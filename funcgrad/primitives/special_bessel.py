@@ -66,9 +66,7 @@ def _waves(x: Any, p: Sequence[float], q: Sequence[float], order: int) -> tuple[
     cos, sin = (c + s, s - c) if order == 0 else (s - c, -(s + c))
     size = lax.rsqrt(math.pi * x)
     a, b = _far(p, x, 8), _far(q, x, 8) / x
-    # At infinity, where cosines are not numbers, all of it has died away.
-    end = x == np.inf
-    return where(end, 0.0, size * (a * cos - b * sin)), where(end, 0.0, size * (a * sin + b * cos))
+    return size * (a * cos - b * sin), size * (a * sin + b * cos)
 
 
 def _j(x: Any, order: int) -> Any:

@@ -17,6 +17,7 @@ from funcgrad import special
 from funcgrad.errors import NonDifferentiableError
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import special as p
+from funcgrad.primitives.special_polynomials import orthogonal_polynomial
 from tests.funcgrad.oracle import examples
 
 Domain = tuple[float, float]
@@ -115,7 +116,11 @@ TABLE: dict[str, Row] = {
 }
 #: Those with tests of their own below, and those of ``funcgrad.numpy``.
 ELSEWHERE = {"gammasgn", "wofz", "logsumexp", "softmax", "log_softmax"}
-CASES = {name for row in TABLE.values() for name in row.meets.split()} | {"wofz", "gamma_sample_slope"}
+CASES = {name for row in TABLE.values() for name in row.meets.split()} | {
+    "wofz",
+    "gamma_sample_slope",
+    "orthogonal_polynomial",
+}
 
 
 def _call(name: str) -> Callable[..., Any]:
@@ -360,3 +365,30 @@ def test_the_slope_of_gamma_samples() -> None:
     np.testing.assert_allclose(moved / (2 * step), 0, atol=1e-8)
     with pytest.raises(NonDifferentiableError, match="gamma samples"):
         fg.grad(lambda v: p.gamma_sample_slope(v, np.float64(1.0)))(np.float64(1.5))
+
+
+@pytest.mark.parametrize(
+    ("family", "theirs"),
+    [
+        ("chebyshev_t", sp.eval_chebyt), ("chebyshev_u", sp.eval_chebyu), ("hermite_h", sp.eval_hermite),
+        ("hermite_he", sp.eval_hermitenorm), ("laguerre_l", sp.eval_laguerre), ("legendre_p", sp.eval_legendre),
+    ],
+)  # fmt: skip
+def test_orthogonal_polynomials(family: str, theirs: Callable[..., Any]) -> None:
+    x, n = np.linspace(-1.5, 1.5, 7)[:, None], np.arange(6.0)
+    got = orthogonal_polynomial(x, n, family=family)
+    np.testing.assert_allclose(got, theirs(n.astype(int), x), rtol=1e-12, atol=1e-13)
+    assert (np.asarray(orthogonal_polynomial(x, np.array([-1.0]), family=family)) == 0).all()
+    with pytest.raises(NonDifferentiableError, match="orthogonal polynomials"):
+        fg.grad(lambda v: orthogonal_polynomial(v, np.float64(2), family=family))(np.float64(0.5))
+
+
+def test_the_other_chebyshev_polynomials() -> None:
+    # By their definition: of the cosine of an angle, quotients of cosines and of sines of half angles.
+    angle = np.linspace(0.2, 2.9, 7)
+    for n in range(5):
+        third = np.cos((n + 0.5) * angle) / np.cos(angle / 2)
+        fourth = np.sin((n + 0.5) * angle) / np.sin(angle / 2)
+        for family, wanted in (("chebyshev_v", third), ("chebyshev_w", fourth)):
+            got = orthogonal_polynomial(np.cos(angle), np.float64(n), family=family)
+            np.testing.assert_allclose(got, wanted, rtol=1e-10)

@@ -1,0 +1,162 @@
+"""``torch.special`` beyond what ``torch`` has: Bessel functions, incomplete gamma, zeta, orthogonal polynomials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.ops.elements import binary, checks, common, not_numbers_alone, refuses, unary
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import special as p
+from funcgrad.primitives.special_polynomials import orthogonal_polynomial
+
+
+def _no_halves(kernel: str) -> Callable[..., None]:
+    """A check that operands are in single or double precision, and real."""
+
+    def check(*operands: Any, **_: Any) -> None:
+        found = common(operands)
+        if found in (dtypes.float16, dtypes.bfloat16):
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{found.scalar_name}'")
+
+    return checks(refuses(kernel, "complex"), check)
+
+
+_ALONE: dict[str, Any] = dict(inplace="", out=True)
+
+# ---------------------------------------------------------------- with derivatives
+
+i0 = unary(
+    "i0",
+    "I0Backward0",
+    p.i0,
+    "The modified Bessel function of the first kind of order 0.",
+    saved="self",
+    aliases="special.i0",
+    check=refuses("i0_vml_cpu", "complex"),
+)
+
+for _name, _node, _saved, _body, _what in (
+    ("i0e", "SpecialI0EBackward0", "result self", p.i0e, "``exp(-|input|) * i0(input)``."),
+    ("i1", "SpecialI1Backward0", "result self", p.i1, "The modified Bessel function of the first kind of order 1."),
+    ("i1e", "SpecialI1EBackward0", "result self", p.i1e, "``exp(-|input|) * i1(input)``."),
+):
+    unary(
+        _name,
+        _node,
+        _body,
+        _what,
+        saved=_saved,
+        names=f"special.{_name}",
+        check=refuses(f"{_name}_cpu", "complex"),
+        **_ALONE,
+    )
+
+for _name, _node, _saved, _body, _what in (
+    ("ndtri", "SpecialNdtriBackward0", "result", p.ndtri, "The inverse of ``ndtr``."),
+    ("log_ndtr", "SpecialLogNdtrBackward0", "result self", p.log_ndtr, "The logarithm of ``ndtr``."),
+    ("erfcx", "SpecialErfcxBackward0", "result self", p.erfcx, "``exp(input**2) * erfc(input)``."),
+):
+    unary(
+        _name, _node, _body, _what, saved=_saved, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE
+    )
+
+igamma = binary(
+    "igamma",
+    "IgammaBackward0",
+    p.igamma,
+    "The regularized lower incomplete gamma function of parameter ``input`` at ``other``.",
+    saved="other self",
+    names="torch.igamma Tensor.igamma special.gammainc",
+    inplace="Tensor.igamma_",
+    promote="common",
+    check=refuses("igamma_cpu", "bool integer complex"),
+)
+igammac = binary(
+    "igammac",
+    "IgammacBackward0",
+    p.igammac,
+    "The regularized upper incomplete gamma function of parameter ``input`` at ``other``.",
+    saved="other self",
+    names="torch.igammac Tensor.igammac special.gammaincc",
+    inplace="Tensor.igammac_",
+    promote="common",
+    check=refuses("igammac_cpu", "bool integer complex"),
+)
+zeta = binary(
+    "zeta",
+    "SpecialZetaBackward0",
+    p.zeta,
+    "Hurwitz's zeta function: the sum of ``(k + other)**-input``.",
+    saved="other self",
+    names="special.zeta",
+    promote="float",
+    numbers=True,
+    check=checks(not_numbers_alone("special_zeta", "input", "other"), _no_halves("zeta_cpu")),
+    **_ALONE,
+)
+
+# ---------------------------------------------------------------- PyTorch has no derivatives of these
+
+
+def _spherical_j0(x: Any) -> Any:
+    zero, infinite = e.eq(x, e.number(0, x)), e.eq(np.absolute(x), e.number(numpy.inf, x))
+    safe = e.select(e.bitwise_or(zero, infinite), e.number(1, x), x)
+    found = e.select(zero, e.number(1, x), e.div(e.sin(safe), safe))
+    return e.select(infinite, e.number(0, x), found)
+
+
+for _name, _body, _what in (
+    ("airy_ai", p.airy_ai, "Airy's function Ai."),
+    ("bessel_j0", p.j0, "The Bessel function of the first kind of order 0."),
+    ("bessel_j1", p.j1, "The Bessel function of the first kind of order 1."),
+    ("bessel_y0", p.y0, "The Bessel function of the second kind of order 0."),
+    ("bessel_y1", p.y1, "The Bessel function of the second kind of order 1."),
+    ("modified_bessel_i0", p.i0, "The modified Bessel function of the first kind of order 0."),
+    ("modified_bessel_i1", p.i1, "The modified Bessel function of the first kind of order 1."),
+    ("modified_bessel_k0", p.k0, "The modified Bessel function of the second kind of order 0."),
+    ("modified_bessel_k1", p.k1, "The modified Bessel function of the second kind of order 1."),
+    ("scaled_modified_bessel_k0", p.k0e, "``exp(input) * modified_bessel_k0(input)``."),
+    ("scaled_modified_bessel_k1", p.k1e, "``exp(input) * modified_bessel_k1(input)``."),
+    ("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0."),
+):
+    unary(_name, None, _body, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE)
+
+
+def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:
+    """The polynomial, of ``2 x - 1`` if ``shifted``."""
+
+    def body(x: Any, n: Any) -> Any:
+        at = e.shift(e.scale(x, 2), -1) if shifted else x
+        return orthogonal_polynomial(at, e.trunc(n), family=family)
+
+    return body
+
+
+for _name, _family, _what in (
+    ("chebyshev_polynomial_t", "chebyshev_t", "Chebyshev's polynomial of the first kind, of degree ``other``."),
+    ("chebyshev_polynomial_u", "chebyshev_u", "Chebyshev's polynomial of the second kind, of degree ``other``."),
+    ("chebyshev_polynomial_v", "chebyshev_v", "Chebyshev's polynomial of the third kind, of degree ``other``."),
+    ("chebyshev_polynomial_w", "chebyshev_w", "Chebyshev's polynomial of the fourth kind, of degree ``other``."),
+    ("hermite_polynomial_h", "hermite_h", "The physicist's Hermite polynomial of degree ``other``."),
+    ("hermite_polynomial_he", "hermite_he", "The probabilist's Hermite polynomial of degree ``other``."),
+    ("laguerre_polynomial_l", "laguerre_l", "Laguerre's polynomial of degree ``other``."),
+    ("legendre_polynomial_p", "legendre_p", "Legendre's polynomial of degree ``other``."),
+):
+    for _prefix in ("", "shifted_") if "chebyshev" in _family else ("",):
+        _place = f"{_prefix}{_name}"
+        binary(
+            _place,
+            None,
+            _polynomial(_family, bool(_prefix)),
+            _what if not _prefix else f"{_what[:-1]}, of ``2 * input - 1``.",
+            names=f"special.{_place}",
+            promote="float",
+            numbers=True,
+            check=checks(not_numbers_alone(f"special_{_place}", "x", "n"), _no_halves(f"{_place}_cpu")),
+            **_ALONE,
+        )
