@@ -153,3 +153,29 @@ def hamming_window(
     """
     found = _window("hamming", window_length, periodic, dtype, lambda n, last: _cosines(n, last, alpha, -beta))
     return found.requires_grad_() if options.get("requires_grad") else found
+
+
+@function("torch.kaiser_window")
+def kaiser_window(
+    window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None, **options: Any
+) -> Tensor:
+    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; arguments as for ``hann_window``.
+
+    Args:
+        beta: how narrow it is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.kaiser_window(3, False, 2.0)
+        tensor([0.4387, 1.0000, 0.4387])
+    """
+
+    def make(n: Tensor, last: int) -> Tensor:
+        place = n * (2.0 / last) - 1
+        i0 = names_of("torch")["i0"]
+        # Rounding may carry the last place past 1.
+        rest = (1 - place * place).clamp(min=0)
+        return i0(beta * rest.sqrt()) / i0(names_of("torch")["full"]((), beta, dtype=n.dtype))
+
+    found = _window("kaiser", window_length, periodic, dtype, make)
+    return found.requires_grad_() if options.get("requires_grad") else found
