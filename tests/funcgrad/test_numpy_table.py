@@ -1,8 +1,8 @@
 """Every function of funcgrad.numpy, row by row: values against NumPy, derivatives of both orders in both modes.
 
-The first derivative is compared with differences of NumPy's own values, the second one with differences of the first,
-taken forwards over backwards and backwards over forwards; a batch with values one by one. One program per row asks all
-of it at once.
+The first derivative is compared with differences of NumPy's own values and with JAX's, the second one with differences
+of the first, taken forwards over backwards and backwards over forwards; a batch with values one by one. One program per
+row asks all of it at once.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from __future__ import annotations
 import types
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.numpy_rows import BY_VALUE, ROWS
-from tests.funcgrad.oracle import Arrays, Eager, Ours, assert_close
+from tests.funcgrad.oracle import Arrays, Eager, Ours, Theirs, assert_close
 
 # Central differences in steps of 1e-6 lose 1e-10 to rounding, over 1e-6; their own error is below that.
 STEP, LOST = 1e-6, 1e-7
@@ -27,6 +29,15 @@ WORSE = {"prod with zeros": 1e-6, "roots": 1e-5, "poly of a matrix": 1e-6}
 SECOND = 2e-5
 # At a kink, or where eigenvalues' derivatives have no second ones in every place.
 FIRST_ONLY = {"prod with zeros", "sinc", "roots", "poly of a matrix"}
+
+
+# What JAX's NumPy has not, or not with these arguments.
+NOT_JAX_S = (
+    "average returned|bincount|choose|delete|ediff1d|gradient of places|histogram density|insert several|nanpercentile|"
+    "nanquantile|pad dict|piecewise of one|poly of a matrix|polydiv rest|put|put_along_axis|repeat each|"
+    "quantile averaged_inverted_cdf|quantile closest_observation|quantile interpolated_inverted_cdf|quantile hazen|"
+    "quantile weibull|quantile median_unbiased|quantile normal_unbiased|quantile weighted|fix"
+)
 
 
 def live_of(arguments: tuple) -> list[int]:
@@ -46,11 +57,11 @@ def test_values_and_derivatives(name: str) -> None:
     live = live_of(arguments)
     b: Any = Eager if name in BY_VALUE else Ours
 
-    def moving(*xs: Any) -> Arrays:
+    def moving(*xs: Any, xp: Any = fnp) -> Arrays:
         every = list(arguments)
         for i, x in zip(live, xs, strict=True):
             every[i] = x
-        return [f(fnp, *every)]
+        return [f(xp, *every)]
 
     xs = [np.asarray(arguments[i]) for i in live]
     if not live or wanted.dtype.kind not in "fc":
@@ -68,6 +79,10 @@ def test_values_and_derivatives(name: str) -> None:
     batched, one_by_one, *answers = answers
     assert_close(batched, np.asarray(one_by_one), "batched")
     check_first(name, f, arguments, live, ts, ct, answers[0], answers[1], answers[2 : 2 + n])
+    if name not in NOT_JAX_S.split("|"):
+        theirs = Theirs.run(lambda *at: Theirs.vjp(partial(moving, xp=jnp), at[:n])[1]([at[n]]), [*xs, ct])
+        for c, w in zip(answers[2 : 2 + n], theirs, strict=True):
+            assert_close(np.asarray(c).astype(w.dtype), np.asarray(w), "cotangents, and JAX's", 1e-6)
     if name not in FIRST_ONLY:
         ahead, back, differences = (answers[2 + n * i : 2 + n * (i + 1)] for i in (1, 2, 3))
         for a, r, d in zip(ahead, back, differences, strict=True):
