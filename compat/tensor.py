@@ -321,6 +321,8 @@ class Tensor:
             raise RuntimeError("requires_grad must be a bool")
         if value and self._layout.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        if value and self._node is not None:
+            raise RuntimeError("you can only change requires_grad flags of leaf variables.")
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
+from compat.layout import elementwise_strides
 from compat.ops.elements import (
     binary,
     category,
@@ -116,6 +117,12 @@ def sub(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     return np.subtract(input, times(other, alpha))
 
 
+def _beside_a_number(operands: dict[str, Any], types: Any) -> list[Any]:
+    """The memory order of a tensor that meets a number, which counts as an operand like any."""
+    layout = operands["input"]
+    return [elementwise_strides([(layout.size, layout.stride), ((), ())], layout.size)]
+
+
 def _check_rsub(input: Any, other: Any, *alpha_positional: Any, alpha: Any = 1) -> None:
     check_difference(other, input, alpha=alpha_positional[0] if alpha_positional else alpha)
 
@@ -134,6 +141,7 @@ def _rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     names="",
     inplace="",
     promoted="input other",
+    strides=_beside_a_number,
 )
 def _rsub_number(input: Array, other: Scalar, alpha: Scalar = 1) -> Any:
     return np.subtract(other, times(input, alpha))

@@ -17,7 +17,7 @@ from compat.autograd.anomaly_mode import made, written
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
 from compat.autograd.saved import SavedResult
 from compat.dtypes import dtype as Dtype
-from compat.errors import OVERLAPS_INPUT
+from compat.errors import FREED, OVERLAPS_INPUT
 from compat.grad_mode import mode
 from compat.layout import Base, overlap
 from compat.registry import function
@@ -210,7 +210,7 @@ class CopySlices(Node):
     __slots__ = ("_fn", "_size", "_stride", "_dtype", "_part")
 
     def __init__(self, base: Tensor, view: Tensor, fn: Node):
-        self._fn = fn
+        self._fn: Node | None = fn
         self._size, self._stride, self._dtype = base._layout.size, base._layout.stride, base._layout.dtype
         self._part = (view._layout.size, view._layout.stride, view._offset - base._offset)
         self.next_functions = (_edge(base), *fn.next_functions[1:])
@@ -226,12 +226,16 @@ class CopySlices(Node):
         return (self._size, self._dtype) if nr == 0 else None
 
     def release(self) -> None:
-        self._fn.release()
+        if self._fn is not None:
+            self._fn.release()
+            self._fn = None
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         grad = grads[0]
         if grad is None:
             return (None,) * len(self.next_functions)
+        if self._fn is None:
+            raise RuntimeError(FREED)
         whole = grad.new_empty_strided(self._size, self._stride).copy_(grad)
         part = whole.as_strided(*self._part)
         first, *rest = self._fn.apply((part.clone(),))

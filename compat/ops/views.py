@@ -103,7 +103,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     here, there = (_distinct(dims, n, what) for dims, what in ((source, "source"), (destination, "destination")))
     rest = iter(d for d in range(n) if d not in here)
     order = [here[there.index(d)] if d in there else next(rest) for d in range(n)]
-    return permute(input, order)
+    return permute(input, order) if n else alias(input)
 
 
 def _distinct(dims: Sequence[int], n: int, what: str) -> list[int]:
@@ -511,6 +511,8 @@ def _regenerate(t: Tensor) -> None:
     view = t._view
     assert view is not None
     assert view.base is not None
+    if t._node is None and not view.base._rg:
+        return  # nothing that happened to the base has to do with gradients
     if view.origin:
         raise complain_about_view(t, view, "its base or another view of its base has been")
     layout = t._layout

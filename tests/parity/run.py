@@ -3,6 +3,7 @@
     make parity                                              everything that is held
     python tests/parity/run.py --tools DIR --only 'conv'     what matches
     python tests/parity/run.py --tools DIR --seed 7          other random samples
+    python tests/parity/run.py --tools DIR --programs 10000  many random programs (see programs.py)
 
 ``ops.txt`` and ``modules.txt`` list what is held: every cell that the parity programs (``ops.py`` and ``modules.py``
 in DIR) have for it must be full. ``exceptions.txt`` lists the cells that are not, each with its reason. The run fails
@@ -95,6 +96,7 @@ def unlisted(tools: Path, held_ops: list[str], held_modules: list[str]) -> list[
 
 
 def start(tools: Path, program: str, options: list[str]) -> subprocess.Popen[str]:
+    """Starts one of the programs that measure."""
     search = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     environment = {"JAX_PLATFORMS": "cpu", **os.environ, "PYTHONPATH": search, "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, str(tools / program), "--lib", "compat", *options]
@@ -124,6 +126,20 @@ def measure(tools: Path, names: list[str], modules: list[str], seed: int, shards
         return results
 
 
+def disagreeing(count: int, seed: int) -> list[str]:
+    """Of so many random programs, those that end differently, each as one line."""
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch, "programs.json")
+        options = ["--programs", str(count), "--seed", str(seed * count), "--json", str(file)]
+        job = start(HERE, "programs.py", options)
+        output, _ = job.communicate()
+        if not file.exists():
+            sys.exit(f"{job.args} failed:\n{output}")
+        print(f"programs: {output.strip().splitlines()[-1]}")
+        found = json.loads(file.read_text())
+    return [f"program {wrong['seed']}: {'; '.join(wrong['program'])}: {wrong['difference']}" for wrong in found]
+
+
 def tables(results: list[dict[str, Any]]) -> dict[str, tuple[Table, dict[str, dict[str, str]]]]:
     """The rows of all programs, by what they are about."""
     merged: dict[str, tuple[Table, dict[str, dict[str, str]]]] = {}
@@ -149,6 +165,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a regular expression: what to run of what is held")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--shards", type=int, default=2, help="processes for the operators")
+    parser.add_argument("--programs", type=int, default=400, help="how many random programs, where all is measured")
     arguments = parser.parse_args()
     tools = arguments.tools.resolve()
     held_ops, held_modules = list(entries(HERE / "ops.txt")), list(entries(HERE / "modules.txt"))
@@ -168,6 +185,7 @@ def main() -> int:
     if not arguments.only:
         unmeasured = [label for label, column in known if column == "*"]
         wrong += unlisted(tools, [*held_ops, *unmeasured], [*held_modules, *unmeasured])
+        wrong += disagreeing(arguments.programs, arguments.seed)
     for (label, column), reason in known.items():
         print(f"exception: {label} {column}: {reason}")
     print(*(f"WRONG: {line}" for line in wrong), sep="\n", end="\n" * bool(wrong))
