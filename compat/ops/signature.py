@@ -264,7 +264,8 @@ def entry(
     def complete() -> Callable[..., Any]:
         source, defaults = _source(params, out, offsets)
         scope.update(Tensor=Tensor, sync=sync, plans=plans, miss=miss, **defaults)
-        exec(_compiled(source), scope, defined := {})
+        defined: dict[str, Any] = {}
+        exec(_compiled(source), scope, defined)
         function = defined["function"]
         made.__defaults__, made.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
         place = os.path.join(_HERE, f"<{name}>")

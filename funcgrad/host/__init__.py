@@ -9,6 +9,7 @@ what XLA means (integers divided by zero, numbers too large for an integer dtype
 primitive without a rule: the operation is compiled then. Results agree with XLA's up to rounding.
 """
 
-from funcgrad.host.evaluate import NotHere, evaluate, milliseconds
+from funcgrad.host.evaluate import evaluate, milliseconds
+from funcgrad.host.table import NotHere
 
 __all__ = ["NotHere", "evaluate", "milliseconds"]

@@ -211,7 +211,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         wave = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * wave / 2 for base in self.base_lrs]
 
-    def step(self, epoch: float | None = None) -> None:  # type: ignore[override]
+    def step(self, epoch: float | None = None) -> None:
         """Sets the learning rates of the next epoch, or of ``epoch``, which need not be whole."""
         if epoch is None and self.last_epoch < 0:
             epoch = 0
