@@ -4,14 +4,17 @@ raised where the numbers are to blame.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from compat import dtypes, lens
+from compat.grad_mode import no_grad
 from compat.layout import contiguous_strides
 from compat.ops.op import Op
+from compat.ops.out import check_dtype, resize_out
 from compat.registry import publish
 from compat.tensor import Tensor, array_of
 from funcgrad import numpy as np
@@ -179,6 +182,58 @@ def transposed(tangent: Callable[..., Sequence[Any]], of: Sequence[ArrayType], c
 
 def _conjugate(x: Any) -> Any:
     return conj(x) if is_complex(type_of(x).dtype) else x
+
+
+# ---------------------------------------------------------------- results that the caller gives
+
+
+def castable(name: str, what: str = "result") -> Callable[[Callable[..., Tensor]], Callable[..., Tensor]]:
+    """Gives a function an ``out`` of any dtype that its result can be cast to; a decorator.
+
+    Args:
+        name, what: what messages call the function and its result.
+    """
+
+    def declare(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        @functools.wraps(function)
+        def call(*args: Any, out: Tensor | None = None, **kwargs: Any) -> Tensor:
+            if out is None:
+                return function(*args, **kwargs)
+            with no_grad():
+                (found,) = into_outs((out,), (function(*args, **kwargs),), lambda _: (name, what))
+            return found
+
+        return call
+
+    return declare
+
+
+def into_outs(
+    outs: Sequence[Tensor], results: Sequence[Tensor], names: Callable[[int], tuple[str, str]] | None = None
+) -> Sequence[Tensor]:
+    """Writes results into tensors that the caller gives; returns these.
+
+    Args:
+        names: what messages call the function and the ``i``-th result, for results that may be cast; by default
+            dtypes must be the same.
+
+    Raises:
+        RuntimeError: where a dtype does not fit; nothing is written then.
+    """
+    for i, (t, r) in enumerate(zip(outs, results)):
+        if names is None:
+            check_dtype(r, t, exact=True)
+        elif not dtypes.can_cast(r.dtype, t.dtype):
+            name, what = names(i)
+            raise RuntimeError(
+                f"{name}: Expected {what} to be safely castable from {r.dtype.scalar_name} dtype, but got {what} with "
+                f"dtype {t.dtype.scalar_name}"
+            )
+    with no_grad():
+        for t, r in zip(outs, results):
+            resize_out(t, tuple(r.shape))
+            t.copy_(r.detach())
+    return outs
 
 
 # ---------------------------------------------------------------- nodes

@@ -9,6 +9,7 @@ from compat.ops.composite import composite
 from compat.ops.linalg import (
     LinAlgError,
     by_columns,
+    castable,
     check_floating,
     check_implemented,
     check_matrix,
@@ -17,6 +18,7 @@ from compat.ops.linalg import (
     gradients,
     hermitian_part,
     in_columns,
+    into_outs,
     refuse_backward,
     transposed,
 )
@@ -151,7 +153,8 @@ def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
     return _cholesky_gradient(ct0, result, upper)
 
 
-@composite("torch.cholesky", "Tensor.cholesky", out=True)
+@composite("torch.cholesky", "Tensor.cholesky")
+@castable("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The older name of ``torch.linalg.cholesky``."""
     warnings.warn(
@@ -266,11 +269,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     )
     packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot)
     found: tuple = (packed, pivots, info) if get_infos else (packed, pivots)
-    if out is None:
-        return found
-    for t, r in zip(out, found):
-        t.resize_(r.shape).copy_(r)
-    return tuple(out)
+    return found if out is None else tuple(into_outs(out, found))
 
 
 def _unpacked(packed: Any) -> tuple[Any, Any]:

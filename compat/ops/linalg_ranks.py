@@ -10,7 +10,7 @@ import numpy
 from compat import dtypes
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
-from compat.ops.linalg import by_columns, check_converged, check_square, not_finite, spread
+from compat.ops.linalg import by_columns, castable, check_converged, check_square, into_outs, not_finite, spread
 from compat.ops.linalg_solving import inv_ex, is_vector
 from compat.ops.linalg_spectral import eigvalsh, svdvals
 from compat.ops.norms import matrix_norm
@@ -94,7 +94,8 @@ def _pinv(A: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Tensor:
     return found
 
 
-@composite("linalg.pinv", out=True)
+@composite("linalg.pinv")
+@castable("linalg.pinv")
 def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """The pseudoinverses of matrices, through their singular values.
 
@@ -226,9 +227,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     if found[1].numel() and found[2].numel() and not is_full_rank(found[2], A.shape[-1]):
         found[1] = found[1].new_empty(0)
     made = return_type("linalg_lstsq", ("solution", "residuals", "rank", "singular_values"))
-    if out is None:
-        return made(*found)
-    return made(*[t.resize_(r.shape).copy_(r.detach()) for t, r in zip(out, found)])
+    fields = made._fields  # type: ignore[attr-defined]
+    return made(*(found if out is None else into_outs(out, found, lambda i: ("torch.linalg.lstsq", fields[i]))))
 
 
 def is_full_rank(rank: Tensor, n: int) -> bool:
@@ -243,7 +243,8 @@ def is_full_rank(rank: Tensor, n: int) -> bool:
 _OTHER_TYPES = "This function doesn't handle types other than float and double"
 
 
-@composite("linalg.matrix_rank", out=True)
+@composite("linalg.matrix_rank")
+@castable("torch.linalg.matrix_rank")
 def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Tensor:
     """How many singular values of matrices are not nearly zero; int64.
 
@@ -285,7 +286,8 @@ def _is_order(p: Any) -> bool:
     return p in ("fro", "nuc") if isinstance(p, str) else abs(p) in (1, 2, math.inf)
 
 
-@composite("linalg.cond", out=True)
+@composite("linalg.cond")
+@castable("linalg.cond")
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """How much matrices may magnify relative errors: their norms times those of their inverses, which may be infinite.
 

@@ -13,6 +13,7 @@ from compat.ops.composite import composite
 from compat.ops.linalg import (
     LinAlgError,
     by_columns,
+    castable,
     check_fits,
     check_floating,
     check_implemented,
@@ -22,6 +23,7 @@ from compat.ops.linalg import (
     check_square,
     failure,
     in_columns,
+    into_outs,
     spread,
     transposed,
 )
@@ -169,10 +171,16 @@ def _cholesky_solved(b: Any, factor: Any, upper: bool) -> Any:
 
 
 @op(
-    "CholeskySolveBackward0", saved="input2 result self upper", names="torch.cholesky_solve Tensor.cholesky_solve",
-    keeps="result0", check=_check_cholesky_solve, strides=by_columns(0),
+    "CholeskySolveBackward0", saved="input2 result self upper", name="cholesky_solve", names="", keeps="result0",
+    check=_check_cholesky_solve, strides=by_columns(0),
 )  # fmt: skip
-def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Any:
+def _cholesky_solve_of(input: Array, input2: Array, upper: bool = False) -> Any:
+    return _cholesky_solved(input, input2, upper)
+
+
+@composite("torch.cholesky_solve", "Tensor.cholesky_solve")
+@castable("cholesky_solve")
+def cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) -> Tensor:
     """``X`` with ``A @ X = input``, by the Cholesky factors of ``A``.
 
     Args:
@@ -189,7 +197,7 @@ def cholesky_solve(input: Array, input2: Array, upper: bool = False) -> Any:
         tensor([[1.],
                 [1.]])
     """
-    return _cholesky_solved(input, input2, upper)
+    return _cholesky_solve_of.function(input, input2, upper)
 
 
 def _check_cholesky_inverse(input: Tensor, upper: bool = False) -> None:
@@ -206,7 +214,8 @@ def _cholesky_inverse_of(input: Array, upper: bool = False) -> Any:
     return _cholesky_solved(one, input, upper), solving.first_zero_pivot(e.stop_gradient(input))
 
 
-@composite("torch.cholesky_inverse", "Tensor.cholesky_inverse", out=True)
+@composite("torch.cholesky_inverse", "Tensor.cholesky_inverse")
+@castable("cholesky_inverse")
 def cholesky_inverse(input: Tensor, upper: bool = False) -> Tensor:
     """The inverse of ``A``, by its Cholesky factors.
 
@@ -316,11 +325,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = Fa
     if check_errors:
         _check_solved("torch.linalg.solve_ex", info)
     made = return_type("linalg_solve_ex", ("result", "info"))
-    return made(found, info) if out is None else made(*[_into(t, r) for t, r in zip(out, (found, info))])
-
-
-def _into(out: Tensor, result: Tensor) -> Tensor:
-    return out.resize_(result.shape).copy_(result.detach())
+    return made(*((found, info) if out is None else into_outs(out, (found, info))))
 
 
 @composite("linalg.solve", out=True)
@@ -537,7 +542,8 @@ def inverse(input: Tensor) -> Tensor:
     return inv(input)
 
 
-@composite("linalg.tensorinv", out=True)
+@composite("linalg.tensorinv")
+@castable("tensorinv")
 def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     """The inverse of ``A`` as a map between tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
 
@@ -567,7 +573,8 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     return inv(A.reshape(math.prod(rest), math.prod(first))).reshape(*rest, *first)
 
 
-@composite("linalg.tensorsolve", out=True)
+@composite("linalg.tensorsolve")
+@castable("tensorsolve")
 def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
     """``X`` with ``tensordot(A, X, X.dim()) = B``.
 
@@ -647,7 +654,7 @@ def _logarithm_of(A: Array) -> Any:
 def _slogdet(name: str, A: Tensor, out: Any) -> Any:
     made = return_type(name, ("sign", "logabsdet"))
     sign, size, _, _ = _logarithm_of.function(A)
-    return made(sign, size) if out is None else made(*[_into(t, r) for t, r in zip(out, (sign, size))])
+    return made(*((sign, size) if out is None else into_outs(out, (sign, size))))
 
 
 @function("linalg.slogdet")

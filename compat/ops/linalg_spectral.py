@@ -10,6 +10,7 @@ from compat.grad_mode import mode
 from compat.ops.composite import composite
 from compat.ops.linalg import (
     by_columns,
+    castable,
     check_converged,
     check_floating,
     check_implemented,
@@ -17,6 +18,7 @@ from compat.ops.linalg import (
     check_square,
     failure,
     hermitian_part,
+    into_outs,
     not_finite,
     transposed,
 )
@@ -99,11 +101,8 @@ def _svd(A: Tensor, full: bool, vectors: bool, driver: str | None = None) -> Any
     return left, values, right
 
 
-def _results(name: str, fields: tuple[str, ...], found: Sequence[Tensor], out: Any) -> Any:
-    made = return_type(name, fields)
-    if out is None:
-        return made(*found)
-    return made(*[t.resize_(r.shape).copy_(r.detach()) for t, r in zip(out, found)])
+def _results(name: str, fields: tuple[str, ...], found: Sequence[Tensor], out: Any, names: Any = None) -> Any:
+    return return_type(name, fields)(*(found if out is None else into_outs(out, found, names)))
 
 
 @function("linalg.svd")
@@ -296,10 +295,12 @@ def eig(input: Tensor, *, out: Any = None) -> Any:
         >>> torch.linalg.eig(torch.tensor([[1.0, 5.0], [0.0, 2.0]])).eigenvalues
         tensor([1.+0.j, 2.+0.j])
     """
-    return _results("linalg_eig", ("eigenvalues", "eigenvectors"), _eig(_eig_of, input), out)
+    fields = ("eigenvalues", "eigenvectors")
+    return _results("linalg_eig", fields, _eig(_eig_of, input), out, lambda i: ("torch.linalg.eig", fields[i]))
 
 
-@composite("linalg.eigvals", out=True)
+@composite("linalg.eigvals")
+@castable("torch.linalg.eigvals", "eigenvalues")
 def eigvals(input: Tensor) -> Tensor:
     """The eigenvalues of square matrices, in no order; complex.
 

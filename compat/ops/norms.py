@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import dtypes
@@ -11,7 +12,7 @@ from compat.errors import wrong_argument
 from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.reduction import accumulated, axes_of, kept_shape, reduce, restore
-from compat.ops.signature import Array, Dims
+from compat.ops.signature import ALIASES, Array, Dims
 from compat.registry import function, names_of
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
@@ -288,7 +289,18 @@ def _wrapped(d: int, ndim: int) -> int:
 # ---------------------------------------------------------------- either
 
 
+def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Has a function take NumPy's names of its arguments, too."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Tensor:
+        return function(*args, **{ALIASES.get(name, name): value for name, value in kwargs.items()})
+
+    return call
+
+
 @composite("linalg.norm", out=True)
+@_other_names
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of a vector or a matrix.
 

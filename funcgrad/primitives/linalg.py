@@ -152,7 +152,7 @@ def of_something(infer: Rule, lower: Rule) -> Rule:
 
 
 def _nothing(t: ArrayType) -> Any:
-    if t.ndim < 2 or t.shape[-1] != t.shape[-2]:
+    if t.ndim < 2 or t.shape[-1] != t.shape[-2] or not t.inexact:
         return lax.full(t.shape, np.zeros((), t.dtype)[()])
     one = lax.eq(*[lax.broadcasted_iota(np.int32, t.shape, t.ndim - i) for i in (1, 2)])
     return lax.convert_element_type(one, t.dtype)
