@@ -24,6 +24,7 @@ from funcgrad.numpy import inspection as _inspection
 from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy import operators as _operators
 from funcgrad.numpy import protocols as _protocols
+from funcgrad.numpy.angles import *
 from funcgrad.numpy.bits import *
 from funcgrad.numpy.constants import *
 from funcgrad.numpy.creation import *

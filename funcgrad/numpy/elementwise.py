@@ -321,30 +321,6 @@ def sinc(x: Any, /) -> Any:
     return p.select(zero, near, p.div(p.sin(safe), safe))
 
 
-def deg2rad(x: Any, /) -> Any:
-    """Degrees to radians.
-
-    Example:
-        >>> print(deg2rad(180.0))
-        3.1415927
-    """
-    (x,) = promoted(asoperand(x, "deg2rad"), floating=True)
-    return p.scale(x, np.pi / 180)
-
-
-def rad2deg(x: Any, /) -> Any:
-    """Radians to degrees.
-
-    Example:
-        >>> print(rad2deg(np.pi))
-        180.0
-    """
-    (x,) = promoted(asoperand(x, "rad2deg"), floating=True)
-    return p.scale(x, 180 / np.pi)
-
-
-radians, degrees = deg2rad, rad2deg
-
 # ---------------------------------------------------------------- comparison and logic
 
 equal = _binary(p.eq, "equal", "Whether equal.", "equal(1, 1.0)", "True")
@@ -592,26 +568,14 @@ def conj(x: Any, /) -> Any:
 conjugate = conj
 
 
-def angle(z: Any, deg: bool = False) -> Any:
-    """The angle of a complex number, in radians, or in degrees.
-
-    Example:
-        >>> print(angle(1j))
-        1.5707964
-    """
-    radians = arctan2(imag(z), real(z))
-    return rad2deg(radians) if deg else radians
-
-
 __all__ = [
-    "abs", "absolute", "acos", "acosh", "add", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "abs", "absolute", "acos", "acosh", "add", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
     "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_and", "bitwise_invert", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "clip", "conj", "conjugate", "copysign",
-    "cos", "cosh", "deg2rad", "degrees", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "fmax",
-    "fmin", "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf", "isnan",
-    "isneginf", "isposinf", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp",
-    "logaddexp2", "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply",
-    "negative", "nextafter", "not_equal", "positive", "pow", "power", "rad2deg", "radians", "real", "reciprocal",
-    "right_shift", "rsqrt", "sign", "signbit", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh",
-    "true_divide",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "clip", "conj", "conjugate",
+    "copysign", "cos", "cosh", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "fmax", "fmin",
+    "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf", "isnan", "isneginf",
+    "isposinf", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
+    "nextafter", "not_equal", "positive", "pow", "power", "real", "reciprocal", "right_shift", "rsqrt", "sign",
+    "signbit", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "true_divide",
 ]  # fmt: skip

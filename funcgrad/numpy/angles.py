@@ -1,0 +1,50 @@
+"""Angles: in radians and in degrees, and those of complex numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.primitives import elementwise as p
+
+
+def deg2rad(x: Any, /) -> Any:
+    """Degrees to radians.
+
+    Example:
+        >>> print(deg2rad(180.0))
+        3.1415927
+    """
+    (x,) = promoted(asoperand(x, "deg2rad"), floating=True)
+    return p.scale(x, np.pi / 180)
+
+
+def rad2deg(x: Any, /) -> Any:
+    """Radians to degrees.
+
+    Example:
+        >>> print(rad2deg(np.pi))
+        180.0
+    """
+    (x,) = promoted(asoperand(x, "rad2deg"), floating=True)
+    return p.scale(x, 180 / np.pi)
+
+
+radians, degrees = deg2rad, rad2deg
+
+
+def angle(z: Any, deg: bool = False) -> Any:
+    """The angle of a complex number, in radians, or in degrees.
+
+    Example:
+        >>> print(angle(1j))
+        1.5707964
+    """
+    radians = e.arctan2(e.imag(z), e.real(z))
+    return rad2deg(radians) if deg else radians
+
+
+__all__ = ["angle", "deg2rad", "degrees", "rad2deg", "radians"]
