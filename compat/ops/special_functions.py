@@ -110,7 +110,7 @@ def _spherical_j0(x: Any) -> Any:
     return e.select(infinite, e.number(0, x), found)
 
 
-for _name, _body, _what in (
+for _name, _function, _what in (
     ("airy_ai", p.airy_ai, "Airy's function Ai."),
     ("bessel_j0", p.j0, "The Bessel function of the first kind of order 0."),
     ("bessel_j1", p.j1, "The Bessel function of the first kind of order 1."),
@@ -124,7 +124,7 @@ for _name, _body, _what in (
     ("scaled_modified_bessel_k1", p.k1e, "``exp(input) * modified_bessel_k1(input)``."),
     ("spherical_bessel_j0", _spherical_j0, "``sin(input) / input``, 1 at 0."),
 ):
-    unary(_name, None, _body, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE)
+    unary(_name, None, _function, _what, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE)
 
 
 def _polynomial(family: str, shifted: bool) -> Callable[[Any, Any], Any]:

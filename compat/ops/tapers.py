@@ -159,7 +159,7 @@ def hamming_window(
 def kaiser_window(
     window_length: int, periodic: bool = True, beta: float = 12.0, *, dtype: Dtype | None = None, **options: Any
 ) -> Tensor:
-    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; arguments as for ``hann_window``.
+    """The Kaiser window: ``i0(beta * sqrt(1 - t**2)) / i0(beta)``, t going from -1 to 1; otherwise as ``hann_window``.
 
     Args:
         beta: how narrow it is.

@@ -233,7 +233,10 @@ def std(
         >>> print(std(np.array([1.0, 3.0])))
         1.0
     """
-    return e.sqrt(var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, correction=correction))
+    variance = var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, correction=correction)
+    # Where nothing varies the root has no derivative; as that of a norm it is 0 then.
+    zero = p.eq(variance, p.number(0, variance))
+    return p.select(zero, p.number(0, variance), p.sqrt(p.select(zero, p.number(1, variance), variance)))
 
 
 def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callable[..., Any]:

@@ -112,7 +112,7 @@ def _beta_density(a: Any, b: Any, x: Any, orders: Orders = (0, 0)) -> Any:
     slopes = [add(s, digamma(total)) for s in slopes]
     if sum(orders) < 2:
         return _derivative(value, slopes, None)
-    own = {(2, 0): a, (0, 2): b}.get(orders)
+    own = {(2, 0): a, (0, 2): b}.get((orders[0], orders[1]))
     return _derivative(value, slopes, trigamma(total) if own is None else sub(trigamma(total), trigamma(own)))
 
 
@@ -261,7 +261,7 @@ ndtri = _unary("ndtri", widened(jsp.ndtri), lambda out, p: scale(exp(scale(squar
 wofz = elementwise(
     "wofz",
     jsp.wofz,
-    (lambda g, out, z: mul(g, shift(mul(scale(z, -2), out), 2j / math.sqrt(math.pi))),),
+    (lambda g, out, z: mul(g, add(mul(scale(z, -2), out), number(2j / math.sqrt(math.pi), z))),),
     accepts="complex",
 )
 

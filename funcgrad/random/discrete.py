@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
-from funcgrad.control import scan
+from funcgrad.control.scan import scan
 from funcgrad.numpy.indexing import take
 from funcgrad.numpy.reductions import cumsum
 from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
@@ -218,9 +218,8 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: 
     n = broadcast_to(e.cast(n, dtype=kind), wanted[:-1])
     p = moveaxis(broadcast_to(e.cast(p, dtype=kind), wanted), -1, 0)
     # One outcome after another, among the trials that are left, by its share of what may still come.
-    rest = e.sub(
-        reshape(e.add(_last(cumsum(p, axis=0)), e.number(0, p)), (1, *wanted[:-1])), e.sub(cumsum(p, axis=0), p)
-    )
+    upto = cumsum(p, axis=0)
+    rest = e.add(e.sub(_last(upto), upto), p)
     share = e.div(p, e.select(e.eq(rest, e.number(0, rest)), e.number(1, rest), rest))
 
     def draw(left: Any, outcome: tuple[Any, Any]) -> tuple[Any, Any]:

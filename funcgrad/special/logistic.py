@@ -172,7 +172,8 @@ def logsumexp(
         1000.6931
     """
     if b is None and not return_sign:
-        return reductions.logsumexp(*operands("logsumexp", a), axis=axis, keepdims=keepdims)
+        (a,) = operands("logsumexp", a)
+        return reductions.logsumexp(a, axis=axis, keepdims=keepdims)
     a, b = operands("logsumexp", a, 1.0 if b is None else b)
     # What is not counted must not set the scale.
     counted = n.where(n.equal(b, 0), -np.inf, a)
