@@ -293,6 +293,16 @@ class Function(metaclass=FunctionMeta):
             from compat.autograd.function_traced import apply_traced
 
             return apply_traced(cls, args)
+        return cls._recorded(args, run_forward, separate)
+
+    @classmethod
+    def _recorded(cls, args: tuple, run: Callable[..., Any], separate: bool) -> Any:
+        """The result in the graph.
+
+        Args:
+            run: what ``forward`` is run by.
+            separate: whether ``setup_context`` prepares ``ctx``.
+        """
         ctx = cls._backward_cls()
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
@@ -301,7 +311,7 @@ class Function(metaclass=FunctionMeta):
         ctx._tensor_arguments, ctx._count = tensors, len(args)
         if recorded and mode.anomaly:
             made(ctx)
-        output = run_forward(cls, ctx, args)
+        output = run(cls, ctx, args)
         several = isinstance(output, tuple)
         outputs = output if several else (output,)
         results = wrap_results(ctx, outputs, args, recorded, separate)

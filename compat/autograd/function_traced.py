@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat import levels
-from compat.arrays import array, tensor_of
+from compat import lens, levels
+from compat.arrays import array, elements, tensor_of
 from compat.autograd.function_results import among
 from compat.autograd.saved import save
 from compat.dtypes import FLOATING
@@ -23,6 +23,13 @@ from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.tracing import Tracer
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+_NOT_IN_PLACE = (
+    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
+    "input inplace, then the jvp function must modify the corresponding gradient inplace."
+)
+_NOT_A_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
 
 
 class VmapInfo(NamedTuple):
@@ -195,12 +202,17 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     from compat.autograd.function import run_forward
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
+    memory = [(t._storage, t._storage.buffer) for t in tangents if t is not None]
     with set_fwd_grad_enabled(False):
         output = run_forward(cls, ctx, args)
+    for storage, buffer in memory:  # writing into a dual wrote its tangent, too
+        if storage.buffer is not buffer:
+            storage.write(buffer)
     outputs = output if isinstance(output, tuple) else (output,)
     for i, a in enumerate(args):
         if tangents[i] is None and isinstance(a, Tensor) and a.dtype.category >= FLOATING and ctx.materialize_grads:
             tangents[i] = a.detach().new_zeros(a.shape)
+    versions = {id(t): t._version for t in tangents if t is not None}
     with set_fwd_grad_enabled(False):
         found = cls.jvp(ctx, *tangents)
     found = found if isinstance(found, tuple) else (found,)
@@ -208,15 +220,19 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         raise RuntimeError(
             f"Function's jvp returned an incorrect number of tangents (expected {len(outputs)}, got {len(found)})"
         )
-    fixed = ctx.non_differentiable or ()
     results = []
     for i, (o, t) in enumerate(zip(outputs, found)):
-        if t is not None and (not isinstance(o, Tensor) or o.dtype.category < FLOATING or among(o, fixed)):
-            raise RuntimeError(
-                f"The jvp of {cls.__name__} returned a tangent at index {i}, where forward returned what has none. You "
-                "should return None at that position instead."
-            )
-        results.append(o if t is None else make_dual(unpack_dual(o).primal, unpack_dual(t).primal))
+        if t is None:
+            results.append(o)
+        elif among(o, ctx.dirty_tensors or ()):
+            if not among(t, tangents) or t._version == versions[id(t)]:
+                raise RuntimeError(_NOT_IN_PLACE)
+            dual = make_dual(unpack_dual(o).primal.clone(), unpack_dual(t).primal.clone())
+            o._storage.write(lens.write(o._storage.buffer, o._layout, o._offset, elements(dual)))
+            results.append(o)
+        else:
+            _check_pushed(cls, ctx, i, o, t, args)
+            results.append(make_dual(unpack_dual(o).primal, unpack_dual(t).primal))
     # What was marked or saved is known by its identity, which is now another.
     for name in ("to_save", "non_differentiable", "dirty_tensors"):
         marked = getattr(ctx, name)
@@ -224,6 +240,18 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
             given = {id(o): r for o, r in zip(outputs, results)}
             setattr(ctx, name, tuple(given.get(id(m), m) for m in marked))
     return tuple(results) if isinstance(output, tuple) else results[0]
+
+
+def _check_pushed(cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple) -> None:
+    """Whether a result can have the tangent that ``jvp`` gave it."""
+    moving = isinstance(output, Tensor) and output.dtype.category >= FLOATING
+    if not moving or among(output, ctx.non_differentiable or ()):
+        raise RuntimeError(
+            f"The jvp of {cls.__name__} returned a tangent at index {i}, where forward returned what has none. You "
+            "should return None at that position instead."
+        )
+    if (among(output, args) or output._is_view()) and not tangent._is_view():
+        raise RuntimeError(_NOT_A_VIEW)
 
 
 def _pushed(call: _Call, interpreter: Forward) -> Any:

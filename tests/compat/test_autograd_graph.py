@@ -12,6 +12,7 @@ import jax
 import pytest
 
 import compat as torch
+from compat.autograd import forward_ad
 from compat.autograd.saved import HookStack
 from compat.utils.checkpoint import checkpoint, set_checkpoint_early_stop
 from funcgrad import runtime
@@ -149,6 +150,98 @@ def test_an_outer_tensor_stays_in_its_graph() -> None:
     w = torch.tensor(2.0, requires_grad=True)
     torch.func.grad(lambda x: _Sine.apply(x) * w)(torch.tensor(0.0)).backward()
     assert w.grad.item() == 10
+
+
+class _Weighted(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, y: Any, count: int) -> Any:
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(x, y)
+        ctx.count = count
+        return count * (x * y)
+
+    @staticmethod
+    def jvp(ctx: Any, dx: Any, dy: Any, _: None) -> Any:
+        x, y = ctx.saved_tensors
+        return ctx.count * (y * dx + x * dy)
+
+    @staticmethod
+    def vjp(ctx: Any, grad: Any) -> Any:
+        x, y = ctx.saved_tensors
+        return ctx.count * grad * y, ctx.count * grad * x, None
+
+
+def test_a_dual_number_stays_in_the_graph() -> None:
+    x, y = torch.tensor(1.0, requires_grad=True), torch.tensor(2.0, requires_grad=True)
+    with forward_ad.dual_level():
+        out = _Weighted.apply(forward_ad.make_dual(x, torch.tensor(1.0)), y, 4)
+        assert forward_ad.unpack_dual(out).tangent.item() == 8
+        out.backward()
+    assert (x.grad.item(), y.grad.item()) == (8, 4)
+
+
+class _Doubled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, right: bool) -> Any:
+        ctx.mark_dirty(x)
+        ctx.right = right
+        return x.mul_(2)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any, _: None) -> Any:
+        return tangent.mul_(2) if ctx.right else tangent
+
+
+def test_a_dual_number_changed_in_place_keeps_its_tangent() -> None:
+    with forward_ad.dual_level():
+        tangent = torch.ones(2)
+        x = forward_ad.make_dual(torch.ones(2), tangent)
+        assert _Doubled.apply(x, True) is x
+        primal, moved = forward_ad.unpack_dual(x)
+        assert moved is tangent
+        assert (primal.tolist(), tangent.tolist()) == ([2, 2], [2, 2])
+        with pytest.raises(RuntimeError, match="jvp function must modify the corresponding gradient inplace"):
+            _Doubled.apply(x, False)
+
+
+class _Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any, as_is: bool) -> Any:
+        y = x.clone()
+        ctx.mark_non_differentiable(y)
+        return (x, y) if as_is else (x.clone(), y)
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any, _: None) -> Any:
+        return tangent * 1, tangent * 1
+
+
+@pytest.mark.parametrize(
+    ("as_is", "text"), [(True, "the jvp is not returning a view"), (False, "should return None at that position")]
+)
+def test_tangents_that_there_cannot_be(as_is: bool, text: str) -> None:
+    with forward_ad.dual_level(), pytest.raises(RuntimeError, match=text):
+        _Wrong.apply(forward_ad.make_dual(torch.ones(2), torch.ones(2)), as_is)
+
+
+class _Deep(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.x = (x.detach() - 1).requires_grad_()
+        return ctx.x.detach()
+
+    @staticmethod
+    def backward(ctx: Any, grad: Any) -> Any:
+        if ctx.x.item() > 0:
+            with torch.enable_grad():
+                _Deep.apply(ctx.x).backward()
+        return grad
+
+
+def test_backward_passes_deep_inside_of_one_another() -> None:
+    x = torch.tensor(400.0, requires_grad=True)
+    _Deep.apply(x).backward()
+    assert x.grad.item() == 1
 
 
 def test_no_grad_holds_inside_grad() -> None:
