@@ -259,7 +259,7 @@ def test_transforms_reach_declared_operations() -> None:
 
 def test_transforms_reach_mutation() -> None:
     def f(x: Any) -> Any:
-        y = torch.zeros(3, dtype=torch.float64)
+        y = x.new_zeros(3)  # one for each example, where torch.zeros would be one for all
         y[1:] = x[:2] * 2
         y[0].add_(x[2])
         y.mul_(y)
