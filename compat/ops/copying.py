@@ -171,6 +171,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         dtype = next((d for d in dtypes.ALL if d.scalar_name == name), None)
         if dtype is None:
             raise ValueError(f"invalid type: '{name}'")
+    elif dtype is Tensor:
+        dtype = dtypes.get_default_dtype()
     elif not isinstance(dtype, Dtype):
         name = getattr(dtype, "__name__", dtype)
         dtype = getattr(dtype, "dtype", None)
@@ -263,7 +265,7 @@ def _check_copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> None:
 
 copy.check = _check_copy
 assert copy.node is not None
-copy.node.name = lambda node: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's own are
+copy.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's own are
 
 
 def _filled(self: Any, value: Any) -> Any:
