@@ -187,6 +187,16 @@ class Overridable:
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
 
+    def __copy__(self) -> Overridable:
+        return self
+
+    def __deepcopy__(self, memo: dict) -> Overridable:
+        return self
+
+    def __reduce__(self) -> tuple:
+        name = resolve_name(self)
+        return (_named, (name,)) if name is not None else (Overridable, (self._function, self.__name__))
+
     def __eq__(self, other: object) -> bool:
         return self is other or self._function is other
 
@@ -195,6 +205,12 @@ class Overridable:
 
     def __repr__(self) -> str:
         return repr(self._function)
+
+
+def _named(name: str) -> Any:
+    """What unpickling a function calls: the one of that address, ``torch.nn.functional.relu``."""
+    _, *rest = name.split(".")
+    return functools.reduce(getattr, rest, sys.modules["compat"])
 
 
 def _overridable_property(original: property) -> property:

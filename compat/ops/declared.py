@@ -11,6 +11,8 @@ from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
 from compat.tensor import Tensor
 
 _every: list[Declared] = []
+#: What takes numbers even where none of its operands is a tensor.
+_OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
 
 
 class Declared:
@@ -48,7 +50,7 @@ class Declared:
         if named:
             args = renamed(name, self.params, args, named)
         found = [cleaned(name, p, i + 1, a, self.numbers) for i, (p, a) in enumerate(zip(self.params, args))]
-        if self.numbers:
+        if self.numbers and name not in _OF_NUMBERS:
             arrays = [i for i, (p, a) in enumerate(zip(self.params, found)) if p.kind == "array" and a is not None]
             if arrays and not any(isinstance(found[i], Tensor) for i in arrays):
                 first = arrays[0]

@@ -226,8 +226,9 @@ def new_tensor(
 
 
 @function("Tensor.new")
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
     """What the old constructor of this tensor's dtype makes of the arguments: sizes, or data."""
+    args = args if size is None else tuple(size)
     if device is not None:
         available(device)
     if len(args) == 1 and isinstance(args[0], bool | float | complex):

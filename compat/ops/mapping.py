@@ -21,13 +21,19 @@ def _written(self: Tensor, name: str, others: Sequence[Tensor], callable: Callab
         if other.dtype is not self.dtype:
             raise TypeError(f"{name}: expected {self.type()} for '{place}' (got {other.type()})")
     columns = [t.expand(self.shape).reshape(-1).tolist() for t in (self, *others)]
-    made = [converted_number(callable(*row), self.dtype) for row in zip(*columns)]
+    made = [converted_number(_number(callable(*row)), self.dtype) for row in zip(*columns)]
     # Not counted as a write: PyTorch does not either.
     version = None if self._counter is None else self._counter.version
     self.copy_(tensor(made, dtype=self.dtype).reshape(self.shape))
     if version is not None:
         self._counter.version = version
     return self
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, str | bytes | type(None)):
+        raise TypeError(f"must be real number, not {type(value).__name__}")
+    return value
 
 
 @function("Tensor.apply_")

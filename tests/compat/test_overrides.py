@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from typing import Any, ClassVar
 
 import pytest
@@ -167,6 +168,11 @@ def test_it_can_be_turned_off() -> None:
 def test_names() -> None:
     assert resolve_name(torch.add) == "torch.add" and resolve_name(torch.Tensor.add) == "torch.Tensor.add"
     assert is_tensor_method_or_property(torch.Tensor.add) and not is_tensor_method_or_property(torch.add)
+
+
+def test_functions_are_copied_and_pickled_as_themselves() -> None:
+    for f in (torch.add, F.relu, torch.Tensor.mul):
+        assert copy.deepcopy(f) is copy.copy(f) is pickle.loads(pickle.dumps(f)) is f
 
 
 def test_a_parameter_of_a_subclass_trains() -> None:
