@@ -286,22 +286,40 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Runs ``forward`` and records ``backward``."""
-        separate = cls.setup_context is not Function.setup_context
-        if separate or kwargs:
-            args = _bound(cls, separate, args, kwargs)
+        if cls._separate() or kwargs:
+            args = _bound(cls, args, kwargs)
         if any(isinstance(a, Tensor) and a._storage.base.traced for a in args):
             from compat.autograd.function_traced import apply_traced
 
             return apply_traced(cls, args)
-        return cls._recorded(args, run_forward, separate)
+        return cls._recorded(args, cls._run)
 
     @classmethod
-    def _recorded(cls, args: tuple, run: Callable[..., Any], separate: bool) -> Any:
+    def _separate(cls) -> bool:
+        """Whether ``setup_context`` prepares ``ctx``, and ``forward`` does not take it."""
+        return cls.setup_context is not Function.setup_context
+
+    @classmethod
+    def _maps(cls) -> bool:
+        """Whether it has a ``vmap`` of its own."""
+        return cls.vmap is not Function.vmap
+
+    @classmethod
+    def _run(cls, ctx: Any, args: tuple) -> Any:
+        """The result of ``forward``; ``ctx`` is prepared."""
+        with no_grad():
+            if not cls._separate():
+                return cls.forward(ctx, *args)
+            output = cls.forward(*args)
+            cls.setup_context(ctx, args, output)
+            return output
+
+    @classmethod
+    def _recorded(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:
         """The result in the graph.
 
         Args:
-            run: what ``forward`` is run by.
-            separate: whether ``setup_context`` prepares ``ctx``.
+            run: gives the result of ``forward``, and prepares ``ctx``.
         """
         ctx = cls._backward_cls()
         tensors = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -311,31 +329,21 @@ class Function(metaclass=FunctionMeta):
         ctx._tensor_arguments, ctx._count = tensors, len(args)
         if recorded and mode.anomaly:
             made(ctx)
-        output = run(cls, ctx, args)
+        output = run(ctx, args)
         several = isinstance(output, tuple)
         outputs = output if several else (output,)
-        results = wrap_results(ctx, outputs, args, recorded, separate)
+        results = wrap_results(ctx, outputs, args, recorded, cls._separate())
         keep(ctx, results, args, recorded)
         return tuple(results) if several else results[0]
 
 
-def run_forward(cls: type[Function], ctx: Any, args: tuple) -> Any:
-    """The result of ``forward``; ``ctx`` is prepared."""
-    with no_grad():
-        if cls.setup_context is Function.setup_context:
-            return cls.forward(ctx, *args)
-        output = cls.forward(*args)
-        cls.setup_context(ctx, args, output)
-        return output
-
-
-def _bound(cls: type[Function], separate: bool, args: tuple, kwargs: dict[str, Any]) -> tuple:
+def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
     """The arguments by position, with defaults where ``forward`` does not take ``ctx``.
 
     Raises:
         TypeError: if they do not fit ``forward``.
     """
-    signature = inspect.signature(cls.forward)
+    signature, separate = inspect.signature(cls.forward), cls._separate()
     if not separate:
         rest = list(signature.parameters.values())[1:]
         signature = signature.replace(parameters=rest)

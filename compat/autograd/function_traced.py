@@ -7,6 +7,7 @@ is around that transform: there the function is applied again. So each transform
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from compat import lens, levels
@@ -45,8 +46,6 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     Raises:
         RuntimeError: if the function has no rule for the transform, or cannot be in one.
     """
-    from compat.autograd.function import Function
-
     call = _Call(cls, args)
     tracers = [x for x in call.arrays if isinstance(x, Tracer)]
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
@@ -55,7 +54,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
             f"override the setup_context staticmethod. {_MORE}"
         )
-    if isinstance(innermost, Batching) and cls.vmap is not Function.vmap:
+    if isinstance(innermost, Batching) and cls._maps():
         return _mapped(call, innermost)
     if isinstance(innermost, Batching) and not cls.generate_vmap_rule:
         raise RuntimeError(
@@ -63,7 +62,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
             f"the vmap staticmethod or set generate_vmap_rule=True. {_MORE}"
         )
     if innermost is levels.state.duals:
-        return cls._recorded(args, forward_dual, call.separate)
+        return cls._recorded(args, partial(forward_dual, cls))
     if isinstance(innermost, Forward):
         return _pushed(call, innermost)
     operation = custom_vjp(call.function)
@@ -121,9 +120,8 @@ class _Call:
     @property
     def separate(self) -> bool:
         """Whether ``forward`` does not take ``ctx``."""
-        from compat.autograd.function import Function
-
-        return self.cls.setup_context is not Function.setup_context
+        separate: bool = self.cls._separate()
+        return separate
 
     def forward(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         """The results, and what is saved for backward."""
@@ -199,12 +197,11 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         RuntimeError: if ``jvp`` gives other tangents than those that there can be.
     """
     from compat.autograd.forward_ad import make_dual, set_fwd_grad_enabled, unpack_dual
-    from compat.autograd.function import run_forward
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
     memory = [(t._storage, t._storage.buffer) for t in tangents if t is not None]
     with set_fwd_grad_enabled(False):
-        output = run_forward(cls, ctx, args)
+        output = cls._run(ctx, args)
     for storage, buffer in memory:  # writing into a dual wrote its tangent, too
         if storage.buffer is not buffer:
             storage.write(buffer)
