@@ -1,0 +1,183 @@
+"""Linear algebra: PyTorch's errors and nodes, what a gradient is where PyTorch has none, and what is compiled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from compat.func import jvp, vmap
+
+SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
+
+
+def square(*lead: int, n: int = 3, grad: bool = True) -> Any:
+    x = np.random.default_rng(0).normal(size=(*lead, n, n)) + 3 * np.eye(n)
+    return torch.tensor(x, requires_grad=grad)
+
+
+def positive(n: int = 3) -> Any:
+    x = square(n=n, grad=False)
+    return (x @ x.mT).requires_grad_()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (torch.linalg.inv, torch.linalg.LinAlgError,
+         r"^linalg.inv: The diagonal element 2 is zero, the inversion could not be completed because the input matrix "
+         r"is singular\.$"),
+        (lambda x: torch.linalg.inv(torch.stack([torch.eye(2), x])), torch.linalg.LinAlgError,
+         r"^linalg.inv: \(Batch element 1\): The diagonal element 2 is zero"),
+        (lambda x: torch.linalg.inv_ex(x, check_errors=True), torch.linalg.LinAlgError, "^linalg.inv_ex: The diagonal"),
+        (lambda x: torch.linalg.solve(x, x), torch.linalg.LinAlgError,
+         r"^torch.linalg.solve: The solver failed because the input matrix is singular\.$"),
+        (lambda x: torch.linalg.cholesky(-x), torch.linalg.LinAlgError,
+         r"^linalg.cholesky: The factorization could not be completed because the input is not positive-definite \(the "
+         r"leading minor of order 1 is not positive-definite\)\.$"),
+        (torch.linalg.lu_factor, RuntimeError, r"^torch.linalg.lu_factor: U\[2,2\] is zero and using it"),
+        (lambda x: torch.linalg.svd(x * float("nan")), torch.linalg.LinAlgError,
+         "^linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values"),
+        (lambda x: torch.linalg.eig(x * float("nan")), RuntimeError, "^torch.linalg.eig: input tensor should not"),
+        (lambda x: torch.cholesky_inverse(torch.zeros(2, 2)), torch.linalg.LinAlgError, "^cholesky_inverse: The diag"),
+        (lambda x: torch.linalg.matrix_power(x, -1), torch.linalg.LinAlgError, "^linalg.inv: "),
+        (lambda x: torch.linalg.det(x[0]), RuntimeError, "^linalg.det: The input tensor A must have at least 2"),
+        (lambda x: torch.linalg.eigh(x[:1]), RuntimeError,
+         "^linalg.eigh: A must be batches of square matrices, but they are 1 by 2 matrices$"),
+        (lambda x: torch.linalg.cholesky(x.long()), RuntimeError,
+         r"^linalg.cholesky: Expected a floating point or complex tensor as input\. Got Long$"),
+        (lambda x: torch.linalg.qr(x.half()), NotImplementedError, "^\"geqrf_cpu\" not implemented for 'Half'$"),
+        (lambda x: torch.linalg.solve(x, x.double()), RuntimeError, "found A of type Float and B of type Double inst"),
+        (lambda x: torch.linalg.qr(x, "foo"), RuntimeError, "^qr received unrecognized mode 'foo'"),
+        (lambda x: torch.linalg.inv(torch.eye(2), out=torch.empty(0).int()), RuntimeError,
+         "^Expected out tensor to have dtype float, but got int instead$"),
+        (lambda x: torch.linalg.eigvals(x, out=torch.empty(0)), RuntimeError,
+         "^torch.linalg.eigvals: Expected eigenvalues to be safely castable from ComplexFloat dtype, but got eigen"),
+    ],
+)  # fmt: skip
+def test_errors_are_pytorchs(call: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        call(torch.tensor(SINGULAR))
+
+
+def test_the_error_comes_at_the_call_and_info_without_one() -> None:
+    x = torch.tensor(SINGULAR) + torch.zeros(2, 2)  # not computed yet
+    with pytest.raises(torch.linalg.LinAlgError):
+        torch.linalg.inv(x)
+    assert torch.linalg.inv_ex(x).info.item() == 2
+    assert torch.linalg.cholesky_ex(torch.tensor([[1.0, 2.0], [2.0, 1.0]])).info.item() == 2
+    assert torch.linalg.solve_ex(x, x).info.dtype is torch.int32
+    assert isinstance(torch.linalg.LinAlgError(), RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("call", "name", "saved"),
+    [
+        (torch.linalg.cholesky, "LinalgCholeskyExBackward0", {"L", "upper"}),
+        (torch.linalg.inv, "LinalgInvExBackward0", {"inverse"}),
+        (torch.linalg.det, "LinalgDetBackward0", {"A", "LU", "pivots", "result"}),
+        (lambda x: torch.linalg.solve(x, x), "LinalgSolveExBackward0", {"A", "LU", "left", "pivots", "result"}),
+        (torch.linalg.svdvals, "LinalgSvdBackward0",
+         {"S", "S_sym_argsize_minus_1", "U", "Vh", "full_matrices"}),
+        (torch.linalg.eigvalsh, "LinalgEighBackward0", {"eigenvalues", "eigenvectors"}),
+        (lambda x: torch.linalg.qr(x).R, "LinalgQrBackward0", {"Q", "R", "mode"}),
+        (torch.linalg.pinv, "LinalgPinvBackward0", {"result", "self"}),
+        (torch.linalg.matrix_exp, "LinalgMatrixExpBackward0", {"self"}),
+    ],
+)  # fmt: skip
+def test_nodes_and_what_they_save(call: Any, name: str, saved: set[str]) -> None:
+    node = call(positive()).grad_fn
+    assert node.name() == name
+    found = {a.removeprefix("_saved_") for a in dir(node) if a.startswith("_saved_")}
+    assert found == saved
+    assert all(getattr(node, f"_saved_{a}") is not None for a in saved)
+
+
+def test_results_lie_in_columns() -> None:
+    x = square(2, grad=False)
+    assert torch.linalg.inv(x).stride() == (9, 1, 3)
+    assert torch.linalg.cholesky(x @ x.mT).stride() == (9, 1, 3)
+    assert torch.linalg.lu(x).L.stride() == (9, 3, 1)
+    assert torch.linalg.matrix_exp(x).stride() == (9, 3, 1)
+
+
+def test_equal_eigenvalues_and_singular_values_have_gradients() -> None:
+    x = torch.eye(3, dtype=torch.float64, requires_grad=True)
+    for f in (torch.linalg.eigvalsh, torch.linalg.svdvals, lambda x: torch.linalg.svd(x).S):
+        (gradient,) = torch.autograd.grad(f(x).sum(), x)
+        np.testing.assert_allclose(gradient.numpy(), np.eye(3), atol=1e-14)
+
+
+@pytest.mark.parametrize("mode", ["complete", "r"])
+def test_factors_that_nothing_determines_complain_when_a_gradient_comes(mode: str) -> None:
+    x = torch.ones(3, 2, requires_grad=True)
+    found = torch.linalg.qr(x, mode).R
+    assert found.grad_fn.name() == "LinalgQrBackward0"
+    with pytest.raises(RuntimeError, match=r"not differentiable when mode='complete'|which is not computed when mode"):
+        found.sum().backward()
+
+
+def test_gradients_by_factors() -> None:
+    # d logdet(A) = inv(A).T, whichever way it goes.
+    a = positive()
+    wanted = np.linalg.inv(a.detach().numpy())
+    ways = {
+        "logdet": lambda: torch.logdet(a),
+        "slogdet": lambda: torch.linalg.slogdet(a).logabsdet,
+        "cholesky": lambda: 2 * torch.linalg.cholesky(a).diagonal().log().sum(),
+        "lu": lambda: torch.linalg.lu(a).U.diagonal().abs().log().sum(),
+        "lu_factor": lambda: torch.linalg.lu_factor(a).LU.diagonal().abs().log().sum(),
+        "qr": lambda: torch.linalg.qr(a).R.diagonal().abs().log().sum(),
+        "svd": lambda: torch.linalg.svdvals(a).log().sum(),
+        "eigh": lambda: torch.linalg.eigvalsh(a).log().sum(),
+        "eig": lambda: torch.linalg.eigvals(a).log().sum().real,
+        "matrix_exp": lambda: torch.logdet(a) + 0 * torch.linalg.matrix_exp(a / 9).sum(),
+    }
+    for name, way in ways.items():
+        (gradient,) = torch.autograd.grad(way(), a)
+        np.testing.assert_allclose(gradient.numpy(), wanted, rtol=1e-9, atol=1e-12, err_msg=name)
+
+
+def test_second_derivatives_of_a_solution() -> None:
+    a, b = square(), torch.ones(3, 2, dtype=torch.float64, requires_grad=True)
+    for solve in (
+        torch.linalg.solve,
+        lambda a, b: torch.linalg.solve(a, b.mT, left=False).mT,
+        lambda a, b: torch.linalg.lu_solve(*torch.linalg.lu_factor(a), b),
+        lambda a, b: torch.linalg.inv(a) @ b,
+    ):
+        assert torch.autograd.gradgradcheck(solve, (a, b))
+
+
+def test_transforms_reach_through() -> None:
+    x = square(4, grad=False)
+    np.testing.assert_allclose(vmap(torch.linalg.inv)(x).numpy(), np.linalg.inv(x.numpy()), rtol=1e-10)
+    _, tangent = jvp(torch.linalg.det, (x,), (torch.ones_like(x),))
+    wanted = np.linalg.det(x.numpy()) * np.linalg.inv(x.numpy()).sum((1, 2))
+    np.testing.assert_allclose(tangent.numpy(), wanted, rtol=1e-9)
+
+
+def test_a_call_seen_before_compiles_nothing_anew() -> None:
+    from compat.ops.linalg_solving import _inverse_of
+
+    x = square(grad=False)
+    torch.linalg.inv(x)
+    before = len(_inverse_of.plans)
+    for k in range(3):
+        torch.linalg.inv(x + k)
+    assert len(_inverse_of.plans) == before
+
+
+def test_named_results() -> None:
+    x = square(grad=False)
+    names = {
+        "cholesky_ex": ("L", "info"), "eig": ("eigenvalues", "eigenvectors"), "inv_ex": ("inverse", "info"),
+        "lu": ("P", "L", "U"), "lu_factor": ("LU", "pivots"), "qr": ("Q", "R"), "slogdet": ("sign", "logabsdet"),
+        "svd": ("U", "S", "Vh"),
+    }  # fmt: skip
+    for name, fields in names.items():
+        found = getattr(torch.linalg, name)(x)
+        assert type(found).__name__ == f"linalg_{name}"
+        assert found._fields == fields
