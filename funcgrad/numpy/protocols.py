@@ -61,6 +61,8 @@ def _without_defaults(what: str, kwargs: dict[str, Any]) -> dict[str, Any]:
         )
     if given.get("where") is True:
         del given["where"]
+    if given.get("casting") == "same_kind":
+        del given["casting"]
     return given
 
 

@@ -515,7 +515,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     return x
 
 
-def repeat(x: Any, repeats: Any, /, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
     """Each element, some times in a row.
 
     Args:
