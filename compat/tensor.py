@@ -261,10 +261,8 @@ class Tensor:
         """The storage, as elements of the tensor's dtype."""
         warnings.warn(
             "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
-            "class. This should "
-            "only matter to you if you are using storages directly.  To access UntypedStorage directly, use "
-            "tensor.untyped_storage() "
-            "instead of tensor.storage()",
+            "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+            "directly, use tensor.untyped_storage() instead of tensor.storage()",
             stacklevel=2,
         )
         return TypedStorage(self._storage, self._layout.dtype)
@@ -591,11 +589,8 @@ def _check_grad(t: Tensor, value: Any) -> None:
 def _warn_non_leaf() -> None:
     warnings.warn(
         "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-        "populated "
-        "during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf Tensor, use "
-        ".retain_grad() "
-        "on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you access the leaf Tensor "
-        "instead. "
-        "See github.com/pytorch/pytorch/pull/30531 for more information.",
+        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+        "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
         stacklevel=3,
     )
