@@ -52,6 +52,7 @@ class Flat:
 
     Attributes:
         out_tree, aux: the structure of what it returned last, and what came with it.
+        written: which of its arguments it wrote in place, and what they hold since.
     """
 
     def __init__(self, function: Any, tree: TreeSpec, kind: str, name: str, has_aux: bool = False):
@@ -62,6 +63,7 @@ class Flat:
         self.has_aux = has_aux
         self.out_tree: Any = None
         self.aux: Any = None
+        self.written: list[tuple[int, Any]] = []
 
     def __call__(self, *arrays: Any) -> list[Any]:
         interpreter = next((x.interpreter for x in arrays if isinstance(x, Tracer)), None)
@@ -69,12 +71,20 @@ class Flat:
             levels.through(interpreter)
         with self._level() as entered:
             entered.interpreter = interpreter
-            result = self.function(*tree_unflatten([tensor_of(a) for a in arrays], self.tree))
+            given = [tensor_of(a) for a in arrays]
+            result = self.function(*tree_unflatten(given, self.tree))
             if self.has_aux:
                 result, self.aux = paired(result, f"{self.name}: output of function f should be a tuple: (output, aux)")
             leaves, self.out_tree = tree_flatten(result)
             self.check(leaves)
+            fresh = [not isinstance(outside(a), TensorTracer) for a in arrays]
+            self.written = [(i, array(t)) for i, t in enumerate(given) if fresh[i] and t._storage.version]
             return [array(leaf) for leaf in leaves]
+
+    def write_back(self, arguments: Sequence[Tensor]) -> None:
+        """Writes what the function wrote into its arguments into the tensors that it was called with."""
+        for i, x in self.written:
+            arguments[i].copy_(tensor_of(x))
 
     @contextmanager
     def _level(self) -> Iterator[levels.Level]:

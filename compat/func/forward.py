@@ -59,6 +59,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         values, moving = [levels.held(x) for x in values], [levels.held(d) for d in moving]
     flat = Flat(func, tree, "jvp", _NAME, has_aux)
     outs, moved = jvp_flat(flat, values, moving)
+    flat.write_back(leaves)
     if strict and any(t is None for t in moved):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
