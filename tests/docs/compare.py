@@ -23,9 +23,14 @@ def _tidy(text: str) -> str:
 
 
 def _close(want: str, got: str) -> bool:
-    if FLOAT.sub("0.", want).split() != FLOAT.sub("0.", got).split():
+    if _words(want) != _words(got):
         return False
     return all(_near(w, g) for w, g in zip(FLOAT.finditer(want), FLOAT.finditer(got), strict=True))
+
+
+def _words(text: str) -> list[str]:
+    """The text but for its floats and for blanks, which brackets need none of."""
+    return re.sub(r"([\[({])", r" \1 ", re.sub(r"([\])},])", r" \1 ", FLOAT.sub("0.", text))).split()
 
 
 def _near(want: re.Match[str], got: re.Match[str]) -> bool:
