@@ -15,6 +15,7 @@ from jax import lax
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.integers import gcd
 from tests.funcgrad.oracle import (
     Case,
     Ours,
@@ -127,6 +128,7 @@ TABLE: dict[str, Row] = {
     "or": two(lax.bitwise_or, (*BOOL, *INTEGERS)),
     "xor": two(lax.bitwise_xor, (*BOOL, *INTEGERS)),
     "shift_left": two(lax.shift_left, INTEGERS, None, (0, 6)),
+    "gcd": Row(jnp.gcd, INTEGERS, (None, None), order=0),
     "population_count": Row(lax.population_count, INTEGERS, order=0),
     "shift_right": two(lax.shift_right_arithmetic, INTEGERS, None, (0, 6)),
     "shift_right_logical": two(lax.shift_right_logical, INTEGERS, None, (0, 6)),
@@ -138,7 +140,7 @@ TABLE: dict[str, Row] = {
     "complex_abs": Row(lax.abs, dtypes.COMPLEX),
     "stop_gradient": Row(lax.stop_gradient, ANY),
 }
-PRIMITIVES = {v.name: v for v in vars(p).values() if isinstance(v, p.Primitive)}
+PRIMITIVES = {v.name: v for v in (*vars(p).values(), gcd) if isinstance(v, p.Primitive)}
 
 
 # ---------------------------------------------------------------- those whose operands differ in dtype
