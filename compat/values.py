@@ -10,7 +10,7 @@ import numpy as np
 
 from compat import dtypes, lens, levels
 from compat.dtypes import dtype as Dtype
-from compat.grad_mode import mode
+from compat.grad_mode import mode, no_grad
 from compat.hosted import array_over
 from compat.layout import is_dense, layout_of
 from compat.printing import tensor_text
@@ -174,16 +174,22 @@ def length(self: Tensor) -> int:
 @function("Tensor.__repr__")
 def text(self: Tensor) -> str:
     """The tensor as PyTorch prints it."""
-    node = self.grad_fn
+    try:
+        node = self.grad_fn
+        shown = None if node is None else type(node).__name__
+    except RuntimeError:  # a view whose history cannot be told
+        shown = "Invalid"
     if self._layout.base.traced:
         from compat.func.printing import traced_text
 
         return traced_text(self)
+    with no_grad():
+        array = array_of(self)
     return tensor_text(
-        array_of(self),
+        array,
         self._layout.dtype,
         requires_grad=self._rg,
-        grad_fn=None if node is None else type(node).__name__,
+        grad_fn=shown,
         prefix=f"{type(self)._shown_as}(",
     )
 
