@@ -18,7 +18,7 @@ from compat.ops.out import check_dtype, resize_out
 from compat.registry import publish
 from compat.tensor import Tensor, array_of
 from funcgrad import numpy as np
-from funcgrad.dtypes import is_complex
+from funcgrad.dtypes import int32, is_complex
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.ir import ArrayType
 from funcgrad.numpy.linalg.operands import value_of
@@ -163,7 +163,7 @@ def hermitian_part(x: Any) -> Any:
 
 def not_finite(x: Any, axes: int = 1) -> Any:
     """1, int32, where the last axes have something that is not a number, 0 elsewhere."""
-    return np.astype(np.any(np.not_equal(x, x), axis=tuple(range(-axes, 0))), np.int32)
+    return np.astype(np.any(np.not_equal(x, x), axis=tuple(range(-axes, 0))), int32)
 
 
 def gradients(f: Callable[..., Sequence[Any]], operands: Sequence[Any], cts: Sequence[Any]) -> list[Any]:

@@ -11,7 +11,8 @@ from compat import dtypes
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
 from compat.ops.linalg import by_columns, castable, check_converged, check_square, into_outs, not_finite, spread
-from compat.ops.linalg_solving import inv_ex, is_vector
+from compat.ops.linalg_inverses import inv_ex
+from compat.ops.linalg_solving import is_vector
 from compat.ops.linalg_spectral import eigvalsh, svdvals
 from compat.ops.norms import matrix_norm
 from compat.ops.op import op
@@ -48,19 +49,21 @@ def _check_tolerance(name: str, what: str, value: Any) -> None:
 
 def _tolerances(name: str, x: Tensor, atol: Any, rtol: Any) -> tuple[Tensor, Tensor]:
     """Both tolerances as real tensors, the default where neither is given."""
-    full_of, real = names_of("torch")["full"], dtypes.float64 if x.dtype in _DOUBLES else dtypes.float32
     _check_tolerance(name, "atol", atol)
     _check_tolerance(name, "rtol", rtol)
-    if rtol is None:
-        positive = atol is not None and (isinstance(atol, Tensor) or atol > 0)
-        rtol = 0.0 if positive and not isinstance(atol, Tensor) else _precision(x)
-        if isinstance(atol, Tensor):
-            where = names_of("torch")["where"]
-            rtol = where(atol > 0, full_of((), 0.0, dtype=real), full_of((), rtol, dtype=real))
-    return tuple(  # type: ignore[return-value]
-        t.detach().to(real) if isinstance(t, Tensor) else full_of((), 0.0 if t is None else t, dtype=real)
-        for t in (atol, rtol)
-    )
+    dtype = dtypes.float64 if x.dtype in _DOUBLES else dtypes.float32
+
+    def real(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return value.detach().to(dtype)
+        return names_of("torch")["full"]((), value, dtype=dtype)
+
+    absolute = real(0.0 if atol is None else atol)
+    if rtol is not None:
+        return absolute, real(rtol)
+    if isinstance(atol, Tensor):
+        return absolute, names_of("torch")["where"](absolute > 0, real(0.0), real(_precision(x)))
+    return absolute, real(0.0 if atol is not None and atol > 0 else _precision(x))
 
 
 # ---------------------------------------------------------------- pseudoinverses

@@ -160,7 +160,7 @@ def test_transforms_reach_through() -> None:
 
 
 def test_a_call_seen_before_compiles_nothing_anew() -> None:
-    from compat.ops.linalg_solving import _inverse_of
+    from compat.ops.linalg_inverses import _inverse_of
 
     x = square(grad=False)
     torch.linalg.inv(x)

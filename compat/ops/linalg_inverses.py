@@ -1,0 +1,248 @@
+"""Inverses and determinants."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compat.ops.composite import composite
+from compat.ops.linalg import (
+    by_columns,
+    castable,
+    check_floating,
+    check_implemented,
+    check_singular,
+    check_square,
+    into_outs,
+)
+from compat.ops.linalg_solving import solve
+from compat.ops.op import op
+from compat.ops.signature import Array
+from compat.registry import function, names_of
+from compat.returns import return_type
+from compat.tensor import Tensor
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives import linalg_solving as solving
+
+# ---------------------------------------------------------------- inverses
+
+
+def _check_inverse(A: Tensor, *, check_errors: bool = False) -> None:
+    check_square("linalg.inv", A)
+    check_floating("linalg.inv", A, low=False)
+
+
+@op(
+    "LinalgInvExBackward0", saved="inverse", name="linalg_inv_ex", names="", returns="inverse info",
+    check=_check_inverse, strides=by_columns(0), out=True,
+)  # fmt: skip
+def _inverse_of(A: Array, *, check_errors: bool = False) -> Any:
+    return solving.inverse(A)
+
+
+@function("linalg.inv_ex")
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> Any:
+    """The inverses of ``linalg.inv``, and for each matrix the number of the first pivot that is zero.
+
+    Args:
+        A: ``(*, n, n)``.
+        check_errors: raise where a matrix is singular.
+
+    Returns:
+        A named tuple of ``inverse`` and ``info``, int32, 0 where all is well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.inv_ex(torch.zeros(2, 2)).info
+        tensor(1, dtype=torch.int32)
+    """
+    found = _inverse_of.function(A, check_errors=check_errors, out=out)
+    if check_errors:
+        check_singular("linalg.inv_ex", found[1])
+    return found
+
+
+@composite("linalg.inv", out=True)
+def inv(A: Tensor) -> Tensor:
+    """The inverses of square matrices.
+
+    Args:
+        A: ``(*, n, n)``.
+        out: a tensor to write the result into.
+
+    Raises:
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.inv(torch.tensor([[2.0, 0.0], [0.0, 4.0]]))
+        tensor([[0.5000, 0.0000],
+                [0.0000, 0.2500]])
+    """
+    found, info = _inverse_of.function(A)
+    check_singular("linalg.inv", info)
+    return found
+
+
+@composite("torch.inverse", "Tensor.inverse", out=True)
+def inverse(input: Tensor) -> Tensor:
+    """As ``torch.linalg.inv``."""
+    return inv(input)
+
+
+@composite("linalg.tensorinv")
+@castable("tensorinv")
+def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
+    """The inverse of ``A`` as a map between tensors: ``tensordot(tensorinv(A, ind), A, ind)`` is the identity.
+
+    Args:
+        ind: how many of the first dimensions belong to the results; the others are as many elements.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: unless ``ind`` is positive and the elements are as many.
+        LinAlgError: where it is singular.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.tensorinv(torch.eye(6).reshape(6, 2, 3), ind=1).shape
+        torch.Size([2, 3, 6])
+    """
+    if ind <= 0:
+        raise RuntimeError(f"Expected a strictly positive integer for 'ind', but got {ind}")
+    first, rest = tuple(A.shape[:ind]), tuple(A.shape[ind:])
+    if ind > A.dim():
+        raise RuntimeError(f"ArrayRef: invalid slice, N = {ind}; size = {A.dim()}")
+    if math.prod(first) != math.prod(rest):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[ind:]) == prod(self.shape[:ind]), but got "
+            f"{math.prod(rest)} != {math.prod(first)}"
+        )
+    return inv(A.reshape(math.prod(rest), math.prod(first))).reshape(*rest, *first)
+
+
+@composite("linalg.tensorsolve")
+@castable("tensorsolve")
+def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tensor:
+    """``X`` with ``tensordot(A, X, X.dim()) = B``.
+
+    Args:
+        A: the dimensions of ``B``, then those of ``X``, with as many elements.
+        dims: dimensions of ``A`` to bring to its end first.
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: unless the elements are as many.
+        LinAlgError: where it is singular.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.tensorsolve(torch.eye(6).reshape(2, 3, 6), torch.ones(2, 3)).shape
+        torch.Size([6])
+    """
+    if dims is not None:
+        A = A.movedim(tuple(dims), tuple(range(A.dim() - len(dims), A.dim())))
+    first, rest = tuple(A.shape[: B.dim()]), tuple(A.shape[B.dim() :])
+    if math.prod(first) != math.prod(rest):
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == prod(self.shape[:other.ndim]), "
+            f"but got {math.prod(rest)} != {math.prod(first)}"
+        )
+    return solve(A.reshape(math.prod(rest), math.prod(first)), B.flatten()).reshape(rest)
+
+
+# ---------------------------------------------------------------- determinants
+
+
+def _check_determinant(A: Tensor) -> None:
+    check_square("linalg.det", A)
+    check_floating("linalg.det", A)
+    check_implemented("lu_cpu", A)
+
+
+@op(
+    "LinalgDetBackward0", saved="A LU pivots result", name="_linalg_det", names="", results="result LU pivots",
+    check=_check_determinant, strides=by_columns(1), constant=(1,), keeps="A",
+)  # fmt: skip
+def _determinant_of(A: Array) -> Any:
+    packed, pivots = factors.lu(e.stop_gradient(A))
+    return solving.factored_determinant(A, packed, pivots), packed, pivots
+
+
+@composite("linalg.det", "torch.det", "Tensor.det", out=True)
+def det(A: Tensor) -> Tensor:
+    """The determinants of square matrices; singular ones have gradients too.
+
+    Args:
+        A: ``(*, n, n)``.
+        out: a tensor to write the result into.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor(-2.)
+    """
+    return _determinant_of.function(A)[0]
+
+
+def _check_logarithm(A: Tensor) -> None:
+    check_square("linalg.slogdet", A)
+    check_floating("linalg.slogdet", A, low=False)
+
+
+@op(
+    "LinalgSlogdetBackward0", saved="A LU pivots sign", name="_linalg_slogdet", names="",
+    results="sign logabsdet LU pivots", check=_check_logarithm, strides=by_columns(2), constant=(2,), keeps="A result0",
+)  # fmt: skip
+def _logarithm_of(A: Array) -> Any:
+    packed, pivots = factors.lu(e.stop_gradient(A))
+    return *solving.factored_logdet(A, packed, pivots), packed, pivots
+
+
+def _slogdet(name: str, A: Tensor, out: Any) -> Any:
+    made = return_type(name, ("sign", "logabsdet"))
+    sign, size, _, _ = _logarithm_of.function(A)
+    return made(*((sign, size) if out is None else into_outs(out, (sign, size))))
+
+
+@function("linalg.slogdet")
+def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
+    """The signs of determinants, and the logarithms of their magnitudes, which do not overflow.
+
+    Args:
+        A: ``(*, n, n)``.
+
+    Returns:
+        A named tuple of ``sign``, of magnitude 1 or 0, and ``logabsdet``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.slogdet(torch.tensor([[1.0, 2.0], [3.0, 4.0]])).logabsdet
+        tensor(0.6931)
+    """
+    return _slogdet("linalg_slogdet", A, out)
+
+
+@function("torch.slogdet", "Tensor.slogdet")
+def slogdet(input: Tensor, *, out: Any = None) -> Any:
+    """As ``torch.linalg.slogdet``."""
+    return _slogdet("slogdet", input, out)
+
+
+@function("torch.logdet", "Tensor.logdet")
+def logdet(input: Tensor) -> Tensor:
+    """The logarithms of determinants: ``-inf`` for 0, and NaN for a negative one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.logdet(torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+        tensor(0.)
+    """
+    check_square("logdet", input)
+    check_floating("logdet", input, low=False)
+    sign, size, _, _ = _logarithm_of.function(input)
+    if input.dtype.is_complex:
+        return sign.log() + size
+    return names_of("torch")["where"](sign == -1.0, math.nan, size)

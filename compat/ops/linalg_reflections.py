@@ -1,0 +1,168 @@
+"""Reflections, as LAPACK packs them, and products of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.ops.linalg import by_columns, check_implemented, gradients
+from compat.ops.op import op
+from compat.ops.signature import Array
+from compat.tensor import Tensor
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.tracing import type_of
+
+
+def _check_geqrf(input: Tensor) -> None:
+    if input.dim() < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    check_implemented("geqrf_cpu", input)
+
+
+@op(
+    "GeqrfBackward0", names="torch.geqrf Tensor.geqrf", returns="a tau", check=_check_geqrf, strides=by_columns(0),
+    undifferentiable=True,
+)  # fmt: skip
+def geqrf(input: Array) -> Any:
+    """QR as LAPACK packs it: ``R`` above, below it the vectors of the reflections whose product is ``Q``.
+
+    Returns:
+        A named tuple of ``a`` and ``tau``, the factors of the reflections; without a derivative.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.geqrf(torch.ones(3, 2)).tau.shape
+        torch.Size([2])
+    """
+    return factors.reflectors(input)
+
+
+def _check_tau(name: str, input: Tensor, tau: Tensor) -> None:
+    if input.dim() - tau.dim() != 1:
+        raise RuntimeError(
+            f"{name}: Expected tau to have one dimension less than input, but got tau.ndim equal to {tau.dim()} and "
+            f"input.ndim is equal to {input.dim()}"
+        )
+    if input.dim() > 2 and input.shape[:-2] != tau.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of tau to be equal to input.shape[:-2], but got {list(tau.shape[:-1])}"
+        )
+
+
+def _check_householder(input: Tensor, tau: Tensor) -> None:
+    name = "torch.linalg.householder_product"
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if input.shape[-2] < input.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to input.shape[-1]")
+    if tau.dim() == 0:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if input.shape[-1] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to tau.shape[-1]")
+    _check_tau(name, input, tau)
+    if tau.dtype is not input.dtype:
+        raise RuntimeError(
+            f"{name}: tau dtype {tau.dtype.scalar_name} does not match input dtype {input.dtype.scalar_name}"
+        )
+    check_implemented("orgqr_cpu", input)
+
+
+@op(
+    "LinalgHouseholderProductBackward0", saved="input result tau", keeps="input result0 tau",
+    name="linalg_householder_product", names="linalg.householder_product torch.orgqr Tensor.orgqr",
+    check=_check_householder, strides=by_columns(0),
+)  # fmt: skip
+def householder_product(input: Array, tau: Array) -> Any:
+    """The first columns of the product of the reflections that ``geqrf`` returns.
+
+    Args:
+        input: ``(*, m, n)``, below the diagonal the vectors of the reflections.
+        tau: ``(*, k)``, their factors, not more than ``n``.
+
+    Returns:
+        ``(*, m, n)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> a, tau = torch.geqrf(torch.tensor([[3.0, 1.0], [4.0, 2.0]]))
+        >>> torch.linalg.householder_product(a, tau).abs()
+        tensor([[0.6000, 0.8000],
+                [0.8000, 0.6000]])
+    """
+    t = type_of(input)
+    return factors.reflected(input, tau, p.identity(t.shape, t.dtype))
+
+
+@householder_product.backward
+def _householder_backward(ct: Any, input: Any, tau: Any) -> Any:
+    if not type_of(input).size or not type_of(tau).size:
+        return None, None
+    return tuple(gradients(lambda x, t: [householder_product.body(x, t)], [input, tau], [ct]))
+
+
+def _check_ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True, transpose: bool = False) -> None:
+    name, tau, other = "torch.ormqr", input2, input3
+    if input.dim() < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    if other.dim() < 2:
+        raise RuntimeError(f"{name}: other must have at least 2 dimensions.")
+    side = -2 if left else -1
+    if tau.dim() == 0:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
+    if other.shape[side] < tau.shape[-1]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be greater than or equal to tau.shape[-1]")
+    if other.shape[side] != input.shape[-2]:
+        raise RuntimeError(f"{name}: other.shape[{side}] must be equal to input.shape[-2]")
+    if tau.shape[-1] > min(other.shape[side], input.shape[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{side}], input.shape[-1])")
+    _check_tau(name, input, tau)
+    if input.shape[:-2] != other.shape[:-2]:
+        raise RuntimeError(
+            f"{name}: Expected batch dimensions of other to be equal to input.shape[:-2], but got "
+            f"{list(other.shape[:-2])}"
+        )
+    for what, x in (("tau", tau), ("other", other)):
+        if x.dtype is not input.dtype:
+            raise RuntimeError(
+                f"{name}: Expected input and {what} to have the same dtype, but input has dtype"
+                f"{input.dtype.scalar_name} and {what} has dtype {x.dtype.scalar_name}"
+            )
+    check_implemented("ormqr_cpu", input)
+
+
+@op(
+    "OrmqrBackward0", saved="input2 input3 left result self transpose", keeps="input input2 input3 result0",
+    names="torch.ormqr Tensor.ormqr", check=_check_ormqr, strides=by_columns(0),
+)  # fmt: skip
+def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Any:
+    """A matrix times the product of the reflections that ``geqrf`` returns, as a square matrix.
+
+    Args:
+        input: ``(*, m, k)``, below the diagonal the vectors of the reflections.
+        input2: ``(*, k)``, their factors.
+        input3: ``(*, m, n)``, or ``(*, n, m)`` from the right.
+        left: whether the product stands on the left.
+        transpose: take its conjugate transpose.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.tensor([[3.0, 1.0], [4.0, 2.0]])
+        >>> torch.ormqr(*torch.geqrf(x), x, transpose=True).abs().triu().round(decimals=4)
+        tensor([[5.0000, 2.2000],
+                [0.0000, 0.4000]])
+    """
+    if left:
+        return factors.reflected(input, input2, input3, adjoint_of_product=transpose)
+    return p.adjoint(factors.reflected(input, input2, p.adjoint(input3), adjoint_of_product=not transpose))
+
+
+@ormqr.backward
+def _ormqr_backward(ct: Any, input: Any, input2: Any, input3: Any, left: Any, transpose: Any) -> Any:
+    found = gradients(lambda *xs: [ormqr.body(*xs, left, transpose)], [input, input2, input3], [ct])
+    return (None, None, found[2]) if not (type_of(input).size and type_of(input2).size) else tuple(found)
