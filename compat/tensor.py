@@ -39,7 +39,7 @@ _new = object.__new__
 class Version:
     """A version counter that is not its storage's: ``x.data`` and ``x`` count apart."""
 
-    __slots__ = ("version",)
+    __slots__ = ("version", "__weakref__")
 
     def __init__(self, version: int = 0):
         self.version = version

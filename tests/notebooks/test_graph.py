@@ -53,6 +53,14 @@ def test_in_place_is_noticed_where_it_matters() -> None:
         e.backward()
 
 
+def test_in_place_is_noticed_of_data_as_well() -> None:
+    a, b = leaf(2.0).data, leaf(3.0)
+    e = a * b
+    a += 1
+    with pytest.raises(RuntimeError, match=r"modified by an inplace operation.* is at version 1; expected version 0"):
+        e.backward()
+
+
 def test_in_place_does_no_harm_elsewhere() -> None:
     a, b, d = leaf(2.0), leaf(3.0), leaf(4.0)
     c = a * b
