@@ -19,7 +19,7 @@ from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Equation, Program, Var
 from funcgrad.passes import common_subexpressions, dead_code, used_inputs
-from funcgrad.primitives.elementwise import conj
+from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
 
@@ -352,12 +352,18 @@ class Derivative:
         closed = Program(variables, program.constants, program.equations, program.outputs, program.name)
         kernel = Kernel(
             program.name,
-            lambda *arrays: evaluate(closed, arrays),
+            lambda *arrays: evaluate(closed, [_in_dtype_of(v, a) for v, a in zip(closed.inputs, arrays)]),
             names,
             node=derived_node_class(self.kernel.node, tuple(names)),
             strides=(lambda kinds, types: strides) if any(strides) else None,
         )
         return Backward(kernel, grads, tuple(tensors), tuple(numbers), places)
+
+
+def _in_dtype_of(variable: Var, x: Any) -> Any:
+    """``x`` as the program wants it: what was written into a narrower tensor has that tensor's dtype."""
+    wanted = variable.type.dtype
+    return x if type_of(x).dtype == wanted else cast(x, dtype=wanted)
 
 
 def _conjugate(x: Any) -> Any:

@@ -53,7 +53,16 @@ class OpNode(Node):
             values += [unpack(self.saved[i], self) for i in backward.saved]
             values += [self.numbers[i] for i in backward.numbers]
             results = backward.kernel.call(values)
-        return [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
+        found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
+        return found if self.plan.target is None else self._in_operands_dtypes(found)
+
+    def _in_operands_dtypes(self, grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients of what was written into a narrower tensor come in that one's dtype."""
+        kinds = self.plan.kinds
+        return [
+            g if g is None or g.dtype is kinds[i].dtype else g.to(kinds[i].dtype)
+            for g, i in zip(grads, self.plan.kernel.edges)
+        ]
 
     def program(self) -> Program:
         shown: Program = self.plan.derivative.shown()

@@ -256,3 +256,21 @@ def test_integers_are_not_divided_by_zero(divide: Callable[..., Any]) -> None:
         with pytest.raises(RuntimeError, match="ZeroDivisionError"):
             divide(x, zero)
     assert divide(x, 2).dtype is torch.int64
+
+
+@pytest.mark.parametrize("name", ["mul_", "add_", "div_", "pow_"])
+@pytest.mark.parametrize(("own", "other"), [("float32", "float64"), ("bfloat16", "float32"), ("float64", "float32")])
+def test_in_place_with_an_operand_of_another_width(name: str, own: str, other: str) -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], dtype=getattr(torch, own), requires_grad=True)
+    o = torch.tensor([2.0, 3.0, 4.0], dtype=getattr(torch, other), requires_grad=True)
+    for _ in range(2):
+        x.grad = o.grad = None
+        y = x * 1
+        getattr(y, name)(o)
+        (y * 1).sum().backward()
+        assert (y.dtype, x.grad.dtype, o.grad.dtype) == (x.dtype, x.dtype, o.dtype)
+        a, b = (t.detach().double().requires_grad_() for t in (x, o))
+        getattr(torch, name[:-1])(a, b).sum().backward()
+        tolerance = 2e-2 if own == "bfloat16" else 1e-6
+        assert torch.allclose(x.grad.double(), a.grad, rtol=tolerance)
+        assert torch.allclose(o.grad.double(), b.grad, rtol=tolerance)
