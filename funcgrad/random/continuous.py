@@ -42,6 +42,7 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the exponential distribution of mean 1.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((exponential(key(0), (9,)) >= 0).all())
         True
     """
@@ -53,6 +54,7 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the Laplace distribution of mean 0 and scale 1.
 
     Example:
+        >>> from funcgrad.random import key
         >>> laplace(key(0), (2,)).shape
         (2,)
     """
@@ -65,6 +67,7 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the logistic distribution of mean 0 and scale 1.
 
     Example:
+        >>> from funcgrad.random import key
         >>> logistic(key(0), (2,)).shape
         (2,)
     """
@@ -77,6 +80,7 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the Cauchy distribution of median 0 and scale 1.
 
     Example:
+        >>> from funcgrad.random import key
         >>> cauchy(key(0), (2,)).shape
         (2,)
     """
@@ -93,6 +97,7 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> 
         shape: that of ``b`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((pareto(key(0), 2.0, (9,)) >= 1).all())
         True
     """
@@ -108,6 +113,7 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = floa
         shape: that of ``scale`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> rayleigh(key(0), 2.0, (2,)).shape
         (2,)
     """
@@ -123,6 +129,7 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = 
         shape: that of the parameters together if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((weibull_min(key(0), 1.0, 2.0, (9,)) >= 0).all())
         True
     """
@@ -138,6 +145,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None =
         shape: that of the parameters together if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> x = triangular(key(0), 0.0, 1.0, 3.0, (9,))
         >>> bool(((x >= 0) & (x <= 3)).all())
         True
@@ -161,6 +169,7 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
         shape: that of ``sigma`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((lognormal(key(0), 0.5, (9,)) > 0).all())
         True
     """
@@ -172,6 +181,7 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Lengths of vectors of three standard normal variables.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((maxwell(key(0), (9,)) > 0).all())
         True
     """
@@ -188,6 +198,7 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
         shape: of the result without the parameters' axes; that of the parameters together if it is empty.
 
     Example:
+        >>> from funcgrad.random import key
         >>> double_sided_maxwell(key(0), 0.0, 1.0, (2,)).shape
         (2,)
     """
@@ -216,6 +227,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) ->
         shape: that of ``mean`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((wald(key(0), 2.0, (9,)) > 0).all())
         True
     """
@@ -237,6 +249,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = Non
         shape: that of the bounds together if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> x = truncated_normal(key(0), -1.0, 0.5, (100,))
         >>> bool(((x > -1) & (x < 0.5)).all())
         True
@@ -272,6 +285,7 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> A
         shape: that of ``a`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((gamma(key(0), 2.0, (9,)) > 0).all())
         True
     """
@@ -282,6 +296,7 @@ def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -
     """The logarithms of gamma variables, exact for small ``a`` too; arguments as for ``gamma``.
 
     Example:
+        >>> from funcgrad.random import key
         >>> loggamma(key(0), 0.01, (2,)).shape
         (2,)
     """
@@ -296,6 +311,7 @@ def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = floa
         shape: that of the parameters together if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> x = beta(key(0), 2.0, 3.0, (9,))
         >>> bool(((x > 0) & (x < 1)).all())
         True
@@ -317,6 +333,7 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = float)
         shape: that of ``df`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((chisquare(key(0), 3.0, (9,)) > 0).all())
         True
     """
@@ -332,6 +349,7 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
         shape: that of the parameters together if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((f(key(0), 3.0, 5.0, (9,)) > 0).all())
         True
     """
@@ -349,6 +367,7 @@ def t(key: Any, df: Any, shape: Shape = (), dtype: Any = float) -> Any:
         shape: of the result; ``df`` broadcasts to it.
 
     Example:
+        >>> from funcgrad.random import key
         >>> t(key(0), 3.0, (2,)).shape
         (2,)
     """
@@ -366,6 +385,7 @@ def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = float
         p: a positive number, or array of shape ``()``.
 
     Example:
+        >>> from funcgrad.random import key
         >>> generalized_normal(key(0), 2.0, (2,)).shape
         (2,)
     """

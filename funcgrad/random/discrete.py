@@ -56,6 +56,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     """``permutation`` of an array: its slices along an axis in random order.
 
     Example:
+        >>> from funcgrad.random import key
         >>> sorted(shuffle(key(0), np.arange(3)).tolist())
         [0, 1, 2]
     """
@@ -78,6 +79,7 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
         ValueError: if there is nothing to choose from, or not enough without replacement, or ``p`` does not fit.
 
     Example:
+        >>> from funcgrad.random import key
         >>> sorted(choice(key(0), 3, (3,), replace=False).tolist())
         [0, 1, 2]
     """
@@ -130,6 +132,7 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
     """1 or -1, each as often.
 
     Example:
+        >>> from funcgrad.random import key
         >>> sorted(set(rademacher(key(0), (50,)).tolist()))
         [-1, 1]
     """
@@ -146,6 +149,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) ->
         shape: that of ``p`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool((geometric(key(0), 0.5, (9,)) >= 1).all())
         True
     """
@@ -167,6 +171,7 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) ->
         shape: that of ``lam`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> poisson(key(0), 0.0).item()
         0
     """
@@ -186,6 +191,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
         shape: that of the parameters together if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> binomial(key(0), 3.0, 1.0).item()
         3.0
     """
@@ -208,6 +214,7 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: 
         shape: of the result; that of ``p`` if not given.
 
     Example:
+        >>> from funcgrad.random import key
         >>> multinomial(key(0), 5.0, np.array([0.0, 1.0], "float32")).tolist()
         [0.0, 5.0]
     """

@@ -28,6 +28,8 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = flo
         An array of ``shape`` and the size of the last axis of ``alpha``.
 
     Example:
+        >>> import numpy as np
+        >>> from funcgrad.random import key
         >>> print(dirichlet(key(0), np.ones(3, "float32"), (2,)).sum(-1).round(4))
         [1. 1.]
     """
@@ -54,6 +56,7 @@ def multivariate_normal(
         method: how a root of ``cov`` is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
     Example:
+        >>> from funcgrad.random import key
         >>> multivariate_normal(key(0), np.zeros(2), np.eye(2), (3,)).shape
         (3, 2)
     """
@@ -97,6 +100,7 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
         An array of shape ``(*shape, n, m)``.
 
     Example:
+        >>> from funcgrad.random import key
         >>> q = orthogonal(key(0), 3)
         >>> bool((abs(q @ q.T - np.eye(3)) < 1e-5).all())
         True
@@ -123,6 +127,7 @@ def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) 
         An array of shape ``(*shape, d)``.
 
     Example:
+        >>> from funcgrad.random import key
         >>> bool(((ball(key(0), 3, shape=(9,)) ** 2).sum(-1) <= 1).all())
         True
     """
