@@ -56,6 +56,7 @@ def multivariate_normal(
         method: how a root of ``cov`` is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
     Example:
+        >>> import numpy as np
         >>> from funcgrad.random import key
         >>> multivariate_normal(key(0), np.zeros(2), np.eye(2), (3,)).shape
         (3, 2)
@@ -100,6 +101,7 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
         An array of shape ``(*shape, n, m)``.
 
     Example:
+        >>> import numpy as np
         >>> from funcgrad.random import key
         >>> q = orthogonal(key(0), 3)
         >>> bool((abs(q @ q.T - np.eye(3)) < 1e-5).all())
