@@ -121,9 +121,8 @@ def buffers_of(values: Sequence[Any]) -> Sequence[Any]:
     places = [i for i, v in enumerate(values) if v.__class__ is np.ndarray]
     if not places:
         return values
-    # JAX takes memory over where it can. It must be nobody else's: a buffer may be given away for results.
-    owned = {id(values[i]): i for i in places if values[i].flags.owndata}
-    arrays = [values[i] if owned.get(id(values[i])) == i else values[i].copy() for i in places]
+    # JAX takes memory over where it can. It must not be a constant's, or another result's: buffers are given away.
+    arrays = [values[i].copy() for i in places]
     found = list(values)
     for i, buffer in zip(places, jax.device_put(arrays), strict=True):
         found[i] = buffer

@@ -161,6 +161,7 @@ def test_bags_of_nothing_are_zero() -> None:
 
 
 def test_in_inference_an_encoder_is_zero_at_the_padding() -> None:
+    type("Tensor of another kind", (torch.Tensor,), {})  # from here on functions may be overridden: they are the same
     torch.manual_seed(0)
     layer = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
     model = torch.nn.TransformerEncoder(layer, 1).eval()

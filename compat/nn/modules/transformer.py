@@ -119,7 +119,7 @@ class TransformerEncoderLayer(_Layer):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         activation = _activation(activation)
-        relu, gelu = activation is F.relu or isinstance(activation, ReLU), activation is F.gelu
+        relu, gelu = activation == F.relu or isinstance(activation, ReLU), activation == F.gelu
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu or isinstance(activation, GELU) else 0
         self.activation = activation
 
