@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import queue
 import threading
+from collections import deque
 from collections.abc import Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -14,11 +14,14 @@ from funcgrad.runtime import report
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
-_work: queue.SimpleQueue[tuple[Window, Sequence[int]] | None] = queue.SimpleQueue()
+#: How many windows wait at most. What was met last is compiled first: a loop is going on with it. What is dropped is
+#: asked for again if it comes again.
+MOST_WAITING = 8
+
+_waiting: deque[tuple[Window, Sequence[int]]] = deque()
+_change = threading.Condition()
 _thread: threading.Thread | None = None
-_lock = threading.Lock()
-_idle = threading.Condition()
-_waiting = 0
+_busy = _stopped = False
 
 
 def compile_soon(window: Window, free: Sequence[int]) -> None:
@@ -27,27 +30,35 @@ def compile_soon(window: Window, free: Sequence[int]) -> None:
     Args:
         free: the inputs that nobody else holds.
     """
-    global _thread, _waiting
-    with _idle:
-        _waiting += 1
-    with _lock:
+    global _thread
+    with _change:
+        _waiting.append((window, free))
+        if len(_waiting) > MOST_WAITING:
+            _waiting.popleft()[0].seen = 1
         if _thread is None:
             _thread = threading.Thread(target=_compile_all, name="funcgrad-compiler", daemon=True)
             _thread.start()
             atexit.register(_stop, _thread)
-    _work.put((window, free))
+        _change.notify_all()
 
 
 def wait() -> None:
     """Waits until all that was asked for is compiled."""
-    with _idle:
-        _idle.wait_for(lambda: not _waiting)
+    with _change:
+        _change.wait_for(lambda: not _waiting and not _busy)
 
 
 def _compile_all() -> None:
-    global _waiting
-    while (task := _work.get()) is not None:
-        window, free = task
+    global _busy
+    while True:
+        with _change:
+            _busy = False
+            _change.notify_all()
+            _change.wait_for(lambda: _waiting or _stopped)
+            if _stopped:
+                return
+            window, free = _waiting.pop()
+            _busy = True
         try:
             started = perf_counter()
             code = window.compile(free)
@@ -58,15 +69,14 @@ def _compile_all() -> None:
             # The window goes on one by one; whoever reads the statistics is told.
             report.failed(window, error)
         finally:
-            del task, window
-            with _idle:
-                _waiting -= 1
-                _idle.notify_all()
+            del window, free
 
 
 def _stop(thread: threading.Thread) -> None:
     """At exit: what is being compiled is finished, what waits is dropped, since XLA cannot be left in the middle."""
-    while not _work.empty():
-        _work.get_nowait()
-    _work.put(None)
+    global _stopped
+    with _change:
+        _waiting.clear()
+        _stopped = True
+        _change.notify_all()
     thread.join()

@@ -17,6 +17,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad import runtime
 from funcgrad.compilation import Jitted
 from funcgrad.ir import Program
 from funcgrad.runtime import executable
@@ -151,6 +152,7 @@ def test_errors_of_the_function_come_without_the_backends_notes():
 
 
 def programs_alive() -> int:
+    runtime.wait()  # a thread may be making some
     gc.collect()
     return sum(isinstance(o, Program) for o in gc.get_objects())
 

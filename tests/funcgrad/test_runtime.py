@@ -6,6 +6,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ import funcgrad.numpy as fnp
 from funcgrad import runtime
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
-from funcgrad.runtime import Deferred, deferred, report, windows
+from funcgrad.runtime import Deferred, background, deferred, report, windows
 from funcgrad.runtime.constants import filled
 
 pytestmark = pytest.mark.deferral
@@ -123,6 +124,33 @@ def test_windows_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not windows._windows
     run(sin, sin)
     assert len(windows._windows) == 1
+
+
+def test_of_many_structures_the_latest_are_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime.wait()
+    going, compile_ = threading.Event(), windows.Window.compile
+    monkeypatch.setattr(windows.Window, "compile", lambda self, free: (going.wait(60), compile_(self, free))[1])
+    sin = executable(fnp.sin)
+    lengths = range(2, 2 + 2 * background.MOST_WAITING)
+
+    def run(length: int) -> None:
+        result: Any = START
+        for _ in range(length):
+            result = runtime.record(sin, [result])
+        runtime.ready(result)
+
+    for length in lengths:
+        run(length)
+        run(length)
+    assert len(background._waiting) == background.MOST_WAITING
+    going.set()
+    runtime.wait()
+    compiled = {len(w.codes) for w in windows._windows.values() if w.run is not None}
+    assert set(lengths[-background.MOST_WAITING :]) <= compiled and len(compiled) <= background.MOST_WAITING + 1
+    for _ in range(2):
+        run(4)
+    runtime.wait()
+    assert 4 in {len(w.codes) for w in windows._windows.values() if w.run is not None}
 
 
 def test_two_results_of_one_value_are_computed_once() -> None:
