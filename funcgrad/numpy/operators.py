@@ -196,10 +196,12 @@ def _mixing(name: str, ours: Callable[[Any, Any], Any]) -> Callable[[Any, Any], 
 
 
 def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """JAX's own method, but ours for whole numbers."""
+    """JAX's own method, but ours for whole numbers; NumPy's functions call it with ``out=None``."""
 
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return ready(ours(self, *args, **kwargs)) if self.dtype.kind in "biu" else theirs(self, *args, **kwargs)
+    def method(self: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if out is not None or self.dtype.kind not in "biu":
+            return theirs(self, *args, out=out, **kwargs)
+        return ready(ours(self, *args, **kwargs))
 
     return method
 

@@ -173,3 +173,12 @@ def test_names_are_numpy_s() -> None:
 def test_refusals(f: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         fg.vjp(f, X)
+
+
+@pytest.mark.parametrize("x", [np.array([True, False, True]), np.array([[1, 2], [3, 9]]), np.array([1.0, 2.5])])
+@pytest.mark.parametrize("options", [{}, {"axis": 0}, {"keepdims": True}, {"dtype": np.float64}])
+@pytest.mark.parametrize("function", [np.mean, np.std, np.var])
+def test_numpy_averages_arrays_by_their_methods(function: Any, options: Any, x: Any) -> None:
+    found = function(fnp.asarray(x), **options)
+    np.testing.assert_allclose(found, function(x, **options), rtol=1e-6)
+    assert np.shape(found) == np.shape(function(x, **options))
