@@ -275,7 +275,8 @@ def _steps(count: int) -> list[int]:
 
 def test_two_thousand_steps_hold_a_flat_number_of_arrays() -> None:
     counts = _steps(2000)
-    assert max(counts[1:]) <= counts[1] + 2, counts
+    # An array kept every hundredth step would be 17 more; what is compiled meanwhile keeps a few constants.
+    assert max(counts[1:]) <= counts[1] + 8, counts
 
 
 def _dies(run: Any) -> bool:
