@@ -6,13 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import dtypes
-from compat.errors import wrong_argument
 from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
-from compat.tensor import Tensor
 
 _every: list[Declared] = []
-#: What takes numbers even where none of its operands is a tensor.
-_OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
 
 
 class Declared:
@@ -49,13 +45,7 @@ class Declared:
         """The arguments, each of the kind its parameter wants."""
         if named:
             args = renamed(name, self.params, args, named)
-        found = [cleaned(name, p, i + 1, a, self.numbers) for i, (p, a) in enumerate(zip(self.params, args))]
-        if self.numbers and name not in _OF_NUMBERS:
-            arrays = [i for i, (p, a) in enumerate(zip(self.params, found)) if p.kind == "array" and a is not None]
-            if arrays and not any(isinstance(found[i], Tensor) for i in arrays):
-                first = arrays[0]
-                raise wrong_argument(name, self.params[first].name, first + 1, "Tensor", found[first])
-        return found
+        return [cleaned(name, p, i + 1, a, self.numbers) for i, (p, a) in enumerate(zip(self.params, args))]
 
     def values(self, args: Sequence[Any]) -> list[Any]:
         """The arguments that the program takes, sequences flattened."""

@@ -48,6 +48,8 @@ Options of ``op``:
 ``strides``
     ``"elementwise"``: results follow the operands' memory order; ``"contiguous"``: row-major; ``"like:NAME"``: keep the
     operand's; or a function ``(operands, types) -> strides per result`` over a dictionary of layouts.
+``alone``
+    raises PyTorch's own error where all operands are numbers; by default the first one is said to be no tensor.
 ``check``
     a function with the operation's parameters that raises PyTorch's errors; called before anything else, and only for
     combinations of layouts and static arguments not seen before (so it must not look at values).
@@ -83,7 +85,7 @@ from functools import partial
 from typing import Any
 
 from compat import dtypes
-from compat.errors import OVERLAPS_ITSELF, wrong_combination
+from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
@@ -101,6 +103,9 @@ from funcgrad.ir import ArrayType, Program
 
 # ---------------------------------------------------------------- operations
 
+#: What takes numbers even where none of its operands is a tensor.
+_OF_NUMBERS = frozenset(["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide"])
+
 
 class Op(Declared):
     """A declared operation; calling it is calling ``function``. See the module for the options."""
@@ -113,6 +118,7 @@ class Op(Declared):
         self.strides: Any = options.get("strides", "contiguous")
         self.broadcasts: bool = options.get("broadcasts", self.strides == "elementwise")
         self.check: Callable[..., None] | None = options.get("check")
+        self.alone: Callable[..., None] | None = options.get("alone")
         self.constant = frozenset(options.get("constant", ()))
         self.inspect: Callable[..., None] | None = options.get("inspect")
         self.returns: str | None = options.get("returns")
@@ -173,10 +179,12 @@ class Op(Declared):
         return plan
 
     def _make(self, args: list[Any], target: int | None) -> Any:
-        if self.check is not None:
-            self.check(*self._positional(args), **self._keywords(args))
         values = self.values(args)
         tensors = [v for v in values if isinstance(v, Tensor)]
+        if not tensors and self.numbers and self.name not in _OF_NUMBERS:
+            self._refuse_numbers(args)
+        if self.check is not None:
+            self.check(*self._positional(args), **self._keywords(args))
         if self.broadcasts:
             size = broadcast_size(*[tuple(t.shape) for t in tensors])
             if target is not None and size != tensors[0].shape:
@@ -194,6 +202,13 @@ class Op(Declared):
         elif target is None:
             plan.give(tuple if self.returns is None else named_result(self.name, tuple(self.returns.split())))
         return plan if self.inspect is None else _Inspected(plan, self, args)
+
+    def _refuse_numbers(self, args: list[Any]) -> None:
+        """Complains that all operands are numbers, in the words of the operation's own if it has any."""
+        if self.alone is not None:
+            self.alone(*self._positional(args))
+        first = next(i for i, p in enumerate(self.params) if p.kind == "array" and args[i] is not None)
+        raise wrong_argument(self.name, self.params[first].name, first + 1, "Tensor", args[first])
 
     def _kinds(self, args: list[Any]) -> tuple[tuple[Kind, ...], tuple[bool, ...]]:
         kinds: list[Kind] = []

@@ -294,6 +294,6 @@ xlog1py = binary(
     out=True,
     promote="float",
     numbers=True,
-    check=not_numbers_alone("special_xlog1py", "input", "other"),
+    alone=not_numbers_alone("special_xlog1py", "input", "other"),
     backward=_xlog1py_backward,
 )

@@ -96,7 +96,8 @@ zeta = binary(
     names="special.zeta",
     promote="float",
     numbers=True,
-    check=checks(not_numbers_alone("special_zeta", "input", "other"), _no_halves("zeta_cpu")),
+    alone=not_numbers_alone("special_zeta", "input", "other"),
+    check=_no_halves("zeta_cpu"),
     **_ALONE,
 )
 
@@ -157,6 +158,7 @@ for _name, _family, _what in (
             names=f"special.{_place}",
             promote="float",
             numbers=True,
-            check=checks(not_numbers_alone(f"special_{_place}", "x", "n"), _no_halves(f"{_place}_cpu")),
+            alone=not_numbers_alone(f"special_{_place}", "x", "n"),
+            check=_no_halves(f"{_place}_cpu"),
             **_ALONE,
         )
