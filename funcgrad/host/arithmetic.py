@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -84,29 +85,28 @@ def _integer_pow(x: Any, *, exponent: int) -> Any:
     return np.ones_like(x) if result is None else result
 
 
+_quotient = _floating(np.divide)
+
+
 @rule("div")
 def _div(x: Any, y: Any) -> Any:
     """Of integers towards zero."""
     if x.dtype.kind not in "iu":
-        return _floating(np.divide)(x, y)
+        return _quotient(x, y)
     if not np.all(y):
         raise NotHere
     down = np.floor_divide(x, y)
     return down + ((x < 0) != (y < 0)) * (down * y != x)
 
 
-@rule("remainder")
-def _remainder(x: Any, y: Any) -> Any:
+def _modulo(function: Callable[..., Any], x: Any, y: Any) -> Any:
     if x.dtype.kind != "f" and not np.all(y):
         raise NotHere
-    return np.remainder(x, y)
+    return function(x, y)
 
 
-@rule("rem")
-def _rem(x: Any, y: Any) -> Any:
-    if x.dtype.kind != "f" and not np.all(y):
-        raise NotHere
-    return np.fmod(x, y)
+RULES["remainder"] = partial(_modulo, np.remainder)
+RULES["rem"] = partial(_modulo, np.fmod)
 
 
 @rule("floor_divide")
@@ -126,20 +126,20 @@ def _clamp(low: Any, x: Any, high: Any) -> Any:
     return np.minimum(np.maximum(x, low), high)
 
 
-@rule("shift_left", "shift_right")
-def _shift(x: Any, y: Any, function: Callable[..., Any] = np.left_shift) -> Any:
+def _shift(function: Callable[..., Any], x: Any, y: Any) -> Any:
     if not np.all((y >= 0) & (y < 8 * x.dtype.itemsize)):
         raise NotHere
     return function(x, y)
 
 
-RULES["shift_right"] = lambda x, y: _shift(x, y, np.right_shift)
+RULES["shift_left"] = partial(_shift, np.left_shift)
+RULES["shift_right"] = partial(_shift, np.right_shift)
 
 
 @rule("shift_right_logical")
 def _shift_right_logical(x: Any, y: Any) -> Any:
     unsigned = np.dtype(f"u{x.dtype.itemsize}")
-    return _shift(np.asarray(x).astype(unsigned), np.asarray(y).astype(unsigned), np.right_shift).astype(x.dtype)
+    return _shift(np.right_shift, np.asarray(x).astype(unsigned), np.asarray(y).astype(unsigned)).astype(x.dtype)
 
 
 @rule("cast")
