@@ -207,8 +207,9 @@ class Op(Declared):
         """Complains that all operands are numbers, in the words of the operation's own if it has any."""
         if self.alone is not None:
             self.alone(*self._positional(args))
-        first = next(i for i, p in enumerate(self.params) if p.kind == "array" and args[i] is not None)
-        raise wrong_argument(self.name, self.params[first].name, first + 1, "Tensor", args[first])
+        for i, (p, a) in enumerate(zip(self.params, args)):
+            if p.kind == "array" and a is not None:
+                raise wrong_argument(self.name, p.name, i + 1, "Tensor", a)
 
     def _kinds(self, args: list[Any]) -> tuple[tuple[Kind, ...], tuple[bool, ...]]:
         kinds: list[Kind] = []
