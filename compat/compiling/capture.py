@@ -184,7 +184,7 @@ class Capturing:
                 return draw
         if any(made is buffer for made in self.capture.host):
             raise NotReplayable("it makes a tensor of Python's values, which may be others the next time")
-        if not runtime.is_constant(buffer):
+        if not runtime.is_constant(buffer) and all(made is not buffer for made in self.capture.tables):
             raise NotReplayable("it uses a tensor that it was not seen to refer to")
         return Constant(buffer)
 

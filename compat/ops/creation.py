@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -79,6 +79,18 @@ def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
         if prod(shape) * dtype.itemsize < 2**63:
             raise
         raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}") from None
+
+
+def from_table(key: tuple, make: Callable[[], np.ndarray], size: tuple[int, ...], dtype: Dtype) -> Tensor:
+    """A contiguous tensor whose contents follow from a key: an arange from its bounds.
+
+    Args:
+        key: what tells it from all others, hashable.
+        make: the contents, as an array of any dtype.
+        size, dtype: of the tensor.
+    """
+    kind = dtype.numpy
+    return from_buffer(runtime.table((*key, size, kind), lambda: make().astype(kind)), contiguous_layout(size, dtype))
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:

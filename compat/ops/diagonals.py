@@ -13,6 +13,7 @@ from compat.errors import wrap_dim
 from compat.formats import contiguous_format
 from compat.layout import channels_last_strides
 from compat.ops.composite import composite, tensor_argument
+from compat.ops.creation import from_table
 from compat.ops.joining import flatten
 from compat.ops.op import op
 from compat.ops.signature import Array, Arrays, Dim
@@ -232,7 +233,8 @@ def _triangle(name: str, row: int, col: int, offset: int, dtype: Dtype | None, u
         raise RuntimeError(f"\"{name}\" not implemented for '{dtype.scalar_name}'")
     rows, columns = numpy.indices((row, col))
     inside = columns - rows >= offset if upper else columns - rows <= offset
-    return from_array(numpy.stack([rows[inside], columns[inside]]).astype(dtype.numpy), dtype)
+    places = numpy.stack([rows[inside], columns[inside]])
+    return from_table((name, row, col, offset), lambda: places, places.shape, dtype)
 
 
 @function("torch.tril_indices")

@@ -12,9 +12,9 @@ from compat import dtypes
 from compat.device import available
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, wrong_argument, wrong_combination
-from compat.ops.creation import into, into_all, with_grad
+from compat.ops.creation import from_table, into, into_all, with_grad
 from compat.registry import function
-from compat.tensor import Tensor, from_array
+from compat.tensor import Tensor
 
 
 def _number(x: Any) -> Any:
@@ -75,11 +75,12 @@ def arange(
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if dtype.category <= dtypes.INTEGER:
         first, last, by = int(first), int(last), int(by)
-        count = max(-(-(last - first) // by), 0)
-        array = first + by * np.arange(count, dtype=np.int64)
+        count, work = max(-(-(last - first) // by), 0), np.int64
     else:
-        array = first + by * np.arange(ceil((last - first) / by), dtype=np.float64)
-    return into_all(out, with_grad(from_array(array.astype(dtype.numpy), dtype), requires_grad))
+        count, work = ceil((last - first) / by), np.float64
+    key = ("arange", str(first), str(by))  # by how they are written: 0.0 and -0.0 are not the same number
+    made = from_table(key, lambda: first + by * np.arange(count, dtype=work), (count,), dtype)
+    return into_all(out, with_grad(made, requires_grad))
 
 
 @function("torch.range")
@@ -99,8 +100,9 @@ def range_(
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
-    array = (start + step * np.arange(count, dtype=np.float64)).astype(dtype.numpy)
-    return into_all(out, with_grad(from_array(array, dtype), requires_grad))
+    key = ("arange", str(start), str(step))
+    made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), (count,), dtype)
+    return into_all(out, with_grad(made, requires_grad))
 
 
 _DEPRECATED_RANGE = (
@@ -149,7 +151,9 @@ def linspace(
         raise RuntimeError(
             f"torch.linspace(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
         )
-    return into_all(out, with_grad(from_array(_even(first, last, steps, dtype), dtype), requires_grad))
+    key = ("linspace", str(first), str(last))
+    made = from_table(key, lambda: _even(first, last, steps, dtype), (steps,), dtype)
+    return into_all(out, with_grad(made, requires_grad))
 
 
 def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
@@ -188,4 +192,5 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    return into(out, with_grad(from_array(np.eye(n, m, dtype=dtype.numpy), dtype), requires_grad))
+    made = from_table(("eye",), lambda: np.eye(n, m, dtype=dtype.numpy), (n, n if m is None else m), dtype)
+    return into(out, with_grad(made, requires_grad))

@@ -10,7 +10,7 @@ from compat import dtypes
 from compat.device import available
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument, wrong_combination
-from compat.ops.creation import into_all, with_grad
+from compat.ops.creation import from_table, into_all, with_grad
 from compat.registry import function, names_of, publish
 from compat.size import Size
 from compat.tensor import Tensor, from_array
@@ -150,7 +150,9 @@ def logspace(
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
         if isinstance(first, complex) or isinstance(last, complex):
             dtype = dtype.to_complex()
-    return into_all(out, with_grad(from_array(_powers(base, first, last, steps, dtype), dtype), requires_grad))
+    key = ("logspace", str(base), str(first), str(last))
+    made = from_table(key, lambda: _powers(base, first, last, steps, dtype), (steps,), dtype)
+    return into_all(out, with_grad(made, requires_grad))
 
 
 def _powers(base: float, first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:

@@ -21,12 +21,14 @@ class Capture(Hold):
         stopped: where in the user's code a value was needed, which ended the capture; None if none was.
         draws: buffers of random numbers, each with the function that drew it.
         host: other buffers that were made of values that Python had.
+        tables: buffers that say the same every time.
     """
 
     def __init__(self) -> None:
         self.stopped: str | None = None
         self.draws: list[tuple[Any, Draw]] = []
         self.host: list[Any] = []
+        self.tables: list[Any] = []
         self._drawing = False
 
     def value_wanted(self) -> None:
@@ -35,6 +37,9 @@ class Capture(Hold):
     def from_host(self, buffer: Any) -> None:
         if not self._drawing:
             self.host.append(buffer)
+
+    def from_table(self, buffer: Any) -> None:
+        self.tables.append(buffer)
 
     def holding(self) -> Any:
         """Runs what was noted down before, and holds back what comes."""

@@ -1,11 +1,14 @@
-"""Buffers of one value: a loop's few factors, zeros and ones are put on the device once, and shared."""
+"""Buffers that say the same every time: a loop's few factors, zeros, a range. Put on the device once, and shared."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import numpy as np
+
+from funcgrad.runtime.deferred import local
 
 _LIMIT, _MOST_BYTES = 4096, 65536
 _kept: dict[tuple, Any] = {}
@@ -15,7 +18,7 @@ shared: set[int] = set()
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
-    """A buffer of one value. Small ones are kept and shared: buffers never change.
+    """A buffer of one value, as ``table`` makes them.
 
     Example:
         >>> import numpy as np
@@ -24,10 +27,19 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """
     # Zeros by how they are written: 0.0 and -0.0 are equal, but not the same number.
     key = (shape, value or str(value), dtype)
+    return _kept[key] if key in _kept else table(key, lambda: np.full(shape, value, dtype))
+
+
+def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
+    """A buffer whose contents follow from a key. Small ones are kept and shared: buffers never change.
+
+    Args:
+        key: what tells it from all others, hashable.
+        make: the contents, the same whenever it is called.
+    """
     found = _kept.get(key)
     if found is None:
-        array = np.empty(shape, dtype)
-        array.fill(value)
+        array = make()
         found = jax.numpy.array(array, copy=True)
         if array.nbytes <= _MOST_BYTES:
             if len(_kept) >= _LIMIT:
@@ -35,6 +47,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
                 shared.clear()
             _kept[key] = found
             shared.add(id(found))
+        elif local.hold is not None:
+            local.hold.from_table(found)
     return found
 
 
@@ -49,5 +63,5 @@ def own(buffer: Any) -> Any:
 
 
 def is_constant(buffer: Any) -> bool:
-    """Whether it is one of the buffers of one value that are kept."""
+    """Whether it is one of the buffers that are kept."""
     return id(buffer) in shared

@@ -84,6 +84,9 @@ class Hold:
     def from_host(self, buffer: Any) -> None:
         """Called with each buffer that is made of values that Python has."""
 
+    def from_table(self, buffer: Any) -> None:
+        """Called with each buffer that says the same every time but is too large to be kept."""
+
 
 class _Local(threading.local):
     hold: Hold | None = None

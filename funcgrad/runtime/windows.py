@@ -26,12 +26,13 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad.ir import ArrayType
+from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings
+from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.programs import EQUATION_COST, PROGRAM_COST, Executable, buffers_of
 from funcgrad.tracing import state
 
@@ -253,7 +254,10 @@ class Window:
             free: the inputs that nobody else holds.
         """
         program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
-        self.donated = _donatable(program, free)
+        ties = pairs(program, free)
+        first = [place for _, place in ties]
+        program, places = _reordered(program, places, first)
+        self.donated = tuple([i for i, _ in ties])
         self.bytes_out = sum(_bytes(atom.type) for atom in program.outputs)
         self.bytes_reused = sum(_bytes(program.inputs[i].type) for i in self.donated)
         if places != list(range(len(places))):
@@ -273,22 +277,15 @@ def _bytes(t: ArrayType) -> int:
     return t.size * t.dtype.itemsize
 
 
-def _donatable(program: Any, free: Sequence[int]) -> tuple[int, ...]:
-    """Those of the free inputs that can become results: of the type of one, each for another."""
-    given = set(program.inputs)
-    wanted: dict[Any, int] = {}
-    for atom in program.outputs:
-        if atom not in given:
-            t = (atom.type.shape, atom.type.dtype)
-            wanted[t] = wanted.get(t, 0) + 1
-    found = []
-    for i in free:
-        v = program.inputs[i]
-        t = (v.type.shape, v.type.dtype)
-        if wanted.get(t, 0) and v not in program.outputs:
-            wanted[t] -= 1
-            found.append(i)
-    return tuple(found)
+def _reordered(program: Program, places: list[int], first: Sequence[int]) -> tuple[Program, list[int]]:
+    """The program with these of its outputs first, and where its outputs' places have gone."""
+    ahead = set(first)
+    order = [*first, *[i for i in range(len(program.outputs)) if i not in ahead]]
+    moved = {old: new for new, old in enumerate(order)}
+    outputs = [program.outputs[i] for i in order]
+    return Program(
+        program.inputs, program.constants, program.equations, outputs, program.name
+    ), [moved[i] for i in places]  # fmt: skip
 
 
 class Numbers:
