@@ -54,14 +54,18 @@ class View:
             of the same base makes it stale.
         origin: how it was made, for the operations that may not be done to it in place: "", "no_grad", "multiple",
             "function", "inference".
+        steps: how to make it of its base again, where that takes more than a look at other places.
     """
 
-    __slots__ = ("base", "version", "origin")
+    __slots__ = ("base", "version", "origin", "steps")
 
-    def __init__(self, base: Tensor | None, version: int = 0, origin: str = ""):
+    def __init__(
+        self, base: Tensor | None, version: int = 0, origin: str = "", steps: tuple[Callable[[Tensor], Tensor], ...] = ()
+    ):
         self.base = base
         self.version = version
         self.origin = origin
+        self.steps = steps
 
 
 #: Marks a tensor whose memory others share, though it is no view itself.
@@ -77,9 +81,11 @@ class Autograd:
         hooks: tensor hooks of a leaf; those of a result belong to its node.
         post_accumulate: hooks that run after ``grad`` was updated.
         retains: whether a non-leaf keeps its gradient.
+        own: whether it was itself said to require grad, which a view may also do because its base does.
+        left: a weak reference to the node that ``detach_`` took it from.
     """
 
-    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "retains")
+    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "retains", "own", "left")
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
@@ -87,6 +93,8 @@ class Autograd:
         self.hooks: Any = None
         self.post_accumulate: Any = None
         self.retains = False
+        self.own = False
+        self.left: weakref.ref | None = None
 
 
 class Tensor:
@@ -346,6 +354,8 @@ class Tensor:
             raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
         if self._node is None:
             self._rg = value
+            if self._is_view():
+                autograd_of(self).own = value
 
     @property
     def is_leaf(self) -> bool:

@@ -170,7 +170,8 @@ def grad(
         grad_outputs: for each output, the gradient of something with respect to it; may be left out for scalars.
         retain_graph, create_graph: as for ``backward``.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
-        is_grads_batched: ``grad_outputs`` have a leading dimension; one backward pass for each along it.
+        is_grads_batched: ``grad_outputs`` have a leading dimension; the gradients for each along it are found in
+            one backward pass.
         materialize_grads: zeros instead of None; implies ``allow_unused``.
 
     Example:
@@ -187,57 +188,77 @@ def grad(
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
-    if is_grads_batched:
-        return _batched(roots, targets, given, retain_graph, create_graph, allow_unused, materialize_grads)
-    edges, grads = _begin(roots, given)
-    keep = create_graph if retain_graph is None else retain_graph
-    found = run_backward(
-        edges,
-        grads,
-        keep_graph=keep,
-        create_graph=create_graph,
-        inputs=[_input_edge(t) for t in targets],
-        accumulate=False,
-    )
+
+    def pull(*grads: Tensor | None) -> list[Tensor | None]:
+        return _pulled(roots, targets, grads, retain_graph, create_graph, bool(allow_unused or materialize_grads))
+
+    found = _batched(pull, roots, given) if is_grads_batched else pull(*given)
     for i, (t, g) in enumerate(zip(targets, found)):
         if g is None and materialize_grads:
             if isinstance(t, GradientEdge):
                 raise RuntimeError("materialize_grads cannot be used when the given input is a GradientEdge")
             found[i] = names_of("torch")["zeros_like"](t).requires_grad_(create_graph)
-        elif g is None and not (allow_unused or materialize_grads):
+    return tuple(found)
+
+
+def _pulled(
+    roots: tuple,
+    targets: tuple,
+    given: Sequence[Tensor | None],
+    retain_graph: bool | None,
+    create_graph: bool,
+    allow_unused: bool,
+) -> list[Tensor | None]:
+    """The gradients of ``roots`` with respect to ``targets``.
+
+    Raises:
+        RuntimeError: if there is none for one of them, unless that is allowed.
+    """
+    edges, grads = _begin(roots, given)
+    found = run_backward(
+        edges,
+        grads,
+        keep_graph=create_graph if retain_graph is None else retain_graph,
+        create_graph=create_graph,
+        inputs=[_input_edge(t) for t in targets],
+        accumulate=False,
+    )
+    for i, g in enumerate(found):
+        if g is None and not allow_unused:
             raise RuntimeError(
                 f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
                 "Set allow_unused=True if this is the desired behavior."
             )
-    return tuple(found)
+    return found
 
 
-def _batched(
-    roots: tuple,
-    targets: tuple,
-    given: list,
-    retain_graph: bool | None,
-    create_graph: bool,
-    allow_unused: bool | None,
-    materialize_grads: bool,
-) -> tuple:
+def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list) -> list[Tensor | None]:
+    """What ``pull`` gives for each of the gradients along their leading dimensions: all in one pass, by ``vmap``."""
     for i, (root, g) in enumerate(zip(map(_Root.of, roots), given)):
         if isinstance(g, Tensor) and g.shape[1:] != root.size:
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape} and output[{i}] has "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape[2:]} and output[{i}] has "
                 f"a shape of {root.size}. If you only want some tensors in `grad_output` to be considered batched, "
                 "consider using vmap."
             )
-    count = next(len(g) for g in given if g is not None)
-    rows = []
-    for i in range(count):
-        last = i == count - 1
-        keep = (create_graph if retain_graph is None else retain_graph) or not last
-        one = [None if g is None else g[i] for g in given]
-        rows.append(grad(roots, targets, one, keep, create_graph, allow_unused, materialize_grads=materialize_grads))
-    return tuple(None if column[0] is None else names_of("torch")["stack"](column) for column in zip(*rows))
+    places: list[int] = []
+
+    def present(*grads: Tensor | None) -> list[Tensor]:
+        found = pull(*grads)
+        places.extend(i for i, g in enumerate(found) if g is not None)
+        count.append(len(found))
+        return [g for g in found if g is not None]
+
+    count: list[int] = []
+    in_dims = tuple(None if g is None else 0 for g in given)
+    with levels.graphs():
+        columns = names_of("torch")["vmap"](present, in_dims)(*given)
+    found: list[Tensor | None] = [None] * count[0]
+    for i, column in zip(places, columns):
+        found[i] = column
+    return found
 
 
 # ---------------------------------------------------------------- the tensor's own

@@ -187,7 +187,7 @@ InputMetadata.__name__ = InputMetadata.__qualname__ = "_InputMetadata"
 #: What nodes have for themselves.
 _HIDDEN = frozenset(
     ("apply", "expects", "hooks", "numbers", "plan", "program", "release", "saved", "saved_tensor", "saves", "swept")
-    + ("_hooks", "_metadata", "_sequence", "_checked")
+    + ("_hooks", "_metadata", "_sequence", "_checked", "_in_operands_dtypes")
 )
 
 
@@ -223,7 +223,7 @@ class AccumulateGrad(Node):
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         grad = grads[0]
         variable = self.variable
-        if grad is None:
+        if grad is None or not variable._rg:
             return ()
         meta = autograd_of(variable)
         if meta.grad is None:
@@ -274,12 +274,21 @@ def accumulator(leaf: Tensor) -> AccumulateGrad:
     return node
 
 
+def leaf_edge(t: Tensor) -> Edge:
+    """Where the gradient of a leaf goes."""
+    view = t._view
+    if view is not None and view.base is not None and view.base.requires_grad and not (t._meta and t._meta.own):
+        # A view made without recording: its base is what requires grad, and no gradient can reach that.
+        return NO_EDGE
+    return (accumulator(t), 0)
+
+
 def edge_of(t: Tensor) -> Edge:
     """Where a gradient of the tensor goes."""
     if not t.requires_grad:
         return NO_EDGE
     node = t._node
-    return (accumulator(t), 0) if node is None else (node, t._nr)
+    return leaf_edge(t) if node is None else (node, t._nr)
 
 
 def fit(grad: Tensor, expected: tuple[Size, Dtype] | None, complain: Callable[[str], Exception]) -> Tensor:

@@ -3,12 +3,14 @@ tensors."""
 
 from __future__ import annotations
 
+import weakref
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from compat import dtypes
+from compat.autograd.node import Node, edge_of, next_sequence
 from compat.device import default_device
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
@@ -17,11 +19,12 @@ from compat.grad_mode import mode
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
+from compat.ops.inplace import check_recorded, rebase
 from compat.ops.out import resize
 from compat.ops.views import check_room
 from compat.registry import function
 from compat.storage import TypedStorage, UntypedStorage
-from compat.tensor import SHARED, Tensor, Version, sync
+from compat.tensor import SHARED, Tensor, Version, autograd_of, sync
 
 # ---------------------------------------------------------------- out of the graph
 
@@ -42,6 +45,10 @@ def detach_(self: Tensor) -> Tensor:
             "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
             "torch/optim/optimizer.py as the solution."
         )
+    if self._node is not None:
+        # Nodes that keep the tensor cannot tell any more where its gradient went; backward asks, where there are hooks.
+        self._node.hooks()
+        autograd_of(self).left = weakref.ref(self._node)
     self._rg, self._node, self._nr = False, None, 0
     return self
 
@@ -119,6 +126,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     Raises:
         RuntimeError: where size, strides and offset reach out of the storage.
     """
+    node = _history_of_set(self, source) if mode.grad else None
     if source is None:
         source = empty(0, dtype=self.dtype)
     if isinstance(source, Tensor) and size is None:
@@ -138,10 +146,43 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         holder._storage = storage
         check_room(holder, size, stride, storage_offset)
         layout, offset = layout_of(storage.base, size, stride, storage_offset, self.dtype), storage_offset
-    version = self._version + 1
+    if self._view is None:
+        self._counter = Version(self._version)  # its own: the old memory need not be kept for it
     self._storage, self._layout, self._offset = storage, layout, offset
-    self._counter, self._view = Version(version), SHARED
+    self._view = self._view or SHARED
+    self._counter.version += 1
+    if node is not None:
+        rebase(self, node)
     return self
+
+
+class _NotImplemented(Node):
+    """The node of memory that was given to a tensor, which has no derivative."""
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        return "torch::autograd::NotImplemented"
+
+    def apply(self, grads: Any) -> Any:
+        raise RuntimeError("derivative for set_ is not implemented")
+
+
+_NotImplemented.__name__ = _NotImplemented.__qualname__ = "NotImplemented"
+_NotImplemented.__module__ = "builtins"
+
+
+def _history_of_set(t: Tensor, source: Any) -> Node | None:
+    """The node that a tensor comes from once it has other memory, if either was in the graph."""
+    involved = [t, source] if isinstance(source, Tensor) else [t]
+    if not any(v.requires_grad for v in involved):
+        return None
+    check_recorded(t)
+    node = _NotImplemented()
+    node._sequence, node._hooks = next_sequence(), None
+    node.next_functions = tuple(edge_of(v) for v in involved)
+    return node
+
 
 
 @function("Tensor.share_memory_", "Tensor.pin_memory")
