@@ -182,7 +182,7 @@ def is_float0(x: Any) -> bool:
 def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[Any]:
     """The leaves of ``value``, which must have the structure and types given; ``None`` where there is no derivative."""
     leaves, found = trees.flatten(value)
-    if found != tree:
+    if found != tree and trees.bare(found) != trees.bare(tree):
         raise ValueError(f"{what} has the structure {found}, wanted {tree}")
     matched: list[Any] = []
     for leaf, type in zip(leaves, types, strict=True):

@@ -116,8 +116,7 @@ def value_and_grad(
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         value, aux, gradient = _differentiated(f, argnums, has_aux, holomorphic, allow_int, args, kwargs)
-        (value,) = settled([value])
-        return ((value, aux) if has_aux else value), gradient
+        return ((value(), aux) if has_aux else value()), gradient
 
     return wrapped
 
@@ -130,8 +129,8 @@ def _differentiated(
     allow_int: bool,
     args: tuple,
     kwargs: dict[str, Any],
-) -> tuple[Any, Any, Any]:
-    """The value of ``f``, its auxiliary part and its gradient."""
+) -> tuple[Callable[[], Any], Any, Any]:
+    """What gives the value of ``f``, its auxiliary part and its gradient."""
     positions = positions_of("grad", argnums, len(args))
     chosen = [args[p] for p in positions]
     check_inexact("grad", [f"argument {p}" for p in positions], chosen, holomorphic, allow_int)
@@ -142,17 +141,22 @@ def _differentiated(
         outs, finish = flat.unfinished(every)
         seed = _scalar_seed(outs, flat.out_tree, holomorphic)
         cotangents = pull([seed, *[None] * (len(every) - 1)])
-    value = outs[0]
+    value, out_tree = outs[0], flat.out_tree
     # The tape is let go before anything is computed: what it holds would have to be kept.
     del every, pull, outs
     gradients = trees.unflatten(
         tree, settled([zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)])
     )
-    return value, finish(), gradients[0] if isinstance(argnums, int) else tuple(gradients)
+    whole = lambda: trees.unflatten(out_tree, settled([value]))
+    return whole, finish(), gradients[0] if isinstance(argnums, int) else tuple(gradients)
+
+
+#: The structure of an array.
+_ONE = trees.structure(0)
 
 
 def _scalar_seed(outs: Sequence[Any], out_tree: Any, holomorphic: bool) -> np.generic:
-    if not trees.structure(0) == out_tree:
+    if out_tree != _ONE and trees.bare(out_tree) != _ONE:
         raise TypeError(f"grad: the function must return one scalar, got {out_tree}; see vjp and jacrev for others")
     type = type_of(outs[0])
     if type.shape != ():

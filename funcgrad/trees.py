@@ -1,10 +1,17 @@
 """Pytrees are JAX's, so dataclasses, modules and optimizer states registered there are arguments here."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
 from jax.tree_util import (
     keystr,
     register_dataclass,
     register_pytree_node,
     register_pytree_node_class,
+    register_pytree_with_keys,
     tree_flatten_with_path,
 )
 from jax.tree_util import tree_all as all
@@ -14,7 +21,66 @@ from jax.tree_util import tree_map as map
 from jax.tree_util import tree_structure as structure
 from jax.tree_util import tree_unflatten as unflatten
 
+from funcgrad.tracing import Tracer
+
 __all__ = [
-    "all", "flatten", "keystr", "leaves", "map", "register_dataclass", "register_pytree_node",
+    "all", "flatten", "keystr", "leaves", "map", "register_array_type", "register_dataclass", "register_pytree_node",
     "register_pytree_node_class", "structure", "tree_flatten_with_path", "unflatten",
 ]  # fmt: skip
+
+
+class _Elements:
+    """The way from another library's array to its elements: in messages there is nothing to see of it."""
+
+    def __str__(self) -> str:
+        return ""
+
+
+def register_array_type(cls: type, to_array: Callable[[Any], Any], from_array: Callable[[Any], Any]) -> None:
+    """Makes another library's arrays arguments and results of transforms: functions get and return that library's.
+
+    An instance becomes a pytree of one leaf, its elements.
+
+    Args:
+        cls: the class, and no subclass of it.
+        to_array: from an instance to an array or a tracer of funcgrad's.
+        from_array: the way back. Whatever else a program puts where elements were (their shapes, say) is left as it is.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> class Celsius:
+        ...     def __init__(self, degrees):
+        ...         self.degrees = degrees
+        ...     def __repr__(self):
+        ...         return f"{float(self.degrees)} °C"
+        >>> register_array_type(Celsius, lambda c: c.degrees, Celsius)
+        >>> fg.grad(lambda c: c.degrees**2)(Celsius(3.0))
+        6.0 °C
+    """
+
+    def restored(_: None, parts: Any) -> Any:
+        (x,) = parts
+        return from_array(x) if isinstance(x, jax.Array | Tracer) else x
+
+    def parts(x: Any) -> tuple[tuple[Any], None]:
+        return (to_array(x),), None
+
+    def named_parts(x: Any) -> tuple[tuple[Any], None]:
+        return ((_Elements(), to_array(x)),), None
+
+    register_pytree_with_keys(cls, named_parts, restored, parts)
+    _array_types.add(cls)
+
+
+#: Other libraries' arrays.
+_array_types: set[type] = set()
+
+
+def array_of(x: Any) -> Any:
+    """The elements of another library's array; anything else as it is."""
+    return leaves(x)[0] if type(x) in _array_types else x
+
+
+def bare(tree: Any) -> Any:
+    """A structure in which other libraries' arrays are leaves, as arrays are."""
+    return structure(unflatten(tree, [0] * tree.num_leaves))

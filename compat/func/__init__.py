@@ -5,6 +5,7 @@ transform here wraps arrays as tensors on the way in and unwraps them on the way
 """
 
 from compat import levels
+from compat.func import core as core
 from compat.func.batching import vmap
 from compat.func.debugging import debug_unwrap
 from compat.func.forward import jvp, linearize

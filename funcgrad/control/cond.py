@@ -274,6 +274,7 @@ def cond(condition: Any, on_true: Callable[..., Any], on_false: Callable[..., An
         >>> print(f(1.0), fg.grad(f)(2.0), fg.vmap(f)(fnp.array([0.0, 1.0])))
         0.0 0.5 [-1.  0.]
     """
+    condition = trees.array_of(condition)
     if not is_array(condition) or type_of(condition).shape:
         raise TypeError(f"cond: the condition must be one bool or number, got {condition!r}")
     condition = typed(condition)

@@ -201,7 +201,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     step, carry, _ = step_program(lambda c, _: (body(c), None), first, tree, [], trees.structure(None), "while_loop")
 
     def goes_on(*xs: Any) -> list[Any]:
-        result = condition(trees.unflatten(tree, xs))
+        result = trees.array_of(condition(trees.unflatten(tree, xs)))
         if not is_array(result) or type_of(result).shape or type_of(result).dtype != dtypes.bool_:
             raise TypeError(f"while_loop: the condition must return one bool, got {result!r} at {here()}")
         return [result]

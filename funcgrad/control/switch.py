@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad import dtypes, trees
 from funcgrad.control.cond import cond
 from funcgrad.primitives.elementwise import lt, number
 from funcgrad.tracing import is_array, type_of, typed
@@ -34,6 +34,7 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
         >>> print(f(1, 0.0), fg.grad(f, argnums=1)(2, 3.0), fg.vmap(f, (0, None))(fnp.array([0, 2]), 2.0))
         1.0 6.0 [0.9092974 4. ]
     """
+    index = trees.array_of(index)
     if not is_array(index) or type_of(index).shape or not dtypes.is_integer(type_of(index).dtype):
         raise TypeError(f"switch: the index must be one integer, got {index!r}")
     if not branches:
