@@ -60,7 +60,11 @@ class View:
     __slots__ = ("base", "version", "origin", "steps")
 
     def __init__(
-        self, base: Tensor | None, version: int = 0, origin: str = "", steps: tuple[Callable[[Tensor], Tensor], ...] = ()
+        self,
+        base: Tensor | None,
+        version: int = 0,
+        origin: str = "",
+        steps: tuple[Callable[[Tensor], Tensor], ...] = (),
     ):
         self.base = base
         self.version = version
@@ -293,7 +297,7 @@ class Tensor:
             self._counter = Version(self._storage.version)
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
         new._view = new._view or SHARED
-        self._view = SHARED
+        self._view = self._view or SHARED
 
     def detach(self) -> Tensor:
         """The same memory outside the graph."""
@@ -318,7 +322,7 @@ class Tensor:
     def requires_grad(self) -> bool:
         """Whether gradients are to be computed for it."""
         if self._view is not None:
-            sync(self)
+            refresh(self)
         return self._rg
 
     @requires_grad.setter
@@ -360,7 +364,7 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it, rather than a recorded operation."""
-        return self.grad_fn is None
+        return self._node is None
 
     @property
     def grad_fn(self) -> Any:
@@ -536,6 +540,13 @@ def regenerate(t: Tensor) -> None:
 
 def sync(t: Tensor) -> None:
     """Brings a tensor that shares memory up to date with what was done to the memory through others."""
+    refresh(t)
+    if mode.grad:
+        renew(t)
+
+
+def refresh(t: Tensor) -> None:
+    """``sync`` for who does not ask for its place in the graph."""
     storage = t._storage
     if t._layout.base is not storage.base:
         layout = t._layout
@@ -546,8 +557,6 @@ def sync(t: Tensor) -> None:
     if view is None or view.base is None or not view.base.requires_grad:
         return
     t._rg = t._layout.dtype.category >= dtypes.FLOATING
-    if mode.grad:
-        renew(t)
 
 
 def renew(t: Tensor) -> None:
@@ -565,7 +574,7 @@ def renew(t: Tensor) -> None:
 def array_of(t: Tensor) -> np.ndarray:
     """The values as a NumPy array, whatever the layout; a view of the buffer where it can be."""
     if t._view is not None:
-        sync(t)
+        refresh(t)
     buffer = t._storage.buffer
     if t._layout.base.traced:
         buffer = levels.concrete(buffer, "its values")

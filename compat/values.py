@@ -15,7 +15,7 @@ from compat.hosted import array_over
 from compat.layout import is_dense, layout_of
 from compat.printing import tensor_text
 from compat.registry import function
-from compat.tensor import SHARED, Tensor, array_of, autograd_of, from_array, set_memory, sync
+from compat.tensor import SHARED, Tensor, Version, array_of, autograd_of, from_array, set_memory, sync
 from funcgrad import runtime
 
 
@@ -229,11 +229,25 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     memo[id(self)] = copied
     set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
     copied._view = self._view and SHARED
+    copied._counter = Version(1)  # the memory was given to it after it was made
     copied._rg = self._rg
     if self._meta is not None and self._meta.grad is not None:
         autograd_of(copied).grad = self._meta.grad.__deepcopy__(memo)
     for name, value in self.__dict__.items():
         copied.__dict__[name] = copy.deepcopy(value, memo)
+    return copied
+
+
+@function("Tensor.__copy__")
+def shallow_copy(self: Tensor) -> Tensor:
+    """A leaf with the same memory, and the same attributes."""
+    copied = object.__new__(type(self))
+    self._view = self._view or SHARED
+    set_memory(copied, self._storage, self._layout, self._offset)
+    copied._view = SHARED
+    copied._counter = Version(1)
+    copied._rg = self.requires_grad
+    copied.__dict__.update(self.__dict__)
     return copied
 
 
@@ -245,7 +259,7 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
         np.array(array_of(self)),
         self.dtype,
         self._layout.stride,
-        self._rg,
+        self.requires_grad,
         dict(self.__dict__),
     )
 
@@ -261,6 +275,7 @@ def rebuild(
         order = sorted(range(array.ndim), key=lambda d: -stride[d])
         flat = from_array(np.ascontiguousarray(array.transpose(order)), dtype)
         set_memory(made, flat._storage, layout_of(flat._layout.base, array.shape, stride, 0), 0)
+    made._counter = Version(1)
     made._rg = requires_grad
     made.__dict__.update(attributes)
     return made

@@ -134,8 +134,9 @@ def backward(
         warnings.warn(_CYCLE, stacklevel=2)
     targets = None
     if inputs is not None:
-        targets = [_input_edge(t) for t in _several(inputs)]
+        targets = []
         for t in _several(inputs):
+            targets.append(_input_edge(t))
             if isinstance(t, Tensor) and not t.is_leaf:
                 t.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph

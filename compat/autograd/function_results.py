@@ -66,7 +66,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
         if among(output, dirty) and moving:
             results.append(_rebased(ctx, nr, output, args, len(outputs)))
         elif among(output, dirty):
-            results.append(output)
+            results.append(output.detach() if output.requires_grad and among(output, args) else output)
         else:
             results.append(_placed(ctx, nr, output, args, moving, separate and among(output, ctx.to_save or ())))
     _forbid_writing(ctx, outputs, results, dirty)
@@ -130,9 +130,9 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
         if view is None or view is SHARED or view.base is None:
             continue
         if several:
-            result._view = View(view.base, view.version, "multiple")
+            result._view = View(view.base, view.version, "multiple", view.steps)
         elif not among(output, dirty):
-            result._view = View(view.base, view.version, "function")
+            result._view = View(view.base, view.version, "function", view.steps)
 
 
 def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:

@@ -36,15 +36,16 @@ _HOOKED_TWICE = (
 class SavedResult:
     """A result of the node that keeps it: the memory without the node, which would otherwise hold itself."""
 
-    __slots__ = ("storage", "layout", "offset", "counter", "version", "nr", "maker")
+    __slots__ = ("storage", "layout", "offset", "counter", "version", "nr", "differentiable", "maker")
 
-    def __init__(self, t: Tensor, nr: int):
+    def __init__(self, t: Tensor, nr: int, differentiable: bool = True):
         self.storage = t._storage
         self.layout = t._layout
         self.offset = t._offset
         self.counter = t._counter
         self.version = t._counter.version
         self.nr = nr
+        self.differentiable = differentiable
         #: A weak reference to the node that it comes from in the graph, if that is not the one that keeps it.
         self.maker: weakref.ref | None = None
 
@@ -52,7 +53,7 @@ class SavedResult:
         t = wrap(self.storage, self.layout, self.offset)
         t._counter = self.counter
         maker, nr = (node, self.nr) if self.maker is None else (self.maker(), 0)
-        t._rg = maker is not None and t.dtype.category >= 2
+        t._rg = self.differentiable and maker is not None and t.dtype.category >= 2
         t._node, t._nr = (maker, nr) if t._rg else (None, 0)
         if self.counter.version != self.version:
             raise modified(t, self.version)
@@ -108,31 +109,32 @@ class Packed:
 
 
 class SavedTensor:
-    """One saved tensor of a node, as ``_raw_saved_...`` shows it."""
+    """One saved tensor of a node, as ``_raw_saved_...`` shows it; also where the node keeps none."""
 
-    __slots__ = ("_node", "_place")
+    __slots__ = ("_node", "_place", "_number")
     _node: Any
-    _place: int
+    _place: int | None
+    _number: Tensor | None
 
     def __init__(self, *args: Any):
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod
-    def of(cls, node: Any, place: int) -> SavedTensor:
-        """The saved tensor at a place of a node."""
+    def of(cls, node: Any, place: int | None, number: Tensor | None = None) -> SavedTensor:
+        """The saved tensor at a place of a node; where it has none, the number that the operand was, if it was one."""
         made = object.__new__(cls)
-        made._node, made._place = node, place
+        made._node, made._place, made._number = node, place, number
         return made
 
     def _entry(self) -> Any:
         saved = self._node.saved
         if saved is None:
             raise RuntimeError(FREED)
-        return saved[self._place]
+        return None if self._place is None else saved[self._place]
 
     def unpack(self) -> Tensor | None:
         """The tensor."""
-        return unpack(self._entry(), self._node)
+        return self._number if self._place is None else unpack(self._entry(), self._node)
 
     @property
     def data(self) -> Any:
@@ -140,7 +142,7 @@ class SavedTensor:
         if self._node.saved is None:
             return None
         entry = self._entry()
-        return entry.value if type(entry) is Packed else unpack(entry, self._node)
+        return entry.value if type(entry) is Packed else self.unpack()
 
     @property
     def unpack_hook(self) -> Unpack | None:
@@ -165,11 +167,11 @@ class SavedTensor:
         saved = self._node.saved
         if saved is None:
             raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
-        entry = saved[self._place]
+        entry = None if self._place is None else saved[self._place]
         if type(entry) is Packed:
             raise RuntimeError(_HOOKED_TWICE)
         kept = unpack(entry, self._node)
-        if kept is None:
+        if kept is None or self._place is None:
             raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
         nr = entry.nr if type(entry) is SavedResult else None
         packed = Packed(kept, pack_hook, unpack_hook, nr, kept.detach())
@@ -191,12 +193,12 @@ def save(t: Tensor | None) -> Any:
     return (t, t._counter.version)
 
 
-def save_result(t: Tensor, nr: int) -> Any:
+def save_result(t: Tensor, nr: int, differentiable: bool = True) -> Any:
     """How a result is kept by its own node."""
     if hooks.stack:
         hooks.refuse()
-        return Packed(t, *hooks.stack[-1], nr, t.detach())
-    return SavedResult(t, nr)
+        return Packed(t, *hooks.stack[-1], nr if differentiable else None, t.detach())
+    return SavedResult(t, nr, differentiable)
 
 
 def unpack(entry: Any, node: Any) -> Tensor | None:
@@ -209,8 +211,19 @@ def unpack(entry: Any, node: Any) -> Tensor | None:
         t, version = entry
         if t._counter.version != version:
             raise modified(t, version)
+        if t._node is None and t._meta is not None and t._meta.left is not None:
+            _check_left(t, t._meta.left(), node)
         return t
     return None if entry is None else entry.unpack(node)
+
+
+def _check_left(t: Tensor, left: Any, node: Any) -> None:
+    """Complains if a node kept a tensor before ``detach_`` took it from the node ``left``."""
+    if left is not None and any(following is left for following, _ in node.next_functions):
+        raise RuntimeError(
+            "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, "
+            "please use out-of-place `.detach()` instead"
+        )
 
 
 #: Where tensors were changed in place, by what counts their versions; noted in anomaly mode.

@@ -301,17 +301,21 @@ def _softplus_backward(ct: Any, input: Any, beta: Any, threshold: Any) -> Any:
 
 
 @elementwise(
-    "LogSigmoidBackward0",
-    saved="buffer self",
-    promote=None,
-    names="F.logsigmoid",
-    inplace="",
-    out=True,
-    name="log_sigmoid",
-    check=only_floating("log_sigmoid_cpu"),
-    shows={"buffer": lambda layouts: None},
-)
-def logsigmoid(input: Array) -> Any:
+    "LogSigmoidBackward0", saved="buffer self", keeps="result1", constant=(1,), results="output buffer", promote=None,
+    names="", inplace="", name="log_sigmoid_forward", check=only_floating("log_sigmoid_cpu"),
+)  # fmt: skip
+def _logsigmoid(input: Array) -> Any:
+    small = e.exp(-e.absolute(input))
+    return e.minimum(input, e.number(0, input)) - e.log1p(small), small
+
+
+@_logsigmoid.backward
+def _logsigmoid_backward(ct0: Any, input: Any) -> Any:
+    return ct0 * e.logistic(-input)
+
+
+@composite("F.logsigmoid", out=True)
+def logsigmoid(input: Tensor) -> Tensor:
     """``log(sigmoid(x))`` without underflow.
 
     Args:
@@ -325,12 +329,8 @@ def logsigmoid(input: Array) -> Any:
         >>> torch.nn.functional.logsigmoid(torch.tensor([0.0]))
         tensor([-0.6931])
     """
-    return e.minimum(input, e.number(0, input)) - e.log1p(e.exp(-e.absolute(input)))
-
-
-@logsigmoid.backward
-def _logsigmoid_backward(ct: Any, input: Any) -> Any:
-    return ct * e.logistic(-input)
+    found: Tensor = _logsigmoid.function(input)[0]
+    return found
 
 
 @composite("F.softsign")

@@ -263,6 +263,7 @@ def _floor_quotient(x: Any, y: Any) -> Any:
 @elementwise(
     "DivBackward2",
     saved="other rounding_mode self",
+    keeps="other input",
     name="div",
     names="",
     inplace="",

@@ -8,6 +8,7 @@ from typing import Any
 from compat import dtypes
 from compat.errors import cpp_name
 from compat.layout import broadcast_size
+from compat.ops.attention_backends import chosen
 from compat.ops.creation import full, ones, zeros
 from compat.ops.op import op
 from compat.ops.products import matmul
@@ -120,6 +121,7 @@ def _like_query(operands: dict[str, Any], types: Any) -> list[Any]:
     "ScaledDotProductFlashAttentionForCpuBackward0", results="output logsumexp",
     saved="query key value attn_mask dropout_p is_causal scale output logsumexp",
     name="_scaled_dot_product_flash_attention_for_cpu", names="", strides=_like_query,
+    aside=(1,),
 )  # fmt: skip
 def flash_attention(
     query: Array, key: Array, value: Array, dropout_p: float = 0.0, is_causal: bool = False, *,
@@ -296,7 +298,7 @@ def scaled_dot_product_attention(
     if 0 in (query.shape[-2], key.shape[-2], value.shape[-2]) or not query.numel():
         nothing = mul_number.function(query.sum() + key.sum() + value.sum(), 0.0)
         return zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype) + nothing
-    if not _at_once(query, key, value, attn_mask, dropout_p, enable_gqa):
+    if chosen(_at_once(query, key, value, attn_mask, dropout_p, enable_gqa)) == "math":
         return _composed(query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
     return flash_attention.function(
         query, key, value, 0.0, is_causal, attn_mask=_float_mask(query, key, attn_mask), scale=scale

@@ -43,7 +43,7 @@ def _call(op: Op, first: Tensor, second: Tensor, out: Tensor | None) -> Tensor:
     return op.function(first, second, out=out)
 
 
-@elementwise("ComplexBackward0", saved="imag real", name="complex", **_PARTS)
+@elementwise("ComplexBackward0", saved="imag real", keeps="imag real", name="complex", **_PARTS)
 def _complex(real: Array, imag: Array) -> Any:
     return e.make_complex(real, imag)
 

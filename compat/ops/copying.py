@@ -90,7 +90,7 @@ def converted(x: Any, dtype: Dtype) -> Any:
     if have.kind == "c" and not dtype.is_complex:
         x = real_part(x)
     if dtype is dtypes.bool_:
-        return np.not_equal(x, 0) if type_of(x).dtype != dtype.numpy else x
+        return np.not_equal(x, number(0, x)) if type_of(x).dtype != dtype.numpy else x
     if dtype.category == dtypes.INTEGER and type_of(x).dtype.kind != "c" and fdtypes.is_inexact(type_of(x).dtype):
         return _truncated(x, dtype)
     return cast(x, dtype=dtype.numpy)
@@ -272,7 +272,7 @@ def _filled(self: Any, value: Any) -> Any:
     return np.broadcast_to(converted(value, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
 
 
-@op("FillBackward2", names="", name="fill")
+@op("FillBackward2", names="", name="fill", overlapping=True)
 def _fill_number(self: Array, value: Scalar) -> Any:
     return _filled(self, value)
 
@@ -298,7 +298,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return (_fill_tensor if isinstance(value, Tensor) else _fill_number).inplace(self, value)
 
 
-@op("ZeroBackward0", names="", inplace="Tensor.zero_ torch.zero_", name="zero")
+@op("ZeroBackward0", names="", inplace="Tensor.zero_ torch.zero_", name="zero", overlapping=True)
 def zero(self: Array) -> Any:
     """Writes zero everywhere; returns the tensor."""
     return np.zeros_like(self)

@@ -59,7 +59,7 @@ def cumsum(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
     return _running(r.cumulative_sum, input, dim, dtype)
 
 
-@op("CumprodBackward0", saved="self dim result", keeps="result0", inplace="Tensor.cumprod_", check=_check)
+@op("CumprodBackward0", saved="self dim result", keeps="input result0", inplace="Tensor.cumprod_", check=_check)
 def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
     """The running product along a dimension; arguments as for ``cumsum``.
 
@@ -77,7 +77,7 @@ def _check_inexact(input: Tensor, dim: int) -> None:
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
 
 
-@op("LogcumsumexpBackward0", saved="self dim result", keeps="result0", check=_check_inexact)
+@op("LogcumsumexpBackward0", saved="self dim result", keeps="input result0", check=_check_inexact)
 def logcumsumexp(input: Array, dim: Dim) -> Any:
     """The logarithm of the running sum of the exponentials along a dimension, without overflow.
 
@@ -125,7 +125,9 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         "    IndexError: for a dimension that does not exist.\n\nExample:\n    >>> import compat as torch\n"
         f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({shown})\n"
     )
-    declared = op(node, saved="self dim indices", keeps="input", name=name, returns="values indices", check=check)(body)
+    declared = op(
+        node, saved="self dim indices", keeps="input result1", name=name, returns="values indices", check=check
+    )(body)
 
     @declared.backward
     def backward(ct0: Any, result1: Any, input: Any, dim: int) -> Any:

@@ -78,7 +78,7 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), eps=0.0)
         tensor([5.])
     """
-    return norm_along.function(add_number(x1 - x2, eps), p, (max(x1.dim(), x2.dim()) - 1,), keepdim)
+    return norm_along.function(add_number(x1 - x2, eps), float(p), (max(x1.dim(), x2.dim()) - 1,), keepdim)
 
 
 def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
@@ -154,7 +154,7 @@ def _differences(x1: Any, x2: Any) -> Any:
     return np.subtract(np.expand_dims(x1, -2), np.expand_dims(x2, -3))
 
 
-@op("CdistBackward0", saved="x1 x2 p result", keeps="result0", name="cdist", names="")
+@op("CdistBackward0", saved="x1 x2 p result", keeps="x1 x2 result0", name="cdist", names="")
 def cdist_of(x1: Array, x2: Array, p: float) -> Any:
     difference = _differences(x1, x2)
     return norm_over(difference, p, (type_of(difference).ndim - 1,), False)
@@ -256,9 +256,14 @@ def _pairs(x: Any) -> tuple[Any, Any]:
 
 
 @op(
-    "PdistBackward0", saved="self p result", keeps="result0", names="F.pdist torch.pdist", out=False, check=_check_pdist
+    "PdistBackward0",
+    saved="self p result",
+    keeps="input result0",
+    names="F.pdist torch.pdist",
+    out=False,
+    check=_check_pdist,
 )
-def pdist(input: Array, p: float = 2) -> Any:
+def pdist(input: Array, p: float = 2.0) -> Any:
     """The distances of the rows of a matrix from each other.
 
     Args:

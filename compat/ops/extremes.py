@@ -78,9 +78,10 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         f"\nExample:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([[1.0, 5.0], [7.0, 3.0]]), 1)\n"
         f"    tensor({'[5., 7.]' if what == 'max' else '[1., 3.]'})\n"
     )
-    declared = op(node, saved="self result dim keepdim", name=name, names=f"torch.{name} Tensor.{name}", check=check)(
-        body
-    )
+    declared = op(
+        node, saved="self result dim keepdim", keeps="input result0", name=name,
+        names=f"torch.{name} Tensor.{name}", check=check,
+    )(body)  # fmt: skip
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
@@ -171,7 +172,8 @@ def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
     def check(input: Tensor, dim: Any, keepdim: bool = False) -> None:
         if input.dim():
             _check_elements(name, input, wrap_dim(dim, input.dim()))
-        _check_real(f"{name}_cpu", input)
+        if input.dtype.is_complex:
+            raise RuntimeError(f"{name}(): does not support complex input")
 
     def body(input: Array, dim: Dim, keepdim: bool = False) -> Any:
         if not type_of(input).shape:

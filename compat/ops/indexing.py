@@ -342,7 +342,7 @@ def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
 
 
-@op("TakeBackward0", saved="self index", keeps="input", check=check_take, inspect=inspect_take)
+@op("TakeBackward0", saved="self index", keeps="input index", check=check_take, inspect=inspect_take)
 def take(input: Array, index: Index) -> Any:
     """The elements at positions counted through all of the tensor, row by row; negative ones count from the end.
 

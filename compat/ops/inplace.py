@@ -20,6 +20,7 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import FREED, OVERLAPS_INPUT
 from compat.grad_mode import mode
 from compat.layout import Base, overlap
+from compat.ops.recut import cut, steps_of
 from compat.registry import function
 from compat.size import Size
 from compat.storage import UntypedStorage
@@ -87,6 +88,19 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
     for v in values:
         if v is not t and isinstance(v, Tensor) and v._storage is storage:
             if overlap(t._layout, t._offset, v._layout, v._offset) == "partial":
+                raise RuntimeError(OVERLAPS_INPUT)
+
+
+def check_apart(values: Sequence[Any], target: int) -> None:
+    """Whether the target shares no memory with what is read, itself included.
+
+    Raises:
+        RuntimeError: if it does.
+    """
+    t = values[target]
+    for i, v in enumerate(values):
+        if i != target and isinstance(v, Tensor) and v._storage is t._storage:
+            if overlap(t._layout, t._offset, v._layout, v._offset) in ("full", "partial"):
                 raise RuntimeError(OVERLAPS_INPUT)
 
 
@@ -196,7 +210,7 @@ def become(t: Tensor, view: Tensor) -> Tensor:
         set_history(t, view._node, view._nr)
     if t._counter is not None:
         t._counter.version += 1
-        if t._view is not None and t._view.base is not None:
+        if view._node is not None and t._view is not None and t._view.base is not None:
             t._view.version = t._counter.version
     return t
 
@@ -207,12 +221,12 @@ class CopySlices(Node):
     The gradient of the base passes, except for the part that the view covers: that goes through the operation's node.
     """
 
-    __slots__ = ("_fn", "_size", "_stride", "_dtype", "_part")
+    __slots__ = ("_fn", "_size", "_stride", "_dtype", "_steps")
 
     def __init__(self, base: Tensor, view: Tensor, fn: Node):
         self._fn: Node | None = fn
         self._size, self._stride, self._dtype = base._layout.size, base._layout.stride, base._layout.dtype
-        self._part = (view._layout.size, view._layout.stride, view._offset - base._offset)
+        self._steps = steps_of(view)
         self.next_functions = (_edge(base), *fn.next_functions[1:])
         self._sequence = next_sequence()
         self._hooks = None
@@ -237,7 +251,7 @@ class CopySlices(Node):
         if self._fn is None:
             raise RuntimeError(FREED)
         whole = grad.new_empty_strided(self._size, self._stride).copy_(grad)
-        part = whole.as_strided(*self._part)
+        part = cut(whole, self._steps)
         first, *rest = self._fn.apply((part.clone(),))
         if first is None:
             part.zero_()

@@ -263,6 +263,10 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         >>> torch.zeros(2, 12).unflatten(1, (3, -1)).shape
         torch.Size([2, 3, 4])
     """
+    if input.dim() == 0:
+        raise RuntimeError(
+            f"unflatten got an unexpected error:\nDimension specified as {dim} but tensor has no dimensions"
+        )
     d = wrap_dim(dim, input.dim())
     sizes = tuple(sizes)
     if not sizes:
@@ -456,7 +460,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """
     found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
     size = broadcast_size(*[tuple(t.shape) for t in found])
-    return tuple(expand(t, size) for t in found)
+    return tuple(t if tuple(t.shape) == tuple(size) else expand(t, size) for t in found)
 
 
 @function("torch.meshgrid")

@@ -64,7 +64,7 @@ def _triangular(a: Any, b: Any, *, left: bool = True, upper: bool, transpose: bo
 
 @op(
     "LinalgSolveTriangularBackward0", saved="left result self unitriangular upper", name="linalg_solve_triangular",
-    names="linalg.solve_triangular", out=True, check=_check_solve_triangular, strides=by_columns(0),
+    keeps="result0", names="linalg.solve_triangular", out=True, check=_check_solve_triangular, strides=by_columns(0),
 )  # fmt: skip
 def solve_triangular(input: Array, B: Array, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
     """``X`` with ``input @ X = B``, or ``X @ input = B``, for triangular matrices.
@@ -121,7 +121,7 @@ def _check_triangular_solve(
 
 @op(
     "TriangularSolveBackward0", saved="A self solution transpose unitriangular upper", name="triangular_solve",
-    names="", returns="solution cloned_coefficient", check=_check_triangular_solve, strides=by_columns(0, 1), out=True,
+    keeps="input result0", names="", returns="solution cloned_coefficient", check=_check_triangular_solve, strides=by_columns(0, 1), out=True,
 )  # fmt: skip
 def _triangular_solve_of(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False
@@ -170,7 +170,7 @@ def _cholesky_solved(b: Any, factor: Any, upper: bool) -> Any:
 
 
 @op(
-    "CholeskySolveBackward0", saved="input2 result self upper", name="cholesky_solve", names="", keeps="result0",
+    "CholeskySolveBackward0", saved="input2 result self upper", name="cholesky_solve", names="", keeps="input result0",
     check=_check_cholesky_solve, strides=by_columns(0),
 )  # fmt: skip
 def _cholesky_solve_of(input: Array, input2: Array, upper: bool = False) -> Any:
@@ -423,6 +423,7 @@ class _Factored:
 
 @op(
     "LinalgLuSolveBackward0", saved="LU adjoint left pivots result", name="linalg_lu_solve", names="linalg.lu_solve",
+    keeps="pivots result0",
     out=True, check=_check_lu_solve, strides=lambda known, types: _solve_strides(known, [types[0], types[0]])[:1],
 )  # fmt: skip
 def linalg_lu_solve(LU: Array, pivots: Index, B: Array, *, left: bool = True, adjoint: bool = False) -> Any:

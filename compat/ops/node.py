@@ -141,30 +141,55 @@ def make_node_class(name: str, shown: Mapping[str, Callable[[OpNode], Any]], bas
         namespace[f"_saved_{attribute}"] = property(get)
         place = getattr(get, "place", None)
         if place is not None:
-            namespace[f"_raw_saved_{attribute}"] = property(partial(_raw, place))
+            namespace[f"_raw_saved_{attribute}"] = property(partial(_raw, place, getattr(get, "number", None)))
+        elif hasattr(get, "raw"):
+            namespace[f"_raw_saved_{attribute}"] = property(get.raw)
     return type(name, (base,), namespace)
 
 
-def _raw(place: Callable[[OpNode], int | None], node: OpNode) -> SavedTensor | None:
+def _raw(place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None, node: OpNode) -> SavedTensor:
     where = place(node)
-    return None if where is None else SavedTensor.of(node, where)
+    return SavedTensor.of(node, where, number(node) if where is None and number is not None else None)
 
 
-def shown_tensor(place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None = None) -> Any:
+def shown_tensor(
+    place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None = None, history: bool = True
+) -> Any:
     """The getter of a kept tensor.
 
     Args:
         place: from a node to the tensor's place among those kept, None where it is not.
         number: what the operand was where it was a number.
+        history: whether it is shown with its place in the graph.
     """
 
     def get(node: OpNode) -> Any:
         where = place(node)
         if where is None and number is not None:
             return number(node)
-        return node.saved_tensor(where)
+        found = node.saved_tensor(where)
+        return found if history or found is None else found.detach()
 
-    get.place = place  # type: ignore[attr-defined]
+    get.place, get.number = place, number  # type: ignore[attr-defined]
+    return get
+
+
+def shown_tensors(names: Callable[[OpNode], Sequence[str]]) -> Any:
+    """The getter of a sequence of kept tensors, None for those that were none.
+
+    Args:
+        names: from a node to the inputs' names.
+    """
+
+    def get(node: OpNode) -> tuple[Tensor | None, ...]:
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        return tuple(node.saved_tensor(node.plan.derivative.place_of(n)) for n in names(node))
+
+    def raw(node: OpNode) -> tuple[SavedTensor, ...]:
+        return tuple(SavedTensor.of(node, node.plan.derivative.place_of(n)) for n in names(node))
+
+    get.raw = raw  # type: ignore[attr-defined]
     return get
 
 

@@ -122,7 +122,7 @@ def _last_axes(x: Any, shape: tuple[int, ...]) -> Axes:
 
 @op(
     "NativeLayerNormBackward0", saved="input weight bias normalized_shape result1 result2", keeps="bias", names="",
-    check=_check_layer,
+    aside=(1, 2), check=_check_layer,
 )  # fmt: skip
 def native_layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
@@ -199,7 +199,7 @@ def rms_norm(
     _check_shape(input, shape, "*", weight=weight)
     half = input.dtype in (dtypes.float16, dtypes.bfloat16)
     x = input.to(dtypes.float32) if half else input
-    mean = x.pow(2).mean(list(range(input.dim() - len(shape), input.dim())), True)
+    mean = x.pow(2).mean([input.dim() - 1 - i for i in range(len(shape))], True)
     found = x * add_number.function(mean, dtypes.finfo(x.dtype).eps if eps is None else eps).rsqrt()
     found = found if weight is None else found * weight
     return found.to(input.dtype) if half else found
@@ -324,7 +324,7 @@ def _check_batch(
 
 @op(
     "NativeBatchNormBackward0", saved="input weight running_mean running_var training eps result1 result2", names="",
-    strides=_memory_order, check=_check_batch, constant=(3, 4), keeps="running_mean running_var result1 result2",
+    strides=_memory_order, check=_check_batch, constant=(3, 4), aside=(1, 2), keeps="running_mean running_var result1 result2",
 )  # fmt: skip
 def native_batch_norm(
     input: Array, weight: Array | None, bias: Array | None, running_mean: Index | None, running_var: Index | None,

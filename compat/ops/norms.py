@@ -165,7 +165,7 @@ def _check_vector_norm(
     names="", out=True, check=_check_vector_norm,
 )  # fmt: skip
 def vector_norm_of(
-    input: Array, ord: float = 2, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None
+    input: Array, ord: float = 2.0, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     x = input if dtype is None else np.astype(input, dtype.numpy)
     return norm_over(x, ord, axes_of(x, dim), keepdim)
@@ -264,17 +264,18 @@ def matrix_norm(
         tensor(6.)
     """
     dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    ord = ord if isinstance(ord, str) else float(ord)
     _check_matrix_norm(A, ord, dims, dtype)
     first, second = (_wrapped(d, A.dim()) for d in dims)
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
-        return vector_norm_of.function(A, 2, dims, keepdim, dtype=dtype)
+        return vector_norm_of.function(A, 2.0, (first, second), keepdim, dtype=dtype)
     if ord == "nuc" or abs(ord) == 2:
         return _by_singular_values(A if dtype is None else A.to(dtype), ord, (first, second), keepdim)
     if math.isinf(ord):
         first, second = second, first
-    sums = vector_norm_of.function(A, 1, (first,), keepdim, dtype=dtype)
+    sums = vector_norm_of.function(A, 1.0, (first,), keepdim, dtype=dtype)
     if not keepdim and second > first:
         second -= 1
     return sums.amax(second, keepdim) if ord > 0 else sums.amin(second, keepdim)
@@ -327,7 +328,7 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
             f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got {A.dim()}D."
         )
     if ord is None:
-        return vector_norm_of.function(A, 2, dims, keepdim, dtype=dtype)
+        return vector_norm_of.function(A, 2.0, dims, keepdim, dtype=dtype)
     matrix = isinstance(ord, str) or (A.dim() == 2 if dims is None else len(dims) == 2)
     if matrix:
         return matrix_norm(A, ord, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)

@@ -62,9 +62,16 @@ Options of ``op``:
     bounds). It makes every call slower and waits for the values: only where PyTorch's own kernel looks.
 ``constant``
     which results have no derivative though they are floating.
+``aside``
+    which results are shown by the node as if they had none, though its own derivative goes through them.
 ``keeps``
     operands and results that PyTorch saves though gradients may do without them; all others are saved only where they
     are needed.
+``overlapping``
+    what an in-place call does with a target whose elements share places: True if it may write it, since it writes the
+    same everywhere, or a function with the operation's parameters; by default it is refused.
+``apart``
+    whether the in-place variant refuses inputs that share memory with its target, even all of it.
 ``undifferentiable``
     for an operation on floating tensors that PyTorch has no derivative for: its node complains when run.
 ``shows``
@@ -84,21 +91,24 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from compat import dtypes
 from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
 from compat.ops.declared import Declared
+from compat.ops.inplace import check_apart, check_recorded
 from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
-from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, uint64
+from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, shown_tensors, uint64
 from compat.ops.out import into_out
 from compat.ops.plan import Kind, type_of_kind
 from compat.ops.signature import Param, key_of
 from compat.registry import publish
 from compat.returns import named_result
-from compat.tensor import Tensor
+from compat.tensor import Tensor, from_array
 from funcgrad.ir import ArrayType, Program
 
 # ---------------------------------------------------------------- operations
@@ -120,7 +130,10 @@ class Op(Declared):
         self.check: Callable[..., None] | None = options.get("check")
         self.alone: Callable[..., None] | None = options.get("alone")
         self.constant = frozenset(options.get("constant", ()))
+        self.aside = frozenset(f"result{i}" for i in options.get("aside", ()))
         self.inspect: Callable[..., None] | None = options.get("inspect")
+        self.overlapping: Any = options.get("overlapping", False)
+        self.apart: bool = options.get("apart", False)
         self.returns: str | None = options.get("returns")
         self.results: list[str] = options.get("results", self.returns or "").split()
         self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
@@ -169,6 +182,10 @@ class Op(Declared):
                 f"{self.name}_(): argument '{self.params[0].name}' (position 1) must be Tensor, not "
                 f"{type(args[0]).__name__}"
             )
+        if mode.grad and self.node is not None and any(isinstance(a, Tensor) and a._rg for a in self.values(args)):
+            check_recorded(args[0])
+        if callable(self.overlapping) and overlaps_itself(args[0].shape, args[0].stride()):
+            return self.overlapping(*args)
         return self._plan(args, self.inplace_plans, 0).run(self.values(args))
 
     def _plan(self, args: list[Any], plans: dict, target: int | None) -> Any:
@@ -239,7 +256,7 @@ class Op(Declared):
                     "should match"
                 )
             raise RuntimeError(f"output with shape {list(layout.size)} doesn't match the broadcast shape {wanted}")
-        if overlaps_itself(layout.size, layout.stride):
+        if not self.overlapping and overlaps_itself(layout.size, layout.stride):
             raise RuntimeError(OVERLAPS_ITSELF)
 
     def _positional(self, args: Sequence[Any]) -> list[Any]:
@@ -328,17 +345,15 @@ class Op(Declared):
         if param is None:
             if name in self.shows:
                 return lambda node: uint64(self.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node)))
-            return shown_tensor(lambda node: node.plan.derivative.place_of(name))
+            return shown_tensor(lambda node: node.plan.derivative.place_of(name), history=name not in self.aside)
         if param.kind == "array":
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), partial(_shown_number, name))
         if param.kind == "arrays":
-            return lambda node: tuple(
-                node.saved_tensor(node.plan.derivative.place_of(n))
-                for n in node.plan.kernel.inputs
-                if n.startswith(f"{name}[")
-            )
+            return shown_tensors(lambda node: [n for n in node.plan.kernel.inputs if n.startswith(f"{name}[")])
         if param.kind == "scalar":
             return lambda node: _scalar(node, param)
+        if isinstance(param.default, float):
+            return lambda node: node.plan.kernel.shows[name]
         return lambda node: uint64(node.plan.kernel.shows[name])
 
 
@@ -360,6 +375,8 @@ class _Inspected:
         for p, a in zip(self.op.params, self.args):
             args.append([next(given) for _ in range(a)] if p.kind == "arrays" else next(given) if p.dynamic else a)
         assert self.op.inspect is not None
+        if self.op.apart and self.plan.target is not None:
+            check_apart(values, self.plan.target)
         inspect(self.op.inspect, self.op._positional(args), self.op._keywords(args))
         return self.plan.run(values)
 
@@ -378,9 +395,9 @@ def _shown_number(name: str, node: OpNode) -> Any:
     i = node.plan.kernel.inputs.index(name)
     if isinstance(node.plan.kinds[i], Layout) or node.plan.kinds[i] is None:
         return None
-    from compat.registry import names_of
-
-    return names_of("torch")["tensor"](node.numbers[i])
+    value = node.numbers[i]
+    # A number that meets tensors is as wide as Python's, whatever the default dtype.
+    return from_array(np.asarray(value))
 
 
 def _scalar(node: OpNode, param: Param) -> Any:

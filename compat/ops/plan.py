@@ -15,7 +15,7 @@ import numpy as np
 
 from compat import dtypes, lens, levels
 from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, Edge, accumulator, next_sequence
+from compat.autograd.node import NO_EDGE, Edge, leaf_edge, next_sequence
 from compat.autograd.saved import HookStack, save, save_result
 from compat.grad_mode import mode
 from compat.layout import Layout, contiguous_layout, dense_layout
@@ -340,22 +340,13 @@ class Plan:
 
     def keep_results(self, node: Any, tensors: Sequence[Tensor]) -> None:
         """Keeps those results that backward needs."""
-        node.saved += tuple([save_result(tensors[nr], nr) for nr in self._results])
+        node.saved += tuple([save_result(tensors[nr], nr, self._differentiable[nr]) for nr in self._results])
 
 
 def edge(t: Tensor) -> Edge:
     """Where the gradient of a tensor that requires grad goes."""
     node = t._node
     return (node, t._nr) if node is not None else leaf_edge(t)
-
-
-def leaf_edge(t: Tensor) -> Edge:
-    """Where the gradient of a leaf goes."""
-    view = t._view
-    if view is not None and view.base is not None and view.base.requires_grad:
-        # A view made without recording: its base is what requires grad, and no gradient can reach that.
-        return NO_EDGE
-    return (accumulator(t), 0)
 
 
 def node_maker(

@@ -20,6 +20,7 @@ from compat.grad_mode import mode
 from compat.layout import Base, Layout, contiguous_strides, layout_of, view_strides
 from compat.ops.kernel import Derivative, Kernel
 from compat.ops.plan import edge
+from compat.ops.recut import extended
 from compat.size import Size
 from compat.tensor import SHARED, Tensor, View, wrap
 from funcgrad.ir import ArrayType, Program
@@ -129,6 +130,7 @@ class ViewPlan:
         shows: the static arguments by name, for ``_saved_...``.
         rearrangement: where every element is taken once: how to undo it.
         undone: the layouts of gradients for which it was undone.
+        converts: whether the results' elements are not the operand's, but made of their bytes or with a sign changed.
     """
 
     __slots__ = (
@@ -141,6 +143,7 @@ class ViewPlan:
         "rearrangement",
         "undone",
         "origin",
+        "converts",
         "_function",
         "_geometry",
         "_derivative",
@@ -161,6 +164,8 @@ class ViewPlan:
         self._function = function
         self._geometry = geometry_of(t)
         self._derivative: tuple[Derivative, list[int]] | None = None
+        kind = (t._layout.dtype, t._layout.conj, t._layout.neg)
+        self.converts = any((g.dtype, g.conj, g.neg) != kind for g in geometries)
         self.undone: dict[tuple, Layout | None] = {}
         self.rearrangement = None if several or op.through_storage else self._rearrangement()
 
@@ -176,11 +181,13 @@ class ViewPlan:
         version = 0 if counter is None else counter.version
         node = self._node_for(t) if self.node is not None and counter is not None else None
         origin = self.origin or ("" if view is None else view.origin)
+        indirect = self.converts or (view is not None and view.steps)
         made = []
         for nr, (layout, offset) in enumerate(self.outputs):
             out = wrap(t._storage, layout, offset)
             out._counter = counter
-            out._view = View(base, version, origin) if counter is not None else SHARED
+            steps = extended(self, t, layout, offset) if indirect else ()
+            out._view = View(base, version, origin, steps) if counter is not None else SHARED
             if node is not None:
                 out._rg, out._node, out._nr = True, node, nr
             made.append(out)

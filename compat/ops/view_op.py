@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat.grad_mode import mode
 from compat.ops.declared import Declared
-from compat.ops.inplace import become
+from compat.ops.inplace import become, check_recorded
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata, uint64
 from compat.ops.signature import key_of
@@ -44,6 +45,8 @@ class ViewOp(Declared):
 
     def inplace(self, t: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Makes the tensor its own view; returns it."""
+        if mode.grad and t.requires_grad:
+            check_recorded(t)
         made = self.function(t, *args, **kwargs)
         if made._node is not None:
             made._node.__class__ = self.inplace_node

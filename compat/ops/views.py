@@ -12,6 +12,7 @@ from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
 from compat.ops.inplace import complain_about_view
+from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
 from compat.ops.view import Geometry
 from compat.ops.view_op import view
@@ -114,7 +115,9 @@ def _distinct(dims: Sequence[int], n: int, what: str) -> list[int]:
 
 
 def _matrix(name: str, self: Tensor) -> Tensor:
-    if self.dim() < 2:
+    if self.dim() == 0:
+        return permute(self, ())
+    if self.dim() == 1:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
         )
@@ -255,7 +258,8 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     """
     if dtype is None and len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
-    return view_dtype(self, dtype) if dtype is not None else view_size(self, *size, **named)
+    # Bytes have no derivative: what is read of them as another dtype is no part of the graph.
+    return view_dtype(self, dtype).detach() if dtype is not None else view_size(self, *size, **named)
 
 
 @function("Tensor.view_as")
@@ -507,7 +511,7 @@ as_strided.check = _check_as_strided
 
 
 def _regenerate(t: Tensor) -> None:
-    """Gives a view the node ``AsStridedBackward0`` that cuts it out of what its base now is."""
+    """Gives a view the node that cuts it out of what its base now is, ``AsStridedBackward0`` most often."""
     view = t._view
     assert view is not None
     assert view.base is not None
@@ -515,15 +519,14 @@ def _regenerate(t: Tensor) -> None:
         return  # nothing that happened to the base has to do with gradients
     if view.origin:
         raise complain_about_view(t, view, "its base or another view of its base has been")
-    layout = t._layout
     retains = t._meta is not None and t._meta.retains and t._node is not None
     ref = t._node.hooks().retains.pop(t._nr, None) if retains else None
     before, mode.grad = mode.grad, True
     try:
-        cut = as_strided(view.base, tuple(layout.size), layout.stride, t._offset)
+        made = cut(view.base, steps_of(t))
     finally:
         mode.grad = before
-    t._rg, t._node, t._nr = True, cut._node, 0
+    t._rg, t._node, t._nr = True, made._node, 0
     if ref is not None:
         t._node.hooks().retains[0] = ref
 
