@@ -10,10 +10,10 @@ import numpy
 from compat import dtypes, lens
 from compat.errors import size_text, wrap_dim
 from compat.layout import Base
+from compat.ops.index_rows import check_rows
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
 from compat.ops.parts import diagonal, select, slice_view
-from compat.ops.scattering import check_rows
 from compat.ops.signature import Array, Dim, Index, Ints
 from compat.ops.view import Geometry, over
 from compat.ops.views import as_strided

@@ -1,4 +1,4 @@
-"""Writing at computed places: ``x[index] = value``, ``scatter``, ``index_add`` and their kin."""
+"""Writing at computed places: ``x[index] = value``, ``put``, ``scatter`` and their kin."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from compat.ops.indexing import (
     check_places,
     check_take,
     counted_from_start,
-    extent,
     flat,
     flat_places,
     index_key,
     inspect_indices,
     inspect_take,
-    outside,
     positions,
 )
-from compat.ops.op import op, overloads
+from compat.ops.op import op
+from compat.ops.overlapping import write_places
 from compat.ops.signature import Array, Dim, Index, Indices, Scalar
 from compat.registry import function
 from compat.tensor import Tensor, array_of
@@ -49,11 +48,20 @@ def check_number(input: Tensor, value: Any) -> None:
         raise RuntimeError(f"value cannot be converted to type {what} without overflow")
 
 
-def _as(value: Any, like: Any) -> Any:
+def as_dtype_of(value: Any, like: Any) -> Any:
+    """A value in the dtype of ``like``."""
     return np.astype(value, type_of(like).dtype)
 
 
-def _is_tensor(name: str, place: int) -> Callable[[tuple, dict], bool]:
+def put_at(x: Any, key: Any, how: str, value: Any) -> Any:
+    """``x`` with values set, added or multiplied (``how``) at a key; booleans then say whether any, or all, are true."""
+    if how != "set" and type_of(x).dtype == fdtypes.bool_:
+        counts = getattr(np.at(np.astype(x, fdtypes.int32))[key], how)(np.astype(value, fdtypes.int32))
+        return np.not_equal(counts, 0)
+    return getattr(np.at(x)[key], how)(value)
+
+
+def is_tensor(name: str, place: int) -> Callable[[tuple, dict], bool]:
     """A predicate for ``overloads``: whether an argument is a tensor."""
     return lambda args, kwargs: isinstance(
         kwargs[name] if name in kwargs else args[place] if len(args) > place else None, Tensor
@@ -81,7 +89,7 @@ def _inspect_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None
         return
     wanted = int(array_of(mask.expand(broadcast_size(tuple(mask.shape), tuple(input.shape)))).sum())
     if wanted > source.numel():
-        raise RuntimeError("masked_scatter: expected self and source to have enough elements")
+        raise RuntimeError("Number of elements of source < number of ones in mask")
 
 
 @op(
@@ -149,19 +157,20 @@ def _inspect_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor
     inspect_indices(input, indices)
 
 
+def _put_shared(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
+    _check_put(input, indices, values)
+    key = tuple(slice(None) if i is None else i for i in indices)
+    return write_places("index_put_", input, lambda places: places[key], values, accumulate)
+
+
 @op(
     "IndexPutBackward0", saved="indices accumulate", name="index_put", names="", inplace="", strides="like:input",
-    check=_check_put, inspect=_inspect_put,
+    check=_check_put, inspect=_inspect_put, overlapping=_put_shared, apart=True,
 )  # fmt: skip
 def put_positions(input: Array, indices: Indices, values: Array, accumulate: bool = False) -> Any:
     places = index_key(indices)
     key = places[0] if len(places) == 1 else places
-    if accumulate and type_of(input).dtype == fdtypes.bool_:
-        # The sum of booleans is whether any is true.
-        counts = np.at(np.astype(input, fdtypes.int32))[key].add(np.astype(values, fdtypes.int32))
-        return np.not_equal(counts, 0)
-    place = np.at(input)[key]
-    return place.add(values) if accumulate else place.set(values)
+    return put_at(input, key, "add" if accumulate else "set", values)
 
 
 def _put_arguments(
@@ -235,7 +244,7 @@ def _check_whole(input: Tensor, index: Tensor, source: Tensor, accumulate: bool 
 @op(
     "PutBackward0", saved="index accumulate source", keeps="source", inplace="Tensor.put_", out=False,
     strides="like:input",
-    check=_check_whole, inspect=inspect_take,
+    check=_check_whole, inspect=inspect_take, apart=True,
 )  # fmt: skip
 def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> Any:
     """The input with the elements of ``source`` at positions counted through all of the tensor, row by row.
@@ -247,8 +256,8 @@ def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> 
                 [0., 0.]])
     """
     row = flat(input)
-    place = np.at(row)[counted_from_start(flat(index), type_of(row).size)]
-    return reshape(place.add(flat(source)) if accumulate else place.set(flat(source)), shape=type_of(input).shape)
+    places = counted_from_start(flat(index), type_of(row).size)
+    return reshape(put_at(row, places, "add" if accumulate else "set", flat(source)), shape=type_of(input).shape)
 
 
 # ---------------------------------------------------------------- scatter
@@ -291,7 +300,7 @@ def _scattered(input: Any, dim: int, index: Any, value: Any, how: str) -> Any:
     places = flat(flat_places(index, type_of(as_vector(input)).shape, dim)) if type_of(index).size else None
     if places is None:
         return input
-    return reshape(getattr(np.at(flat(input))[places], how)(value), shape=type_of(input).shape)
+    return reshape(put_at(flat(input), places, how, value), shape=type_of(input).shape)
 
 
 def _source(src: Any, index: Any) -> Any:
@@ -299,7 +308,7 @@ def _source(src: Any, index: Any) -> Any:
 
 
 _SCATTER: dict[str, Any] = dict(
-    name="scatter", names="", inplace="", out=True, check=_check_scatter, inspect=_inspect_scatter
+    name="scatter", names="", inplace="", out=True, check=_check_scatter, inspect=_inspect_scatter, apart=True
 )
 
 
@@ -326,13 +335,14 @@ def scatter_tensor(input: Array, dim: Dim, index: Index, src: Array) -> Any:
 
 @op("ScatterBackward1", saved="dim index", **_SCATTER)
 def scatter_number(input: Array, dim: Dim, index: Index, src: Scalar) -> Any:
-    return _scattered(input, dim, index, _as(src, input), "set")
+    return _scattered(input, dim, index, as_dtype_of(src, input), "set")
 
 
 @op(
     "ScatterAddBackward0",
     saved="dim index",
     inplace="Tensor.scatter_add_",
+    apart=True,
     check=_check_scatter,
     inspect=_inspect_scatter,
 )
@@ -367,7 +377,7 @@ def scatter_tensor_reduced(input: Array, dim: Dim, index: Index, src: Array, red
 
 @op(None, **_REDUCED)
 def scatter_number_reduced(input: Array, dim: Dim, index: Index, src: Scalar, reduce: str) -> Any:
-    return _scattered(input, dim, index, _as(src, input), reduce)
+    return _scattered(input, dim, index, as_dtype_of(src, input), reduce)
 
 
 def _publish_scatter(name: str, run: Callable[[Any], Callable[..., Any]], *names: str) -> Callable[..., Any]:
@@ -391,199 +401,3 @@ def _publish_scatter(name: str, run: Callable[[Any], Callable[..., Any]], *names
 
 scatter = _publish_scatter("scatter", lambda declared: declared.function, "torch.scatter", "Tensor.scatter")
 scatter_ = _publish_scatter("scatter_", lambda declared: declared.inplace, "Tensor.scatter_")
-
-
-# ---------------------------------------------------------------- index_add, index_copy, index_fill
-
-
-def _slices(input: Any, dim: int, index: Any) -> Any:
-    """The places of the slices at an index along a dimension."""
-    return np.at(as_vector(input))[(*[slice(None)] * dim, flat(index))]
-
-
-def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
-    if not type_of(input).shape:
-        value = reshape(value, shape=(type_of(value).size,)) if type_of(value).shape else value
-    elif not type_of(value).shape and how != "fill":
-        value = reshape(value, shape=(1,) * type_of(input).ndim)
-    found = getattr(_slices(input, dim, index), "set" if how == "fill" else how)(value)
-    return found if type_of(input).shape else reshape(found, shape=())
-
-
-def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
-    """Whether rows of ``source`` can be combined with those of ``input`` that ``index`` names.
-
-    Raises:
-        RuntimeError, IndexError: naming the function, if not.
-    """
-    along = wrap_dim(dim, input.dim())
-    if index.dtype not in (dtypes.int32, dtypes.int64):
-        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
-    if index.dim() > 1:
-        raise IndexError(
-            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: "
-            f"{index.dtype.scalar_name} "
-            f"and size: {size_text(index.shape)}"
-        )
-    if input.dtype is not source.dtype:
-        raise RuntimeError(
-            f"{name}: self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the "
-            "same scalar type"
-        )
-    others = [[n for d, n in enumerate(t.shape) if d != along] for t in (input, source)]
-    if source.dim() and input.dim() and (source.dim() != input.dim() or others[0] != others[1]):
-        raise RuntimeError(
-            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
-            f"{size_text(input.shape)} source.shape = {size_text(source.shape)}"
-        )
-    count = source.shape[along] if source.dim() else 1
-    if index.numel() != count:
-        raise RuntimeError(
-            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
-            f"dim: {along}"
-        )
-
-
-def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
-    check_rows("index_add_()", input, dim, index, source)
-
-
-def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
-    check_places(index, input, wrap_dim(dim, input.dim()))
-
-
-@op(
-    "IndexAddBackward0", saved="dim index source source.dim alpha", keeps="source", inplace="Tensor.index_add_",
-    check=_check_add, inspect=_inspect_add,
-)  # fmt: skip
-def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Scalar = 1) -> Any:
-    """The input with ``alpha`` times the slices of ``source`` added at positions along a dimension.
-
-    Raises:
-        RuntimeError: for positions outside, sizes that do not fit, other dtypes.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.zeros(3).index_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
-        tensor([0., 0., 3.])
-    """
-    return _written(input, dim, index, "add", np.multiply(_as(alpha, source), source))
-
-
-def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
-    along = wrap_dim(dim, input.dim())
-    if index.dtype is not dtypes.int64:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
-    if input.dtype is not source.dtype:
-        raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.scalar_name} "
-            "and "
-            f"(source) {source.dtype.scalar_name}"
-        )
-    if index.dim() > 1:
-        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
-    if source.dim() and input.dim() and source.dim() != input.dim():
-        raise IndexError(
-            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-            "dimensionality "
-            f"({source.dim()}), destination dimensionality ({input.dim()})"
-        )
-    count = source.shape[along] if source.dim() else 1
-    if index.numel() != count:
-        raise IndexError(
-            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) ({count})"
-        )
-
-
-def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
-    along = wrap_dim(dim, input.dim())
-    bad = outside(index, 0, extent(input, along))
-    if bad is not None:
-        raise IndexError(
-            f"index_copy_(): index {bad} is out of bounds for dimension {along} with size {extent(input, along)}"
-        )
-
-
-@op(
-    "IndexCopyBackward0", saved="dim index source source.dim", keeps="source", inplace="Tensor.index_copy_",
-    check=_check_copy, inspect=_inspect_copy,
-)  # fmt: skip
-def index_copy(input: Array, dim: Dim, index: Index, source: Array) -> Any:
-    """The input with the slices of ``source`` at positions along a dimension.
-
-    Raises:
-        IndexError: for positions outside, and numbers of dimensions or indices that do not fit.
-        RuntimeError: for other dtypes.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.zeros(3).index_copy(0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
-        tensor([2., 0., 1.])
-    """
-    return _written(input, dim, index, "set", source)
-
-
-def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
-    wrap_dim(dim, input.dim())
-    if index.dtype not in (dtypes.int64, dtypes.int32):
-        raise IndexError("index_fill_(): Expected dtype int64 for index.")
-    if index.dim() > 1:
-        raise RuntimeError("Index has to be a vector/scalar")
-    if isinstance(value, Tensor) and value.dim():
-        raise RuntimeError(
-            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
-        )
-    if isinstance(value, complex) and not input.dtype.is_complex:
-        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
-
-
-def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
-    along = wrap_dim(dim, input.dim())
-    n = extent(input, along)
-    bad = outside(index, -n, n)
-    if bad is not None:
-        raise IndexError(f"index {bad} is out of bounds for dimension {along} with size {n}")
-
-
-_INDEX_FILL: dict[str, Any] = dict(
-    name="index_fill",
-    names="",
-    inplace="",
-    out=False,
-    strides="like:input",
-    check=_check_index_fill,
-    inspect=_inspect_index_fill,
-)
-
-
-@op("IndexFillBackward0", saved="dim index", **_INDEX_FILL)
-def index_fill_number(input: Array, dim: Dim, index: Index, value: Scalar) -> Any:
-    """The input with one value in the slices at positions along a dimension; negative ones count from the end.
-
-    Args:
-        value: a number, or a tensor without dimensions.
-
-    Raises:
-        IndexError: for positions outside, and an index of another dtype.
-        RuntimeError: for a value that is not one number.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.zeros(3).index_fill(0, torch.tensor([2, 0]), 1)
-        tensor([1., 0., 1.])
-    """
-    return _written(input, dim, index, "fill", _as(value, input))
-
-
-@op("IndexFillBackward1", saved="dim index", **_INDEX_FILL)
-def index_fill_tensor(input: Array, dim: Dim, index: Index, value: Array) -> Any:
-    return _written(input, dim, index, "fill", _as(value, input))
-
-
-index_fill = overloads("index_fill", (index_fill_tensor.function, _is_tensor("value", 3)), index_fill_number.function)
-index_fill_ = overloads(
-    "index_fill_",
-    (index_fill_tensor.inplace, _is_tensor("value", 3)),
-    index_fill_number.inplace,
-    names="Tensor.index_fill_",
-)

@@ -10,6 +10,7 @@ from compat import dtypes
 from compat.errors import cpp_name, wrong_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
 from compat.ops.op import Op, elementwise
+from compat.ops.overlapping import write_places
 from compat.ops.signature import Array, Index, Scalar
 from compat.registry import names_of, publish
 from compat.tensor import Tensor
@@ -89,9 +90,15 @@ def _check_mask(input: Tensor, mask: Tensor, value: Any) -> None:
         raise RuntimeError(f"value cannot be converted to type {cpp_name(input.dtype)} without overflow")
 
 
+def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    _check_mask(input, mask, value)
+    return write_places("masked_fill_", input, lambda places: places.masked_select(mask), value)
+
+
 _MASKED: dict[str, Any] = dict(
-    saved="mask", name="masked_fill", names="", inplace="", out=False, promote=None, check=_check_mask
-)
+    saved="mask", name="masked_fill", names="", inplace="", out=False, promote=None, check=_check_mask,
+    overlapping=_fill_shared,
+)  # fmt: skip
 
 
 def _filled(input: Any, mask: Any, value: Any) -> Any:

@@ -1,0 +1,227 @@
+"""Writing slices at positions along a dimension: ``index_add``, ``index_copy``, ``index_fill``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.errors import size_text, wrap_dim
+from compat.ops.indexing import as_vector, check_places, extent, flat, outside
+from compat.ops.op import op, overloads
+from compat.ops.overlapping import write_places
+from compat.ops.scattering import as_dtype_of, is_tensor, put_at
+from compat.ops.signature import Array, Dim, Index, Scalar
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives.shape import reshape
+from funcgrad.tracing import type_of
+
+
+def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
+    if not type_of(input).shape:
+        value = reshape(value, shape=(type_of(value).size,)) if type_of(value).shape else value
+    elif not type_of(value).shape and how != "fill":
+        value = reshape(value, shape=(1,) * type_of(input).ndim)
+    key = (*[slice(None)] * dim, flat(index))
+    found = put_at(as_vector(input), key, "set" if how == "fill" else how, value)
+    return found if type_of(input).shape else reshape(found, shape=())
+
+
+def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    """Whether rows of ``source`` can be combined with those of ``input`` that ``index`` names.
+
+    Raises:
+        RuntimeError, IndexError: naming the function, if not.
+    """
+    along = wrap_dim(dim, input.dim())
+    if index.dtype not in (dtypes.int32, dtypes.int64):
+        raise RuntimeError(f"{name}: Expected dtype int32/int64 for index but got: {index.dtype.scalar_name}")
+    if index.dim() > 1:
+        raise IndexError(
+            f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: "
+            f"{index.dtype.scalar_name} "
+            f"and size: {size_text(index.shape)}"
+        )
+    if input.dtype is not source.dtype:
+        raise RuntimeError(
+            f"{name}: self ({input.dtype.scalar_name}) and source ({source.dtype.scalar_name}) must have the "
+            "same scalar type"
+        )
+    if not input.dim() and index.numel() > 1:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if not source.dim() and index.numel() != 1:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    count = source.shape[along] if source.dim() > along else 1
+    if input.dim() and index.numel() != count:
+        raise RuntimeError(
+            f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
+            f"dim: {along}"
+        )
+    others = [[n for d, n in enumerate(t.shape) if d != along] for t in (input, source)]
+    if source.dim() != input.dim() or others[0] != others[1]:
+        raise RuntimeError(
+            "source tensor shape must match self tensor shape, excluding the specified dimension. Got self.shape = "
+            f"{size_text(input.shape)} source.shape = {size_text(source.shape)}"
+        )
+
+
+def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
+    check_rows("index_add_()", input, dim, index, source)
+
+
+def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
+    check_places(index, input, wrap_dim(dim, input.dim()))
+
+
+@op(
+    "IndexAddBackward0", saved="dim index source source.dim alpha", keeps="source", inplace="Tensor.index_add_",
+    check=_check_add, inspect=_inspect_add, apart=True,
+)  # fmt: skip
+def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Scalar = 1) -> Any:
+    """The input with ``alpha`` times the slices of ``source`` added at positions along a dimension.
+
+    Raises:
+        RuntimeError: for positions outside, sizes that do not fit, other dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(3).index_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
+        tensor([0., 0., 3.])
+    """
+    return _written(input, dim, index, "add", np.multiply(as_dtype_of(alpha, source), source))
+
+
+def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    along = wrap_dim(dim, input.dim())
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
+    if input.dtype is not source.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.scalar_name} "
+            "and "
+            f"(source) {source.dtype.scalar_name}"
+        )
+    if index.dim() > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
+    if not source.dim() and index.numel() != 1:
+        raise IndexError(f"index_copy_(): When source is scalar, index should have one element (got {index.numel()})")
+    if source.dim() and input.dim() and source.dim() != input.dim():
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
+            "dimensionality "
+            f"({source.dim()}), destination dimensionality ({input.dim()})"
+        )
+    mine, theirs = ([n for d, n in enumerate(t.shape) if d != along] for t in (input, source))
+    if mine != theirs:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination slice shape: "
+            f"{' '.join(map(str, mine))} at dimension {along} and source slice shape: {' '.join(map(str, theirs))} at "
+            f"dimension {along}."
+        )
+    count = source.shape[along] if source.dim() else 1
+    if index.numel() != count:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.numel()}) should be equal to source.size(dim) ({count})"
+        )
+
+
+def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    along = wrap_dim(dim, input.dim())
+    bad = outside(index, 0, extent(input, along))
+    if bad is not None:
+        raise IndexError(
+            f"index_copy_(): index {bad} is out of bounds for dimension {along} with size {extent(input, along)}"
+        )
+
+
+@op(
+    "IndexCopyBackward0", saved="dim index source source.dim", keeps="source", inplace="Tensor.index_copy_",
+    check=_check_copy, inspect=_inspect_copy, apart=True,
+)  # fmt: skip
+def index_copy(input: Array, dim: Dim, index: Index, source: Array) -> Any:
+    """The input with the slices of ``source`` at positions along a dimension.
+
+    Raises:
+        IndexError: for positions outside, and numbers of dimensions or indices that do not fit.
+        RuntimeError: for other dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(3).index_copy(0, torch.tensor([2, 0]), torch.tensor([1.0, 2.0]))
+        tensor([2., 0., 1.])
+    """
+    return _written(input, dim, index, "set", source)
+
+
+def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
+    wrap_dim(dim, input.dim())
+    if index.dtype not in (dtypes.int64, dtypes.int32):
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index.dim() > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
+    if isinstance(value, Tensor) and value.dim():
+        raise RuntimeError(
+            f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
+        )
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
+
+
+def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
+    along = wrap_dim(dim, input.dim())
+    n = extent(input, along)
+    bad = outside(index, -n, n)
+    if bad is not None:
+        raise IndexError(f"index {bad} is out of bounds for dimension {along} with size {n}")
+
+
+def _fill_shared(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    _check_index_fill(input, dim, index, value)
+    key = (slice(None),) * wrap_dim(dim, input.dim()) + (index,)
+    return write_places("index_fill_", input, lambda places: places[key], value)
+
+
+_INDEX_FILL: dict[str, Any] = dict(
+    name="index_fill",
+    names="",
+    inplace="",
+    out=False,
+    strides="like:input",
+    check=_check_index_fill,
+    inspect=_inspect_index_fill,
+    overlapping=_fill_shared,
+    apart=True,
+)
+
+
+@op("IndexFillBackward0", saved="dim index", **_INDEX_FILL)
+def index_fill_number(input: Array, dim: Dim, index: Index, value: Scalar) -> Any:
+    """The input with one value in the slices at positions along a dimension; negative ones count from the end.
+
+    Args:
+        value: a number, or a tensor without dimensions.
+
+    Raises:
+        IndexError: for positions outside, and an index of another dtype.
+        RuntimeError: for a value that is not one number.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(3).index_fill(0, torch.tensor([2, 0]), 1)
+        tensor([1., 0., 1.])
+    """
+    return _written(input, dim, index, "fill", as_dtype_of(value, input))
+
+
+@op("IndexFillBackward1", saved="dim index", **_INDEX_FILL)
+def index_fill_tensor(input: Array, dim: Dim, index: Index, value: Array) -> Any:
+    return _written(input, dim, index, "fill", as_dtype_of(value, input))
+
+
+index_fill = overloads("index_fill", (index_fill_tensor.function, is_tensor("value", 3)), index_fill_number.function)
+index_fill_ = overloads(
+    "index_fill_",
+    (index_fill_tensor.inplace, is_tensor("value", 3)),
+    index_fill_number.inplace,
+    names="Tensor.index_fill_",
+)
