@@ -7,6 +7,7 @@ from typing import Any
 
 from compat.absent import answering
 from compat.backends.settings import Settings
+from compat.ops.attention_backends import allowed
 
 is_built = answering("is_built", lambda: False, "there is no code for GPUs")
 matmul = Settings(
@@ -16,18 +17,17 @@ matmul = Settings(
     allow_fp16_accumulation=False,
     fp32_precision="none",
 )
-_attention = Settings(flash=True, mem_efficient=True, math=True, cudnn=True)
 
 
 def _switch(kind: str) -> tuple[Callable[[bool], None], Callable[[], bool]]:
     def enable(enabled: bool) -> None:
-        setattr(_attention, kind, bool(enabled))
+        allowed[kind] = bool(enabled)
 
     def is_enabled() -> bool:
-        return getattr(_attention, kind)
+        return allowed[kind]
 
     enable.__name__, is_enabled.__name__ = f"enable_{kind}_sdp", f"{kind}_sdp_enabled"
-    enable.__doc__ = f"Whether attention may be computed the {kind} way: kept, XLA decides."
+    enable.__doc__ = f"Says whether attention may be computed the {kind} way; on a CPU there are flash and math."
     is_enabled.__doc__ = f"What ``enable_{kind}_sdp`` was told."
     return enable, is_enabled
 

@@ -1,5 +1,15 @@
 """``torch.nn``: modules, their parameters, the functions they compute and what they are filled with at first."""
 
-from compat.nn import functional, init, modules, parameter, utils
+from typing import Any as _Any
+
+from compat.nn import attention, functional, init, modules, parallel, parameter, utils
+from compat.nn.parallel import DataParallel
 from compat.nn.parameter import Buffer, Parameter
 from compat.nn.modules import *
+
+
+def __getattr__(name: str) -> _Any:
+    # These override functions of tensors, which costs a little from then on.
+    if name in ("UninitializedBuffer", "UninitializedParameter"):
+        return getattr(parameter, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat.nn.uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
 from compat.ops.creation import empty
 from compat.registry import publish
 from compat.tensor import Tensor
@@ -104,5 +105,14 @@ class Buffer(Tensor, metaclass=_BufferMeta):
         return made
 
 
-publish(Parameter, "nn.Parameter", "nn.parameter.Parameter")
-publish(Buffer, "nn.Buffer", "nn.parameter.Buffer")
+publish(Parameter, "nn.Parameter")
+publish(Buffer, "nn.Buffer")
+
+
+def __getattr__(name: str) -> Any:
+    # They are imported when they are asked for, for what ``compat.nn.uninitialized`` says.
+    if name in ("UninitializedBuffer", "UninitializedParameter"):
+        from importlib import import_module
+
+        return getattr(import_module("compat.nn.lazy_tensors"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -81,9 +81,14 @@ from compat.ops import (
     trigonometry,
     view_copies,
     views,
+    weight_norm,
 )
 
+# After them all, since it knows what they declare.
+from compat._ops import aten  # isort: skip
+
 __all__ = [
+    "aten",
     "diagonals",
     "distances",
     "contraction",
@@ -112,8 +117,8 @@ __all__ = [
     "from_data",
     "from_memory",
     "histograms",
-    "indexing",
     "index_rows",
+    "indexing",
     "joining",
     "likelihood",
     "linalg_factors",
@@ -162,4 +167,5 @@ __all__ = [
     "trigonometry",
     "view_copies",
     "views",
+    "weight_norm",
 ]

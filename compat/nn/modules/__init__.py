@@ -10,10 +10,12 @@ from compat.nn.modules import (
     transformer,
     attention,
     batchnorm,
+    container,
     conv,
     dropout,
     flatten,
     folding,
+    lazy,
     linear,
     loss,
     normalization,
@@ -49,6 +51,7 @@ from compat.nn.modules.adaptive_softmax import *
 from compat.nn.modules.folding import *
 from compat.nn.modules.resampling import *
 from compat.nn.modules.unpooling import *
+from compat.nn.modules.lazy import *
 
 __all__ = ["Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 __all__ += linear.__all__
@@ -73,3 +76,20 @@ __all__ += adaptive_softmax.__all__
 __all__ += folding.__all__
 __all__ += resampling.__all__
 __all__ += unpooling.__all__
+__all__ += [name for name in lazy.__all__ if name != "LazyModuleMixin"]
+
+#: What PyTorch has in other modules than those where it is here.
+_ADDRESSES = {
+    activation: "MultiheadAttention RReLU",
+    batchnorm: "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d",
+    container: "ParameterDict ParameterList",
+    conv: "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
+    linear: "Bilinear LazyLinear",
+    loss: " ".join(losses.__all__),
+    normalization: "LocalResponseNorm",
+    pooling: "LPPool1d LPPool2d LPPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
+    sparse: "EmbeddingBag",
+}
+for _module, _names in _ADDRESSES.items():
+    for _name in _names.split():
+        setattr(_module, _name, globals()[_name])

@@ -11,8 +11,8 @@ from typing import Any
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import empty, filled
+from compat.nn.packed import PackedSequence
 from compat.nn.parameter import Parameter
-from compat.nn.utils.rnn import PackedSequence
 from compat.registry import names_of
 from compat.tensor import Tensor
 

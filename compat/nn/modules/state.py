@@ -12,6 +12,7 @@ from typing import Any
 from compat.grad_mode import no_grad
 from compat.hooks import RemovableHandle
 from compat.nn.parameter import Parameter
+from compat.nn.uninitialized import is_lazy
 from compat.tensor import Tensor
 
 EXTRA_STATE = "_extra_state"
@@ -296,9 +297,10 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
             f"but received {type(given)}"
         )
-    if tensor.ndim == 0 and tuple(given.shape) == (1,):
+    sized = not is_lazy(tensor)
+    if sized and tensor.ndim == 0 and tuple(given.shape) == (1,):
         given = given[0]  # so some scalars were saved long ago
-    if given.shape != tensor.shape:
+    if sized and given.shape != tensor.shape:
         return (
             f"size mismatch for {key}: copying a param with shape {given.shape} from checkpoint, the shape in current "
             f"model is {tensor.shape}."

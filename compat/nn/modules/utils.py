@@ -110,3 +110,25 @@ def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = N
     """A contiguous tensor with one value everywhere."""
     made: Any = empty(size, device, dtype)
     return made.fill_(value)
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Takes a prefix off the names in a state that begin with it, in place, metadata included.
+
+    Example:
+        >>> state = {"module.weight": 1, "bias": 2}
+        >>> consume_prefix_in_state_dict_if_present(state, "module.")
+        >>> state
+        {'bias': 2, 'weight': 1}
+    """
+    for key in [k for k in state_dict if k.startswith(prefix)]:
+        state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is None:
+        return
+    for key in list(metadata):
+        # The module itself is noted as "", one below it without the dot at the end.
+        if key == prefix.removesuffix(".") or key.startswith(prefix):
+            value = metadata.pop(key)
+            if key or not prefix:
+                metadata[key[len(prefix) :]] = value

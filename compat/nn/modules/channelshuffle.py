@@ -1,0 +1,5 @@
+"""An address of PyTorch's: what is here is in ``resampling``."""
+
+from compat.nn.modules.resampling import ChannelShuffle
+
+__all__ = ["ChannelShuffle"]

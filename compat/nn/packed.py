@@ -1,0 +1,96 @@
+"""``PackedSequence``, which layers take and ``torch.nn.utils.rnn`` makes."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from compat import dtypes
+
+
+class PackedSequence_(NamedTuple):
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(PackedSequence_):
+    """Sequences of different lengths, without padding: what recurrent networks take in place of a tensor.
+
+    Attributes:
+        data: all first steps, then all second steps, and so on, longer sequences first.
+        batch_sizes: how many sequences have each step.
+        sorted_indices: the order in which the sequences stand, None if that is their own.
+        unsorted_indices: the inverse of it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.utils.rnn.pack_sequence([torch.tensor([1, 2, 3]), torch.tensor([4, 5])]).data
+        tensor([1, 4, 2, 5, 3])
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None, unsorted_indices: Any = None
+    ) -> PackedSequence:
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        if batch_sizes is None:
+            if not (isinstance(data, list | tuple) and len(data) == 2):
+                raise AssertionError("Expected data to be a list or tuple of length 2")
+            data, batch_sizes = data
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+        """With its data on another device or of another dtype; itself if nothing changes."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, *self[1:])
+
+    def cpu(self) -> PackedSequence:
+        return self.to("cpu")
+
+    def pin_memory(self) -> PackedSequence:
+        return type(self)(self.data.pin_memory(), *self[1:])
+
+    def double(self) -> PackedSequence:
+        return self.to(dtype=dtypes.float64)
+
+    def float(self) -> PackedSequence:
+        return self.to(dtype=dtypes.float32)
+
+    def half(self) -> PackedSequence:
+        return self.to(dtype=dtypes.float16)
+
+    def long(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int64)
+
+    def int(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int32)
+
+    def short(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int16)
+
+    def char(self) -> PackedSequence:
+        return self.to(dtype=dtypes.int8)
+
+    def byte(self) -> PackedSequence:
+        return self.to(dtype=dtypes.uint8)
+
+    @property
+    def is_cuda(self) -> bool:
+        return bool(self.data.is_cuda)
+
+    def is_pinned(self) -> bool:
+        return bool(self.data.is_pinned())
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The permutation that undoes one; None of None.
+
+    Example:
+        >>> import compat as torch
+        >>> invert_permutation(torch.tensor([2, 0, 1]))
+        tensor([1, 2, 0])
+    """
+    return None if permutation is None else permutation.argsort()

@@ -1,0 +1,7 @@
+"""``torch.nn.parallel``: modules on several devices, of which there is one here."""
+
+from compat.nn.parallel import data_parallel as _module, distributed
+from compat.nn.parallel.data_parallel import DataParallel, data_parallel
+from compat.nn.parallel.distributed import DistributedDataParallel
+
+__all__ = ["DataParallel", "DistributedDataParallel", "data_parallel"]

@@ -1,0 +1,36 @@
+"""Modules without first values."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from compat.nn.modules.module import Module
+from compat.random import fork_rng
+
+__all__ = ["skip_init"]
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """Makes a module whose parameters and buffers have any values, without drawing random numbers.
+
+    Args:
+        module_cls: its class, which takes a ``device``.
+        args, kwargs: what it is made with.
+
+    Raises:
+        RuntimeError: if it is no class of modules, or takes no ``device``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.utils.skip_init(torch.nn.Linear, 5, 1)
+        Linear(in_features=5, out_features=1, bias=True)
+    """
+    if not issubclass(module_cls, Module):
+        raise RuntimeError(f"Expected a Module; got {module_cls}")
+    if "device" not in inspect.signature(module_cls).parameters:
+        raise RuntimeError("Module must support a 'device' arg to skip initialization")
+    device = kwargs.pop("device", "cpu")
+    with fork_rng(devices=[]):
+        made = module_cls(*args, **kwargs)
+    return made.to_empty(device=device)

@@ -1,0 +1,34 @@
+"""The order in which weights of convolutions lie in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.nn.modules.conv import Conv2d, Conv3d, ConvTranspose2d, ConvTranspose3d
+
+__all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
+
+
+def _convert(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
+    layer: Any
+    for layer in module.modules():
+        if isinstance(layer, kinds):
+            layer.weight.data = layer.weight.detach().clone(memory_format=memory_format)
+    return module
+
+
+def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Lays the weights of all two-dimensional convolutions out in a memory format; returns the module.
+
+    Example:
+        >>> import compat as torch
+        >>> conv = convert_conv2d_weight_memory_format(torch.nn.Conv2d(8, 4, 3), torch.channels_last)
+        >>> conv.weight.is_contiguous(memory_format=torch.channels_last)
+        True
+    """
+    return _convert(module, memory_format, (Conv2d, ConvTranspose2d))
+
+
+def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
+    """Lays the weights of all three-dimensional convolutions out in a memory format; returns the module."""
+    return _convert(module, memory_format, (Conv3d, ConvTranspose3d))

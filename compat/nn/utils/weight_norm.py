@@ -1,0 +1,110 @@
+"""Weight normalization by a hook before each call; ``parametrizations.weight_norm`` is what to use instead."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.nn.parameter import Parameter
+from compat.nn.uninitialized import is_lazy
+from compat.registry import names_of
+
+__all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
+
+
+class WeightNorm:
+    """The hook that computes a weight from its lengths and directions.
+
+    Args:
+        name: the weight's.
+        dim: the dimension along which slices have lengths of their own; None gives all of the weight one.
+    """
+
+    def __init__(self, name: str, dim: int | None):
+        self.name = name
+        self.dim = -1 if dim is None else dim
+
+    def compute_weight(self, module: Any) -> Any:
+        """The weight, from what the module holds of it."""
+        length, direction = getattr(module, f"{self.name}_g"), getattr(module, f"{self.name}_v")
+        return names_of("torch")["_weight_norm"](direction, length, self.dim)
+
+    @staticmethod
+    def apply(module: Any, name: str, dim: int | None) -> WeightNorm:
+        """Registers the hook, and what it computes the weight from.
+
+        Raises:
+            RuntimeError: if there is one for that weight already.
+            ValueError: if the weight has no size yet.
+        """
+        warnings.warn(
+            "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
+            FutureWarning,
+            stacklevel=3,
+        )
+        if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
+            raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")
+        made = WeightNorm(name, dim)
+        weight = getattr(module, name)
+        if is_lazy(weight):
+            raise ValueError(
+                "The module passed to `WeightNorm` can't have uninitialized parameters. Make sure to run the dummy "
+                "forward before applying weight normalization"
+            )
+        del module._parameters[name]
+        lengths = names_of("torch")["norm_except_dim"](weight, 2, made.dim)
+        module.register_parameter(f"{name}_g", Parameter(lengths.data))
+        module.register_parameter(f"{name}_v", Parameter(weight.data))
+        setattr(module, name, made.compute_weight(module))
+        module.register_forward_pre_hook(made)
+        return made
+
+    def remove(self, module: Any) -> None:
+        """Makes the weight a parameter again."""
+        weight = self.compute_weight(module)
+        delattr(module, self.name)
+        for suffix in ("_g", "_v"):
+            del module._parameters[self.name + suffix]
+        setattr(module, self.name, Parameter(weight.data))
+
+    def __call__(self, module: Any, inputs: Any) -> None:
+        setattr(module, self.name, self.compute_weight(module))
+
+
+def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
+    """Trains the lengths of a weight's slices, ``name_g``, and their directions, ``name_v``, apart.
+
+    Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
+
+    Args:
+        name: the parameter's.
+        dim: the dimension along which slices have lengths of their own; None gives all of the weight one.
+
+    Returns:
+        The module.
+
+    Raises:
+        RuntimeError: if the weight is normalized already.
+
+    Example:
+        >>> import compat as torch
+        >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(20, 40))
+        >>> layer.weight_g.shape, layer.weight_v.shape
+        (torch.Size([40, 1]), torch.Size([40, 20]))
+    """
+    WeightNorm.apply(module, name, dim)
+    return module
+
+
+def remove_weight_norm(module: Any, name: str = "weight") -> Any:
+    """Undoes ``weight_norm``; returns the module.
+
+    Raises:
+        ValueError: if that weight is not normalized.
+    """
+    for key, hook in module._forward_pre_hooks.items():
+        if isinstance(hook, WeightNorm) and hook.name == name:
+            hook.remove(module)
+            del module._forward_pre_hooks[key]
+            return module
+    raise ValueError(f"weight_norm of '{name}' not found in {module}")

@@ -1,0 +1,42 @@
+"""Weights as lengths times directions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.ops.attributes import norm_except_dim
+from compat.ops.op import op
+from compat.ops.signature import Array
+from compat.registry import function
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.tracing import type_of
+
+
+def _across(x: Any, dim: int) -> tuple[int, ...]:
+    return tuple(d for d in range(type_of(x).ndim) if d != dim)
+
+
+@op(
+    "WeightNormInterfaceBackward0", name="_weight_norm_interface", names="torch._weight_norm_interface",
+    saved="dim g result1 v", constant=(1,), keeps="result1 v g",
+)  # fmt: skip
+def weight_norm_interface(v: Array, g: Array, dim: int = 0) -> Any:
+    norm = np.sqrt(np.sum(np.multiply(v, v), axis=_across(v, dim), keepdims=True))
+    return np.multiply(v, np.divide(g, norm)), norm
+
+
+@function("torch._weight_norm")
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> Tensor:
+    """``v`` with the lengths ``g``: ``v * (g / norm_except_dim(v, 2, dim))``.
+
+    Source: T. Salimans and D. P. Kingma, "Weight normalization", NeurIPS 2016.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._weight_norm(torch.tensor([[3.0, 4.0]]), torch.tensor([[10.0]]))
+        tensor([[6., 8.]])
+    """
+    if dim in (0, v.dim() - 1):
+        return weight_norm_interface.function(v, g, dim)[0]
+    return v * (g / norm_except_dim(v, 2, dim))
