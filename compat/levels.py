@@ -211,6 +211,13 @@ def maps(x: Any) -> list[Batching]:
     return found
 
 
+def inmost(x: Any) -> Any:
+    """What the transforms around a value wrap: under ``vmap`` what there is for all examples."""
+    while isinstance(x, BatchTracer | ForwardTracer | ReverseTracer):
+        x = x.primal if isinstance(x, ForwardTracer) else x.value
+    return x
+
+
 _ASKED = {
     "item()": "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
     "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "

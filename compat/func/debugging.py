@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat import levels
 from compat.arrays import tensor_of
 from compat.tensor import Tensor
 from funcgrad.interpreters.batching import BatchTracer
@@ -30,8 +31,8 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
         [(torch.Size([3]), torch.Size([2, 3]))]
     """
     x: Any = tensor._storage.buffer
-    while isinstance(x, BatchTracer | ForwardTracer | ReverseTracer):
+    if recurse:
+        x = levels.inmost(x)
+    elif isinstance(x, BatchTracer | ForwardTracer | ReverseTracer):
         x = x.primal if isinstance(x, ForwardTracer) else x.value
-        if not recurse:
-            break
     return tensor if x is tensor._storage.buffer else tensor_of(x)

@@ -19,10 +19,11 @@ from compat.ops.elements import (
     zero_gradient,
     zeros_like,
 )
+from compat.ops.inspection import values_of
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import function, publish
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.tracing import type_of
@@ -238,7 +239,7 @@ def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> No
     if rounding_mode is None or common((input, other)).category > dtypes.INTEGER:
         return
     if isinstance(other, Tensor):
-        zero = not other._layout.base.traced and not array_of(other).all()
+        zero = not values_of(other).all()
     else:
         zero = other == 0
     if zero:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
+from compat import dtypes, levels
 from compat.ops.indexing import POSITIONS, outside
+from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
@@ -145,12 +146,15 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return one_hot_rows.function(input, num_classes)
-    if num_classes == -1 or not input._layout.base.traced:
-        values = array_of(input)
-        if values.min() < 0:
-            raise RuntimeError("Class values must be non-negative.")
-        if num_classes == -1:
-            num_classes = int(values.max()) + 1
-        elif values.max() >= num_classes:
-            raise RuntimeError("Class values must be smaller than num_classes.")
+    if num_classes == -1 and levels.maps(input._storage.buffer):
+        raise RuntimeError(
+            "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
+        )
+    values = array_of(input) if num_classes == -1 else values_of(input)
+    if values.size and values.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(values.max()) + 1
+    elif values.size and values.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
     return one_hot_rows.function(input, num_classes)

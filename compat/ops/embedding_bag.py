@@ -8,6 +8,7 @@ from typing import Any
 from compat.grad_mode import no_grad
 from compat.ops.embedding import _renormalize
 from compat.ops.indexing import POSITIONS, outside
+from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
@@ -47,7 +48,7 @@ def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> N
             )
     found = outside(indices, 0, weight.shape[0])
     if found is not None:
-        values = array_of(indices)
+        values = values_of(indices).ravel()
         place = int(((values < 0) | (values >= weight.shape[0])).argmax())
         raise RuntimeError(
             f"Index {place} of input takes value {values[place]} which is not in the valid range [0, {weight.shape[0]})"

@@ -11,6 +11,7 @@ import numpy
 from compat import dtypes, lens
 from compat.errors import size_text, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
+from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.signature import Array, Dim, Index, Indices
 from compat.registry import function
@@ -30,10 +31,8 @@ MASKS = (dtypes.bool_, dtypes.uint8)
 
 
 def outside(index: Tensor, low: int, high: int) -> int | None:
-    """The first of the indices that is not in ``range(low, high)``; None if all are, or if they are being traced."""
-    if index._layout.base.traced:
-        return None
-    values = array_of(index)
+    """The first of the indices that is not in ``range(low, high)``; None if all are, as far as there are values."""
+    values = values_of(index)
     if not values.size or (values.min() >= low and values.max() < high):
         return None
     return int(values[(values < low) | (values >= high)].flat[0])

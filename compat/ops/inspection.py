@@ -13,9 +13,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+import numpy as np
+
+from compat import lens, levels
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor, wrap
+from compat.tensor import Tensor, array_of, wrap
 from funcgrad import runtime
+from funcgrad.tracing import Tracer
 
 Inspection = tuple[Callable[..., None], Sequence[Any], dict[str, Any]]
 
@@ -42,12 +46,22 @@ def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str
     collected = _local.collected
     if collected is not None:
         collected.append((function, args, kwargs))
-    if all(runtime.computed(t._storage.buffer) is not None for t in _tensors(args)):
+    if all(runtime.computed(levels.inmost(t._storage.buffer)) is not None for t in _tensors(args)):
         with runtime.looking():
             function(*args, **kwargs)
     elif collected is None:
         # Their own memory: what is written into the operands later is none of this operation's business.
         runtime.later(partial(function, *map(_kept, args), **kwargs))
+
+
+def values_of(t: Tensor) -> np.ndarray:
+    """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
+    if not t._layout.base.traced:
+        return array_of(t)
+    there = runtime.computed(levels.inmost(t._storage.buffer))
+    if there is None or isinstance(there, Tracer):
+        return np.empty(0, t.dtype.numpy)
+    return np.asarray(runtime.ready(levels.inmost(lens.read(t._storage.buffer, t._layout, t._offset))))
 
 
 def _tensors(args: Sequence[Any]) -> Iterator[Tensor]:

@@ -7,13 +7,14 @@ from typing import Any
 from compat import dtypes
 from compat.errors import size_text
 from compat.ops.indexing import outside
+from compat.ops.inspection import values_of
 from compat.ops.loss import MEAN, NONE, SUM, reduction_number
 from compat.ops.op import op
 from compat.ops.scalars import div_number, mul_number
 from compat.ops.signature import Array, Index
 from compat.ops.softmax import log_softmax_plain
 from compat.registry import function
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -51,7 +52,7 @@ def _inspect_classes(input: Tensor, target: Tensor, weight: Any, reduction: int,
     classes = input.shape[min(1, input.dim() - 1)]
     if outside(target, 0, classes) is None:
         return
-    values = array_of(target)
+    values = values_of(target)
     bad = values[((values < 0) | (values >= classes)) & (values != ignore_index)]
     if bad.size:
         raise IndexError(f"Target {int(bad.flat[0])} is out of bounds.")

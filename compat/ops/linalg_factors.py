@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from compat.ops.composite import composite
+from compat.ops.inspection import values_of
 from compat.ops.linalg import (
     LinAlgError,
     by_columns,
@@ -25,7 +26,7 @@ from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.registry import function
 from compat.returns import return_type
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import elementwise as e
@@ -348,7 +349,7 @@ def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, 
 
 
 def _inspect_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True) -> None:
-    found = array_of(LU_pivots.detach()) if unpack_pivots else None
+    found = values_of(LU_pivots) if unpack_pivots else None
     if found is not None and found.size and (found.min() < 1 or found.max() > LU_data.shape[-2]):
         raise RuntimeError(
             "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive.Did you properly pass the result "

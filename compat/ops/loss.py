@@ -11,10 +11,11 @@ import numpy
 from compat import dtypes
 from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
 from compat.loss_reduction import legacy_reduction
+from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
@@ -234,9 +235,7 @@ def _check_binary(input: Tensor, target: Tensor, weight: Tensor | None, reductio
 
 def _inspect_binary(input: Tensor, target: Tensor, *_: Any) -> None:
     for t, name in ((input, "input"), (target, "target")):
-        if t._layout.base.traced:
-            continue
-        values = array_of(t)
+        values = values_of(t)
         if not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
 

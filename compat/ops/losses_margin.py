@@ -7,11 +7,12 @@ from typing import Any
 from compat import dtypes
 from compat.errors import size_text
 from compat.layout import broadcast_size
+from compat.ops.inspection import values_of
 from compat.ops.loss import reduced, reduction_number
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.registry import function
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -96,10 +97,8 @@ def _check_multi_margin(
 
 
 def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
-    if target._layout.base.traced or not target.numel():
-        return
-    values = array_of(target)
-    if values.min() < 0 or values.max() >= (input.shape[-1] if input.dim() else 1):
+    values = values_of(target)
+    if values.size and (values.min() < 0 or values.max() >= (input.shape[-1] if input.dim() else 1)):
         raise RuntimeError("target out of range")
 
 
@@ -164,10 +163,8 @@ def _check_multilabel(input: Tensor, target: Tensor, reduction: int) -> None:
 
 
 def _inspect_multilabel(input: Tensor, target: Tensor, *_: Any) -> None:
-    if target._layout.base.traced or not target.numel():
-        return
-    values = array_of(target)
-    if values.min() < -1 or values.max() >= (input.shape[-1] if input.dim() else 1):
+    values = values_of(target)
+    if values.size and (values.min() < -1 or values.max() >= (input.shape[-1] if input.dim() else 1)):
         raise RuntimeError("argument #2 'target' is out of range")
 
 

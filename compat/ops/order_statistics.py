@@ -11,12 +11,13 @@ from compat.errors import wrap_dim
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
 from compat.ops.extremes import at_places
+from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
 from compat.ops.reduction import no_dim
 from compat.ops.scalars import mul_number
 from compat.ops.signature import Array, Dim
 from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives.shape import full, iota, reshape
@@ -218,7 +219,7 @@ def _check_quantile(name: str, input: Tensor, q: Tensor, interpolation: str) -> 
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
-    values = array_of(q)
+    values = values_of(q)
     if not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
 

@@ -9,12 +9,13 @@ from typing import Any
 from compat.dtypes import int64
 from compat.errors import size_text
 from compat.ops.indexing import flat
+from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Index, Ints
 from compat.ops.views import squeeze, unsqueeze
 from compat.ops.windows import by, each, format_strides
 from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives.elementwise import add, mul
 from funcgrad.primitives.shape import full, iota, reshape
@@ -52,7 +53,7 @@ def _check_unpool(n: int) -> Callable[..., None]:
 
 
 def _inspect_unpool(input: Tensor, indices: Tensor, output_size: Ints) -> None:
-    found = array_of(indices)
+    found = values_of(indices)
     bad = found[(found < 0) | (found >= prod(output_size))]
     if bad.size:
         # PyTorch looks at all of them, and shows the last.

@@ -164,3 +164,18 @@ def test_stateless_is_deprecated() -> None:
     with pytest.warns(FutureWarning, match=r"Please use `torch\.func\.functional_call`"):
         y = torch.nn.utils.stateless.functional_call(module, params, torch.ones(3))
     close(y, module(torch.ones(3)))
+
+
+def test_values_are_looked_at_under_vmap() -> None:
+    table = torch.ones(3, 2)
+    look_up = vmap(lambda i: torch.nn.functional.embedding(i, table))
+    assert look_up(torch.tensor([[0, 1], [2, 2]])).shape == (2, 2, 2)
+    with pytest.raises(IndexError, match="index out of range in self"):
+        look_up(torch.tensor([[0, 1], [2, 5]])).tolist()
+    with pytest.raises(RuntimeError, match="q values must be in the range"):
+        vmap(torch.quantile)(torch.ones(2, 3), torch.tensor([0.5, 1.5])).tolist()
+    pooled, places = torch.nn.functional.max_pool1d(torch.rand(2, 1, 4), 2, return_indices=True)
+    got = vmap(lambda x, i: torch.nn.functional.max_unpool1d(x, i, 2))(pooled, places)
+    close(got, torch.nn.functional.max_unpool1d(pooled, places, 2))
+    with pytest.raises(RuntimeError, match="provide an explicit positive num_classes"):
+        vmap(torch.nn.functional.one_hot)(torch.tensor([[0, 1]]))
