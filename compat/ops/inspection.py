@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from compat import lens, levels
+from compat.arrays import tensor_of
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, array_of, wrap
 from funcgrad import runtime
@@ -74,5 +75,7 @@ def _tensors(args: Sequence[Any]) -> Iterator[Tensor]:
 
 def _kept(a: Any) -> Any:
     if isinstance(a, Tensor):
+        if a._layout.base.traced:  # read while what traces it is running
+            return tensor_of(lens.read(a._storage.buffer, a._layout, a._offset))
         return wrap(UntypedStorage(a._storage.buffer, a._storage.base), a._layout, a._offset)
     return type(a)(map(_kept, a)) if type(a) in (list, tuple) else a
