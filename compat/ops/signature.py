@@ -258,12 +258,13 @@ def entry(
         out: whether there is an ``out`` parameter.
         offsets: whether a tensor's storage offset is part of the key.
     """
-    scope: dict[str, Any] = {"mode": mode}
+    # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
+    scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss}
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
         source, defaults = _source(params, out, offsets)
-        scope.update(Tensor=Tensor, sync=sync, plans=plans, miss=miss, **defaults)
+        scope.update(Tensor=Tensor, sync=sync, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
         function = defined["function"]
@@ -312,7 +313,7 @@ def _source(params: tuple[Param, ...], out: bool, offsets: bool) -> tuple[str, d
         signature=", ".join(signature),
         guards="\n    ".join(guards) or "pass",
         scan="\n    ".join(scan) or "pass",
-        key=", ".join([*key, "mode.grad"]) if key else "mode.grad,",
+        key=", ".join([*key, "grad__mode.grad"]) if key else "grad__mode.grad,",
         arguments=", ".join(arguments),
         values="".join(v + ", " for v in values),
     )
@@ -343,6 +344,12 @@ def _scan(p: Param) -> list[str]:
             f"    {n}_k = tuple([{given}(t._layout, t._rg) for t in {n}])",
             f"except (AttributeError, TypeError): {n}_k = None",
         ]
+    if p.starred:
+        # Given as one sequence they are looked for as if they had been given one by one.
+        return [
+            f"if len({n}) == 1 and {n}[0].__class__ is not int:",
+            f"    if isinstance({n}[0], (tuple, list)): {n} = tuple({n}[0])",
+        ]
     return []
 
 
@@ -354,6 +361,8 @@ def _key(p: Param, offsets: bool) -> list[str]:
         return [f"{n}_k"]
     if p.kind == "scalar":
         return [f"None if {n} is _{n} else {n}.__class__" if not p.required else f"{n}.__class__"]
+    if p.kind in ("dims", "ints") and not p.starred:
+        return [f"tuple({n}) if {n}.__class__ is list else {n}"]
     return [n]
 
 

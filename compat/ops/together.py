@@ -88,10 +88,16 @@ def write_together(jobs: Sequence[Job]) -> None:
     if found is None:
         found = _programs[key] = _compile(jobs)
     results = found.run(buffers, numbers)
+    if found.traced or mode.anomaly:
+        for t, place in zip(written, found.results):
+            put(t, results[place], found.traced)
+            if found.traced:
+                regenerate_layout(t)
+        return
     for t, place in zip(written, found.results):
-        put(t, results[place], found.traced)
-        if found.traced:
-            regenerate_layout(t)
+        t._storage.write(results[place])
+        if t._counter is not None:
+            t._counter.version += 1
 
 
 def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Tensor]]:
@@ -105,39 +111,42 @@ def _gathered(jobs: Sequence[Job]) -> tuple[tuple, list[Any], list[Any], list[Te
     numbers: list[Any] = []
     written: list[Tensor] = []
     seen: dict[Any, int] = {}
-
-    # Every parameter and its state pass here at every step, so it is short.
-    def gather(t: Any, column: int) -> None:
-        if t._view is not None:
-            sync(t)
-        layout, storage = t._layout, t._storage
-        one = id(storage) if layout.base.shape else (id(storage.buffer), column)
-        place = seen.get(one)
-        key.append(layout)
-        if place is None:
-            seen[one] = len(buffers)
-            buffers.append(storage.buffer)
-        else:
-            key.append(place)
-        if not layout.whole:
-            numbers.append(t._offset)
-
     for rule, settings, given, rows, count in jobs:
         key += (rule, settings, count, len(rows))
         for i, n in enumerate(given):
             if isinstance(n, Tensor):
-                gather(n, i)
+                _gather((n,), i, key, buffers, numbers, seen)
             else:
                 key.append(_kind(n))
                 numbers.append(n)
         for row in rows:
-            for i, t in enumerate(row):
-                gather(t, i)
+            _gather(row, 0, key, buffers, numbers, seen)
             written += row[:count]
     owners = [id(t._storage) for t in written]
     if len(set(owners)) < len(owners):  # several tensors of one storage are written one after the other
         key += [owners.index(one) for one in owners]
     return tuple(key), buffers, numbers, written
+
+
+def _gather(
+    tensors: Row, column: int, key: list[Any], buffers: list[Any], numbers: list[Any], seen: dict[Any, int]
+) -> None:
+    """Notes tensors side by side, the first of them in ``column``."""
+    # Every parameter and its state pass here at every step, so it is short.
+    for t in tensors:
+        if t._view is not None:
+            sync(t)
+        layout, storage = t._layout, t._storage
+        one = id(storage) if layout.base.shape else (id(storage.buffer), column)
+        if one in seen:
+            key += (layout, seen[one])
+        else:
+            seen[one] = len(buffers)
+            buffers.append(storage.buffer)
+            key.append(layout)
+        if not layout.whole:
+            numbers.append(t._offset)
+        column += 1
 
 
 def _kind(number: Any) -> type:

@@ -120,21 +120,22 @@ class Adam(Together):
             decoupled_weight_decay=False,
         )  # fmt: skip
 
-    def _row(self, p: Any, group: Group) -> list[Tensor]:
-        state = self.state[p]
-        names = ["exp_avg", "exp_avg_sq"] + (["max_exp_avg_sq"] if group["amsgrad"] else [])
-        if not state:
-            state["step"] = number_tensor()
-            for name in names:
-                state[name] = zeros_like(p.detach())
-        return [p, state["step"], *[state[name] for name in names], p.grad]
+    def _start(self, p: Any, names: Sequence[str]) -> dict[str, Any]:
+        """Makes the state of a parameter."""
+        state: dict[str, Any] = self.state[p]
+        state["step"] = number_tensor()
+        for name in names:
+            state[name] = zeros_like(p.detach())
+        return state
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
         decay = not is_zero(group["weight_decay"])
         flags = _Flags(group["maximize"], decay, group["decoupled_weight_decay"], group["amsgrad"])
         settings = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
-        rows = real_rows([self._row(p, group) for p in parameters])
-        return [Job(_adam, flags, [number_of(s) for s in settings], rows, 5 if group["amsgrad"] else 4)]
+        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
+        states = [self.state[p] or self._start(p, names) for p in parameters]
+        rows = [[p, s["step"], *[s[name] for name in names], p.grad] for p, s in zip(parameters, states)]
+        return [Job(_adam, flags, [number_of(s) for s in settings], real_rows(rows), 2 + len(names))]
 
 
 def check_betas(betas: tuple[Any, Any]) -> None:
