@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 from compat import dtypes
@@ -30,16 +31,19 @@ class Declared:
         self.params = parse(body)
         self.plans: dict[tuple, Any] = {}
         self.numbers = False
+        #: The functions that were made for it to be called by, and whether each writes into the first argument.
+        self.entries: list[tuple[FunctionType, bool]] = []
         _every.append(self)
 
     def _entry(self, name: str, miss: Callable[..., Any], plans: dict, out: bool) -> Callable[..., Any]:
-        made = entry(name, self.params, miss, plans, out=out, offsets=self.offsets)
+        made: Any = entry(name, self.params, miss, plans, out=out, offsets=self.offsets)
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
         made.__qualname__ = name
         made.__annotations__ = dict(getattr(self.body, "__annotations__", {}))
-        made.__wrapped__ = self.body  # type: ignore[attr-defined]  # its signature is the one to show
-        return made
+        made.__wrapped__ = self.body  # its signature is the one to show
+        self.entries.append((made, miss.__name__ == "miss_inplace"))
+        return made  # type: ignore[no-any-return]
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
         """The arguments, each of the kind its parameter wants."""
@@ -68,6 +72,11 @@ def forget_plans() -> None:
         declared.plans.clear()
         for table in ("inplace_plans", "kernels"):
             getattr(declared, table, {}).clear()
+
+
+def every() -> list[Declared]:
+    """All operations declared so far."""
+    return _every
 
 
 dtypes.when_default_changes(forget_plans)

@@ -13,11 +13,43 @@ from compat.autograd.graph import saved_tensors_hooks
 from compat.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
 from compat.random import default_generator
 from compat.tensor import Tensor
+from compat.utils.checkpoint_debug import Log, report
+from compat.utils.checkpoint_parts import (
+    DefaultDeviceType,
+    GraphExecGroup,
+    check_backward_validity,
+    detach_variable,
+    get_device_states,
+    set_device_states,
+)
+from compat.utils.checkpoint_selective import (
+    SAC_IGNORED_OPS,
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    _CachedTorchDispatchMode,
+    _CachingTorchDispatchMode,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
-    "CheckpointError", "CheckpointFunction", "checkpoint", "checkpoint_sequential", "noop_context_fn",
-    "set_checkpoint_early_stop",
+    "SAC_IGNORED_OPS", "CheckpointError", "CheckpointFunction", "CheckpointPolicy", "DefaultDeviceType",
+    "GraphExecGroup", "SelectiveCheckpointContext", "_CachedTorchDispatchMode", "_CachingTorchDispatchMode",
+    "check_backward_validity", "checkpoint", "checkpoint_sequential", "create_selective_checkpoint_contexts",
+    "detach_variable", "get_device_states", "noop_context_fn", "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop", "set_device_states",
 ]  # fmt: skip
+
+_TIP = (
+    "\n\nTip: To see a more detailed error message, either pass `debug=True` to\n"
+    "`torch.utils.checkpoint.checkpoint(...)` or wrap the code block\n"
+    "with `with torch.utils.checkpoint.set_checkpoint_debug_enabled(True):` to\n"
+    "enable checkpoint\u2011debug mode globally.\n"
+)
+_UNPACKED = (
+    "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already unpacked once. If you are calling "
+    "ctx.saved_tensors in backward, make sure to do so only once. Otherwise please open an issue with details on your "
+    "use case."
+)
 
 
 class CheckpointError(RuntimeError):
@@ -34,6 +66,22 @@ def noop_context_fn() -> tuple[AbstractContextManager, AbstractContextManager]:
 
 
 _stops_early: bool | None = None
+_debugs: bool | None = None
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Within it checkpoints say in their errors what they did, or do not, whatever they are told.
+
+    Args:
+        enabled: whether they do; None for what they are told.
+    """
+    global _debugs
+    before, _debugs = _debugs, enabled
+    try:
+        yield
+    finally:
+        _debugs = before
 
 
 @contextmanager
@@ -109,53 +157,62 @@ class _Frame:
         self.check = check
         self.early_stop = early_stop
         self.places: list[_Place] = []
-        self.found: dict[int, Tensor] = {}
+        #: By backward pass what was computed again for it; what was asked for is there no longer.
+        self.found: dict[int, dict[int, Tensor]] = {}
         #: Whether the first computation is done; a backward pass inside it needs what there is so far.
         self.complete = False
 
-    def pack(self, t: Tensor) -> Any:
-        """Notes that a tensor was saved, and keeps it only if it is there in any case."""
+    def pack(self, t: Tensor) -> _Place:
+        """Notes that a tensor was saved."""
         place = _Place(len(self.places), t)
         self.places.append(place)
-        return t if t.requires_grad and t.is_leaf else place
+        return place
 
-    def unpack(self, kept: Any) -> Tensor:
-        """The tensor again."""
-        if isinstance(kept, Tensor):
-            return kept
-        if kept.number not in self.found:
-            self._recompute()
-        # Nodes ask once each, unless the graph is kept: nothing stays longer than it is needed.
-        return self.found.pop(kept.number)
+    def unpack(self, kept: _Place) -> Tensor:
+        """The tensor again.
 
-    def _recompute(self) -> None:
+        Raises:
+            CheckpointError: if this backward pass asks for it a second time, or there is another one now.
+        """
+        if mode.task is None:  # whoever looks at a node outside of backward gets what is computed for that alone
+            return self._recompute()[kept.number]
+        found = self.found.get(mode.task.number)
+        if found is None:
+            found = self.found[mode.task.number] = self._recompute()
+        # Nodes ask once each: nothing stays longer than it is needed.
+        if kept.number not in found:
+            raise CheckpointError(_UNPACKED)
+        return found.pop(kept.number)
+
+    def _recompute(self) -> dict[int, Tensor]:
         found: list[Tensor] = []
 
         def again(t: Tensor) -> Tensor:
+            kept = t.detach() if t.requires_grad else t
             if len(found) == len(self.places):
                 if not self.complete:
-                    return t.detach()
+                    return kept
                 raise CheckpointError(
                     "torch.utils.checkpoint: trying to save more tensors during recomputation than during the "
-                    "original forward pass."
+                    "original forward pass." + _TIP
                 )
-            found.append(t.detach())
+            found.append(kept)
             if self.early_stop and len(found) == len(self.places):
                 raise _Enough
-            return found[-1]
+            return kept
 
         with self.random.again(), self.context, enable_grad(), saved_tensors_hooks(again, lambda t: t):
             with suppress(_Enough):
                 self.run()
         self._compare(found)
-        self.found = dict(enumerate(found))
+        return dict(enumerate(found))
 
     def _compare(self, found: Sequence[Tensor]) -> None:
         if len(found) != len(self.places):
             raise CheckpointError(
                 "torch.utils.checkpoint: A different number of tensors was saved during the original forward and "
                 f"recomputation.\nNumber of tensors saved during forward: {len(self.places)}\n"
-                f"Number of tensors saved during recomputation: {len(found)}."
+                f"Number of tensors saved during recomputation: {len(found)}.{_TIP}"
             )
         if not self.check:
             return
@@ -168,8 +225,27 @@ class _Frame:
         if wrong:
             raise CheckpointError(
                 "torch.utils.checkpoint: Recomputed values for the following tensors have different metadata than "
-                f"during the forward pass.\n{''.join(wrong)}."
+                f"during the forward pass.\n{''.join(wrong)}.{_TIP}"
             )
+
+
+class _Explained(_Frame):
+    """A call whose errors say what the function did.
+
+    Attributes:
+        log: what it did the first time.
+    """
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.log = Log()
+
+    def unpack(self, kept: _Place) -> Tensor:
+        self.context = Log()
+        try:
+            return super().unpack(kept)
+        except CheckpointError as error:
+            raise CheckpointError(report(self.log, self.context)) from error
 
 
 class CheckpointFunction(Function):
@@ -247,12 +323,13 @@ def checkpoint(
             with ``backward`` only, not with ``grad``.
         context_fn: makes what is around the first and the second call.
         determinism_check: ``"none"`` for not comparing the second call with the first.
-        debug: accepted.
+        debug: whether an error says which operations ran the first and the second time, and from where.
         early_stop: whether the second call ends as soon as all is there.
         kwargs: what it is called with; and ``preserve_rng_state=False`` for other random numbers in the second call.
 
     Raises:
-        ValueError: for unknown keywords with ``use_reentrant``, or another ``determinism_check``.
+        ValueError: for unknown keywords with ``use_reentrant``, another ``determinism_check``, or ``debug`` with a
+            ``context_fn``.
         CheckpointError: from the backward pass, if the second call saves something else.
 
     Example:
@@ -275,14 +352,18 @@ def checkpoint(
         return CheckpointFunction.apply(function, preserve, *args)
     if determinism_check not in ("default", "none"):
         raise ValueError(f"determinism_check should be one of ['default', 'none'], but got {determinism_check}")
+    debug = debug if _debugs is None else _debugs
+    if debug and context_fn is not noop_context_fn:
+        raise ValueError("debug=True is incompatible with non-default context_fn")
     first, second = context_fn()
     if not is_grad_enabled():
         with first:
             return function(*args, **kwargs)
     check = determinism_check == "default"
     early_stop = early_stop if _stops_early is None else _stops_early
-    frame = _Frame(lambda: function(*args, **kwargs), second, _Random(preserve), check, early_stop)
-    with first, saved_tensors_hooks(frame.pack, frame.unpack):
+    kind = _Explained if debug else _Frame
+    frame = kind(lambda: function(*args, **kwargs), second, _Random(preserve), check, early_stop)
+    with frame.log if isinstance(frame, _Explained) else first, saved_tensors_hooks(frame.pack, frame.unpack):
         result = function(*args, **kwargs)
     frame.complete = True
     return result

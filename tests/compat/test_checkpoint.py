@@ -9,6 +9,7 @@ import pytest
 
 import compat as torch
 from compat.utils.checkpoint import CheckpointError, checkpoint
+from tests.compat.scripts import assert_same, cases, observe
 
 
 def counted(f: Any) -> tuple[Any, list[int]]:
@@ -122,3 +123,54 @@ def test_wrong_choices() -> None:
         checkpoint(torch.sin, torch.ones(1), use_reentrant=False, determinism_check="foo")
     with pytest.raises(ValueError, match="only supported when use_reentrant=False"):
         checkpoint(torch.sin, torch.ones(1), use_reentrant=True, debug=True)
+
+
+@pytest.mark.parametrize(("source", "want"), cases("checkpoint"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+def test_what_is_kept_selectively_is_not_computed_again() -> None:
+    """What the second computation gives for a kept operation is the very memory of the first."""
+    import functools
+
+    from compat.utils.checkpoint import create_selective_checkpoint_contexts
+
+    seen = []
+
+    def f(x: Any) -> Any:
+        product = x @ x
+        seen.append(product.data_ptr())
+        return product.sin()
+
+    contexts = functools.partial(create_selective_checkpoint_contexts, [torch.ops.aten.mm.default])
+    x = torch.ones(2, 2, requires_grad=True)
+    checkpoint(f, x, use_reentrant=False, context_fn=contexts, early_stop=False).sum().backward()
+    checkpoint(f, x, use_reentrant=False, early_stop=False).sum().backward()
+    assert seen[0] == seen[1] and seen[2] != seen[3]
+
+
+@pytest.mark.parametrize("everywhere", [False, True])
+def test_debug_says_what_ran(everywhere: bool) -> None:
+    from compat.utils.checkpoint import set_checkpoint_debug_enabled
+
+    functions = iter([lambda x: x.sin().exp(), lambda x: x.sin() * torch.ones(2)])
+    x = torch.ones(1, requires_grad=True)
+    with set_checkpoint_debug_enabled(True if everywhere else None):
+        y = checkpoint(lambda x, each=functions: next(each)(x), x, use_reentrant=False, debug=not everywhere)
+    with pytest.raises(CheckpointError, match="because you passed `debug=True` to checkpoint") as raised:
+        y.sum().backward()
+    text = str(raised.value)
+    assert "$1: f32[1] = torch._ops.aten.sin.default($0)   (1 of 2 in original)" in text
+    assert "$2: f32[1] = torch._ops.aten.exp.default($1)\n" in text
+    assert "torch._ops.aten.sin.default($0)   (1 of 1 in recompute)" in text
+    assert __file__ in text
+    assert "different metadata" in str(raised.value.__cause__)
+
+
+def test_more_tensors_the_second_time() -> None:
+    functions = iter([lambda x: x.sin().exp(), lambda x: x.sin().exp().sin()])
+    x = torch.ones(1, requires_grad=True)
+    y = checkpoint(lambda x, each=functions: next(each)(x), x, use_reentrant=False, early_stop=False)
+    with pytest.raises(CheckpointError, match=r"trying to save more tensors during recomputation[^\n]*\n\nTip: To see"):
+        y.sum().backward()

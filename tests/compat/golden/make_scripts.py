@@ -17,7 +17,8 @@ from scripts import GOLDEN, observe
 
 FAMILIES = (
     "random", "init", "nn", "nn_utils", "optim", "data", "engine", "tensor", "memory", "environment", "averaging",
-    "schedules", "autograd", "custom_functions", "func", "functional", "forward_ad", "gradcheck",
+    "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad", "gradcheck",
+    "checkpoint",
 )  # fmt: skip
 
 

@@ -1,0 +1,216 @@
+"""Showing each operation to those who watch: what ``TorchDispatchMode`` rests on.
+
+Nobody watches most of the time, and then nothing is looked at. While somebody does, the functions by which operations
+are called find no plans, so that every call goes to ``miss``, which is here for as long.
+
+An operation whose gradient is wanted is recorded first, so that its node saves its operands as always; what the mode
+then gives takes the place of the result's memory. The result that was recorded is never computed, since operations are
+deferred and nobody asks for it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+from compat._ops import OpOverload, overload_of, public_function
+from compat.autograd.saved import Packed, SavedResult, hooks
+from compat.grad_mode import mode, no_grad
+from compat.ops.declared import Declared, every
+from compat.ops.signature import MISSING, Param
+from compat.ops.view_op import ViewOp
+from compat.tensor import SHARED, Tensor
+from compat.trees import tree_leaves
+
+
+class _State(threading.local):
+    """Who watches in this thread, the innermost last; and the calls that are being shown."""
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = []
+        self.shown: list[tuple[OpOverload, Callable[..., Any]]] = []
+
+
+state = _State()
+_watching = 0
+_lock = threading.Lock()
+_NOTHING: dict = {}
+
+
+@contextmanager
+def watched() -> Iterator[None]:
+    """Within it operations are shown to ``state.modes``."""
+    global _watching
+    with _lock:
+        _watching += 1
+        if _watching == 1:
+            for declared in every():
+                for function, inplace in declared.entries:
+                    _hide(declared, function, inplace)
+    try:
+        yield
+    finally:
+        with _lock:
+            _watching -= 1
+            if _watching == 0:
+                for declared in every():
+                    for function, _ in declared.entries:
+                        _give_back(function)
+
+
+def _hide(declared: Declared, function: Any, inplace: bool) -> None:
+    scope = function.__globals__
+    scope["hidden"] = scope["plans"], scope["miss"]
+    scope["plans"] = _NOTHING
+    scope["miss"] = partial(_show, declared, function, inplace, scope["miss"])
+
+
+def _give_back(function: Any) -> None:
+    scope = function.__globals__
+    if "hidden" in scope:  # what was declared meanwhile was not hidden
+        scope["plans"], scope["miss"] = scope.pop("hidden")
+
+
+def function_of(overload: OpOverload) -> Callable[..., Any]:
+    """What calling an overload calls: the very operation that is being shown, or the public one."""
+    if state.shown and state.shown[-1][0] is overload:
+        return state.shown[-1][1]
+    return public_function(overload._opname)
+
+
+def _show(
+    declared: Declared,
+    function: Any,
+    inplace: bool,
+    miss: Callable[..., Any],
+    args: list,
+    out: Any = None,
+    named: Any = None,
+) -> Any:
+    """One call: the innermost mode says what it gives."""
+    if not state.modes:
+        return miss(args, out, named)
+    given = dict(zip([p.name for p in declared.params], args))
+    given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
+    overload = overload_of(declared.name, inplace, given)
+    watcher = state.modes.pop()
+    ran: list[Any] = []
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        ran.append(function(*args, **kwargs))
+        return ran[-1]
+
+    state.shown.append((overload, call))
+    ask = lambda: watcher.__torch_dispatch__(overload, (), *_called(declared, args, out, named))
+    try:
+        record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
+        if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
+            return _recorded(partial(miss, args, out, named), ask)
+        found = ask()
+        # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
+        elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
+        return miss(args, out, named) if elsewhere else found
+    finally:
+        state.shown.pop()
+        state.modes.append(watcher)
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
+
+
+def _called(declared: Declared, args: Sequence[Any], out: Any, named: Any) -> tuple[tuple, dict[str, Any]]:
+    """The arguments as the call is shown: without those that are as by default."""
+    positional: list[Any] = []
+    keywords: dict[str, Any] = dict(named or {})
+    for p, a in zip(declared.params, args):
+        if a is MISSING:
+            continue
+        if not p.keyword:
+            dims = p.kind == "dims" and isinstance(a, int)
+            positional.append([a] if dims else list(a) if p.starred or isinstance(a, tuple) else a)
+        elif p.required or a is not p.default:
+            keywords[p.name] = a
+    own = [p for p in declared.params if not p.keyword]
+    while positional and _is_default(own[len(positional) - 1], positional[-1]):
+        positional.pop()
+    if out is not None:
+        keywords["out"] = out
+    return tuple(positional), keywords
+
+
+def _is_default(p: Param, value: Any) -> bool:
+    if p.required or p.starred or isinstance(value, Tensor):
+        return False
+    return type(value) is type(p.default) and bool(value == p.default)
+
+
+# ---------------------------------------------------------------- results with a history
+
+
+def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
+    """The recorded result, over the memory of what a mode gives.
+
+    What a node keeps is packed where it would be otherwise: operands before the mode is asked, results after.
+    """
+    pair = hooks.stack[-1] if hooks.stack else None
+    modes, state.modes = state.modes, []
+    if pair is not None:
+        hooks.push((lambda t: t, pair[1]))
+    try:
+        result = record()
+    finally:
+        state.modes = modes
+        if pair is not None:
+            hooks.pop()
+    made = _tensors(result)
+    node = next((t._node for t in made if t._node is not None), None)
+    kept = getattr(node, "saved", None) or ()
+    packed = [e for e in kept if type(e) is Packed]
+    if pair is not None:
+        _pack(pair[0], [e for e in packed if e.nr is None])
+    with no_grad():
+        for nr, (t, new) in enumerate(zip(made, _tensors(ask()))):
+            _take(t, new, [e for e in kept if type(e) in (Packed, SavedResult) and e.nr == nr])
+    if pair is not None:
+        _pack(pair[0], [e for e in packed if e.nr is not None])
+    return result
+
+
+def _pack(pack: Callable[[Tensor], Any], entries: Sequence[Packed]) -> None:
+    with no_grad():
+        for e in entries:
+            e.value = pack(e.value)
+
+
+def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
+    """Puts a fresh result over the memory of another tensor.
+
+    Args:
+        kept: what its node keeps of it.
+    """
+    if new._layout is not t._layout or new._offset != t._offset:
+        with unwatched():
+            new = t.detach().clone().copy_(new)  # in the memory order that it has
+    for holder in (t, *[e.value for e in kept if type(e) is Packed]):
+        holder._storage, holder._counter, holder._view = new._storage, new._counter, SHARED
+    new._view = new._view or SHARED
+    for e in kept:
+        if type(e) is SavedResult:
+            e.storage, e.counter, e.version = new._storage, new._counter, new._counter.version
+
+
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Within it nobody is shown anything."""
+    modes, state.modes = state.modes, []
+    try:
+        yield
+    finally:
+        state.modes = modes
+
+
+__all__ = ["function_of", "state", "unwatched", "watched"]

@@ -1,0 +1,84 @@
+"""What checkpoints are made of in PyTorch, and some programs use by itself. Public in ``torch.utils.checkpoint``."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from compat.tensor import Tensor
+
+
+def detach_variable(inputs: tuple) -> tuple:
+    """The arguments, tensors detached but requiring grad as they did.
+
+    Raises:
+        RuntimeError: if they are no tuple.
+
+    Example:
+        >>> import compat as torch
+        >>> detach_variable((torch.ones(2, requires_grad=True) * 3, "mean"))
+        (tensor([3., 3.], requires_grad=True), 'mean')
+    """
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(f"Only tuple of tensors is supported. Got Unsupported input type: {type(inputs).__name__}")
+    return tuple(x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs)
+
+
+def check_backward_validity(inputs: Iterable[Any]) -> None:
+    """Warns if none of the arguments requires grad."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The devices of the arguments besides the CPU, and the states of their random numbers: there are none."""
+    return [], []
+
+
+def set_device_states(devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None) -> None:
+    """Sets the states of other devices' random numbers: there are no such devices.
+
+    Raises:
+        RuntimeError: if a device is named.
+    """
+    if devices:
+        raise RuntimeError(f"set_device_states: there are no devices {list(devices)}")
+
+
+class DefaultDeviceType:
+    """The type of device whose random numbers a checkpoint keeps, besides the CPU's."""
+
+    _type = "cpu"
+
+    @staticmethod
+    def set_device_type(device: str = "cuda") -> None:
+        """Names it."""
+        DefaultDeviceType._type = device
+
+    @staticmethod
+    def get_device_type() -> str:
+        """Its name."""
+        return DefaultDeviceType._type
+
+
+class GraphExecGroup:
+    """A context in which backward passes belong together."""
+
+    _current = threading.local()
+
+    def __enter__(self) -> GraphExecGroup:
+        if self._get_current_group() is not None:
+            raise RuntimeError(
+                f"GraphExecGroup contexts cannot be nested. Already inside group {self._get_current_group()}"
+            )
+        GraphExecGroup._current.group = self
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        GraphExecGroup._current.group = None
+
+    @classmethod
+    def _get_current_group(cls) -> GraphExecGroup | None:
+        return getattr(cls._current, "group", None)

@@ -1,0 +1,107 @@
+"""Modes that see every operation: what they are shown, and what becomes of what they give."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+
+import compat as torch
+import compat.nn.functional as F
+from compat.utils._python_dispatch import TorchDispatchMode, _get_current_dispatch_mode
+
+
+class Names(TorchDispatchMode):
+    def __init__(self, name: str = ""):
+        super().__init__()
+        self.name = name
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append(self.name + str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def test_operations_by_their_names() -> None:
+    """As PyTorch 2.13 shows them."""
+    x, w = torch.ones(2, 3, requires_grad=True), torch.ones(4, 3, requires_grad=True)
+    with Names() as mode:
+        y = F.linear(x, w, torch.ones(4)).relu() + 1
+        y.view(-1)[1:].sum(0, keepdim=True).mul_(2)
+        x.mean(0), x.max(0), x.pow(2), x / 2, x > 0, torch.where(x > 0, x, 0.0), F.log_softmax(x, 1)
+    assert mode.seen == [
+        "aten.t.default", "aten.addmm.default", "aten.relu.default", "aten.add.Tensor", "aten.view.default",
+        "aten.slice.Tensor", "aten.sum.dim_IntList", "aten.mul_.Tensor", "aten.mean.dim", "aten.max.dim",
+        "aten.pow.Tensor_Scalar", "aten.div.Tensor", "aten.gt.Scalar", "aten.gt.Scalar", "aten.where.self",
+        "aten._log_softmax.default",
+    ]  # fmt: skip
+
+
+def test_the_innermost_mode_is_asked_first_and_nobody_afterwards() -> None:
+    with Names("outer ") as outer, Names("inner ") as inner:
+        assert _get_current_dispatch_mode() is inner
+        torch.ones(3).sin()
+    assert _get_current_dispatch_mode() is None
+    torch.ones(3).sin()
+    assert (inner.seen, outer.seen) == (["inner aten.sin.default"], ["outer aten.sin.default"])
+
+
+def test_other_threads_are_not_seen() -> None:
+    with Names() as mode:
+        thread = threading.Thread(target=lambda: torch.ones(3).cos())
+        thread.start()
+        thread.join()
+    assert mode.seen == []
+
+
+def test_backward_is_seen_too() -> None:
+    x = torch.ones(3, requires_grad=True)
+    y = torch.add(x, x, alpha=2).sum()
+    with Names() as mode:
+        y.backward()
+    assert mode.seen and x.grad.tolist() == [3.0] * 3
+
+
+class Twice(TorchDispatchMode):
+    """Doubles what some operations give."""
+
+    def __init__(self, *funcs: Any):
+        super().__init__()
+        self.funcs = funcs
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = func(*args, **(kwargs or {}))
+        return found * 2 if func in self.funcs else found
+
+
+def test_what_a_mode_gives_has_the_history_of_the_operation() -> None:
+    """Values are the mode's, the graph is the operation's; a result that the node keeps is the mode's."""
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with Twice(torch.ops.aten.sin.default, torch.ops.aten.exp.default):
+        sin, exp = x.sin(), x.exp()
+    assert torch.equal(sin, 2 * x.detach().sin()) and sin.grad_fn.name() == "SinBackward0"
+    assert torch.equal(torch.autograd.grad(sin.sum(), x)[0], x.detach().cos())
+    assert torch.equal(torch.autograd.grad(exp.sum(), x)[0], 2 * x.detach().exp())
+
+
+def test_a_view_stays_one() -> None:
+    x = torch.ones(2, 2, requires_grad=True)
+    y = x * 1
+    with Names():
+        view = y.t()
+        view.mul_(3)
+    assert view._base is y and y.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+    y.sum().backward()
+    assert x.grad.tolist() == [[3.0, 3.0], [3.0, 3.0]]
+
+
+def test_an_error_leaves_nothing_behind() -> None:
+    class Refuses(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            raise KeyError(str(func))
+
+    for _ in range(2):
+        with pytest.raises(KeyError, match=r"aten\.sin\.default"), Refuses():
+            torch.ones(2).sin()
+        assert torch.zeros(2).sin().tolist() == [0.0, 0.0]
