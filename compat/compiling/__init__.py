@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.compiling.capture import Capturing, NotReplayable, ValueNeeded
+from compat.compiling.capture import Capturing, NotReplayable, ValueNeeded, single
 from compat.compiling.replay import Replay
 from compat.grad_mode import mode
 from compat.nn.modules.module import Module
@@ -96,7 +96,7 @@ def _flat(args: tuple, kwargs: dict) -> tuple[Sequence[Any], Any]:
     """The arguments one by one, and how they hang together."""
     if not kwargs and all(a.__class__ is Tensor for a in args):
         return args, len(args)
-    return trees.flatten((args, kwargs))
+    return trees.flatten((args, kwargs), is_leaf=single)
 
 
 def _kind(leaves: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,11 @@ from compat.tensor import Tensor
 from funcgrad import runtime, trees
 
 
+def single(x: Any) -> bool:
+    """Whether it is one thing among arguments or results: funcgrad looks into tensors."""
+    return isinstance(x, Tensor)
+
+
 class NotReplayable(Exception):
     """Why a call cannot be replayed, in words."""
 
@@ -151,7 +156,7 @@ class Capturing:
         numbers = {id(s): i for i, s in enumerate(self.arguments)}
         for state, buffer in before:
             self._effects(state, buffer, numbers.get(id(state)), places, call)
-        call.results = trees.map(lambda x: self._returned(x, places), self.result)
+        call.results = trees.map(lambda x: self._returned(x, places), self.result, is_leaf=single)
         return call, recording
 
     def _effects(
