@@ -293,8 +293,8 @@ class Tensor:
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
-        if self._counter is self._storage:
-            self._counter = Version(self._storage.version)
+        if self._counter is self._storage and self._view is None:
+            self._counter = Version(self._storage.version)  # its own: the old memory need not be kept for it
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
         new._view = new._view or SHARED
         self._view = self._view or SHARED
@@ -364,7 +364,7 @@ class Tensor:
     @property
     def is_leaf(self) -> bool:
         """Whether the user made it, rather than a recorded operation."""
-        return self._node is None
+        return self.grad_fn is None
 
     @property
     def grad_fn(self) -> Any:

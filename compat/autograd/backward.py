@@ -136,9 +136,9 @@ def backward(
     if inputs is not None:
         targets = []
         for t in _several(inputs):
+            if isinstance(t, Tensor):
+                t.retain_grad()  # of a leaf it says nothing
             targets.append(_input_edge(t))
-            if isinstance(t, Tensor) and not t.is_leaf:
-                t.retain_grad()
     keep = create_graph if retain_graph is None else retain_graph
     run_backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
@@ -160,6 +160,7 @@ def grad(
     grad_outputs: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
+    only_inputs: bool = True,
     allow_unused: bool | None = None,
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
@@ -170,6 +171,7 @@ def grad(
         outputs, inputs: tensors.
         grad_outputs: for each output, the gradient of something with respect to it; may be left out for scalars.
         retain_graph, create_graph: as for ``backward``.
+        only_inputs: ignored; False is warned about.
         allow_unused: give None for inputs that the outputs do not depend on, instead of an error.
         is_grads_batched: ``grad_outputs`` have a leading dimension; the gradients for each along it are found in
             one backward pass.
@@ -181,6 +183,13 @@ def grad(
         >>> torch.autograd.grad(x**2, x)
         (tensor(6.),)
     """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
+            "other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: allow_unused=False."
@@ -240,8 +249,8 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
             raise RuntimeError(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as the batch "
                 "dimension. The sizes of the remaining dimensions are expected to match the shape of corresponding "
-                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape[2:]} and output[{i}] has "
-                f"a shape of {root.size}. If you only want some tensors in `grad_output` to be considered batched, "
+                f"output, but a mismatch was detected: grad_output[{i}] has a shape of {g.shape[2:]} and output[{i}] "
+                f"has a shape of {root.size}. If you only want some tensors in `grad_output` to be considered batched, "
                 "consider using vmap."
             )
     places: list[int] = []

@@ -293,8 +293,8 @@ def _name(hook: Any) -> str:
 
 def _call_tensor_hooks(node: Node, hooks: Hooks, grads: Grads) -> None:
     for nr, registered in hooks.tensor.items():
-        if nr >= len(grads):
-            continue
+        if registered and nr >= len(grads):
+            grads.extend([None] * (nr + 1 - len(grads)))
         for hook in list(registered.values()):
             grad = grads[nr]
             new = hook(grad)
@@ -307,6 +307,8 @@ def _call_tensor_hooks(node: Node, hooks: Hooks, grads: Grads) -> None:
 
 
 def _checked(hook: Any, new: Any, old: Tensor | None) -> Tensor:
+    if old is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(new, Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(new).__name__}'")
     if old is not None and new.shape != old.shape:

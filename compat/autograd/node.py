@@ -223,10 +223,12 @@ class AccumulateGrad(Node):
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         grad = grads[0]
         variable = self.variable
-        if grad is None or not variable._rg:
+        if grad is None:
             return ()
         meta = autograd_of(variable)
-        if meta.grad is None:
+        if not variable._rg:
+            pass  # not any more; its hooks are called all the same
+        elif meta.grad is None:
             meta.grad = _owned(variable, grad)
         elif mode.grad:
             meta.grad = meta.grad + grad

@@ -72,7 +72,7 @@ def times(x: Any, factor: Any) -> Any:
     return np.multiply(np.astype(factor, type_of(x).dtype), x)
 
 
-@elementwise("AddBackward0", saved="alpha", check=check_alpha)
+@elementwise("AddBackward0", saved="alpha", check=check_alpha, older="alpha")
 def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     """``input + alpha * other``.
 
@@ -498,9 +498,24 @@ absolute = unary(
     saved="self",
     aliases="absolute",
     promote="common",
+    inplace="",
     backward=_abs_backward,
     check=refuses("abs_cpu", "bool"),
 )
+
+
+@function("Tensor.abs_", "Tensor.absolute_", "torch.abs_")
+def abs_(self: Tensor) -> Tensor:
+    """``abs`` in place; returns the tensor.
+
+    Raises:
+        RuntimeError: for complex numbers, whose modulus is a real one.
+    """
+    if self.is_complex():
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    changed: Tensor = absolute.inplace(self)
+    return changed
+
 
 sign = unary(
     "sign",

@@ -42,7 +42,7 @@ def view_as_complex(input: Array) -> Any:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.stride[-1] != 1:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % 2 for s in input.stride[:-1]):
+    if any(s % 2 for n, s in zip(input.size[:-1], input.stride) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if input.offset % 2:
         raise RuntimeError("Tensor must have a storage_offset divisible by 2")

@@ -183,6 +183,12 @@ def set_history(t: Tensor, node: Node, nr: int) -> None:
 
 
 @function("Tensor._rebase_history")
+def rebase_checked(t: Tensor, node: Node, nr: int = 0) -> None:
+    """``rebase`` of what others than operations wrote, where that can be recorded."""
+    check_recorded(t)
+    rebase(t, node, nr)
+
+
 def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
     """Says that ``t`` was written by ``node``; if it is a view, its base was."""
     view = t._view

@@ -121,7 +121,8 @@ def _check_triangular_solve(
 
 @op(
     "TriangularSolveBackward0", saved="A self solution transpose unitriangular upper", name="triangular_solve",
-    keeps="input result0", names="", returns="solution cloned_coefficient", check=_check_triangular_solve, strides=by_columns(0, 1), out=True,
+    keeps="input result0", names="", returns="solution cloned_coefficient", check=_check_triangular_solve,
+    strides=by_columns(0, 1), out=True,
 )  # fmt: skip
 def _triangular_solve_of(
     input: Array, A: Array, upper: bool = True, transpose: bool = False, unitriangular: bool = False

@@ -324,7 +324,8 @@ def _check_batch(
 
 @op(
     "NativeBatchNormBackward0", saved="input weight running_mean running_var training eps result1 result2", names="",
-    strides=_memory_order, check=_check_batch, constant=(3, 4), aside=(1, 2), keeps="running_mean running_var result1 result2",
+    strides=_memory_order, check=_check_batch, constant=(3, 4), aside=(1, 2),
+    keeps="running_mean running_var result1 result2",
 )  # fmt: skip
 def native_batch_norm(
     input: Array, weight: Array | None, bias: Array | None, running_mean: Index | None, running_var: Index | None,

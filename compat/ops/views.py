@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -116,7 +117,9 @@ def _distinct(dims: Sequence[int], n: int, what: str) -> list[int]:
 
 def _matrix(name: str, self: Tensor) -> Tensor:
     if self.dim() == 0:
-        return permute(self, ())
+        instead = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
+        warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors. {instead}", stacklevel=3)
+        return self
     if self.dim() == 1:
         raise RuntimeError(
             f"tensor.{name} is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
@@ -127,8 +130,6 @@ def _matrix(name: str, self: Tensor) -> Tensor:
 def _reversed(self: Tensor) -> Tensor:
     """The dimensions in reverse."""
     if self.dim() != 2:
-        import warnings
-
         warnings.warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
             "will throw an error in a "
@@ -148,7 +149,7 @@ def _adjoint(name: str, self: Tensor) -> Tensor:
 def _hermitian(self: Tensor) -> Tensor:
     if self.dim() not in (0, 2):
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.")
-    return self if self.dim() == 0 else _adjoint("H", self)
+    return self.conj() if self.dim() == 0 else _adjoint("H", self)
 
 
 function("Tensor.T")(property(_reversed))
