@@ -9,8 +9,8 @@ from typing import Any
 
 from compat import levels
 from compat.arrays import array, tensor_of
+from compat.func.aliasing import view_of
 from compat.ops.joining import cat
-from compat.ops.views import movedim
 from compat.registry import function
 from compat.tensor import Tensor
 from compat.trees import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
@@ -202,14 +202,12 @@ class _Mapped:
         return dims
 
     def _given_back(self, x: Any, dim: int | None, came: Sequence[tuple[Tensor, Tensor, int]]) -> Any:
-        """An argument that was returned as it is; None for any other result."""
-        if isinstance(x, Tensor) and dim is not None:
-            _check_dim(x, dim)
-        for original, seen, d in came:
-            if dim is not None and isinstance(x, Tensor) and x._storage is seen._storage and x._layout is seen._layout:
-                place = dim % original.dim()
-                return original if x is seen and place == d else movedim(original, d, place)
-        return None
+        """The argument that a result is, or the view of it; None for any other result."""
+        if not isinstance(x, Tensor) or dim is None:
+            return None
+        _check_dim(x, dim)
+        views = (view_of(original, d, seen, x, dim % (x.dim() + 1)) for original, seen, d in came)
+        return next((view for view in views if view is not None), None)
 
     def _placed(self, x: Any, dim: int | None, interpreter: Batching) -> Any:
         """A result with its examples where they are wanted."""
@@ -227,7 +225,11 @@ class _Mapped:
                     f"vmap({self.name}, ...): `{self.name}` can not return a BatchedTensor when out_dim is None"
                 )
             return x
-        return tensor_of(at_axis(value, found, dim % (x.dim() + 1), interpreter.size))
+        place = dim % (x.dim() + 1)
+        if found is None:
+            shape = tuple(x.shape)
+            return x.unsqueeze(place).expand(*shape[:place], interpreter.size, *shape[place:])
+        return tensor_of(at_axis(value, found, place, interpreter.size))
 
 
 def _check_dim(x: Tensor, dim: int) -> None:

@@ -1,0 +1,89 @@
+"""What ``vmap`` gives back of its arguments' memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from compat.func import vmap
+
+VIEWS: dict[str, Callable[[Any], Any]] = {
+    "select": lambda x: x[1],
+    "slice": lambda x: x[:, 1::2],
+    "transpose": lambda x: x.transpose(0, 1),
+    "diagonal": lambda x: x.diagonal(1),
+    "unfold": lambda x: x.unfold(1, 2, 1),
+    "flatten": lambda x: x.flatten(),
+    "split": lambda x: x.unflatten(1, (2, 2)).transpose(0, 2)[1],
+    "expand": lambda x: x[0].expand(2, 4),
+    "nothing": lambda x: x[:0],
+}
+
+
+@pytest.mark.parametrize("dim", [0, 1, 2])
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_of_an_argument_is_one_of_what_was_given(name: str, dim: int) -> None:
+    f, shape = VIEWS[name], [3, 4]
+    shape.insert(dim, 2)
+    x = torch.arange(24.0).view(shape).clone()
+    want = torch.stack([f(x.select(dim, i)) for i in range(2)], dim=1)
+    got = vmap(f, in_dims=dim, out_dims=1)(x)
+    assert torch.equal(got, want)
+    if name == "flatten" and dim == 1:  # the examples' elements lie apart
+        assert got._base is None
+    else:
+        assert got._base is x
+        assert got.data_ptr() == x.data_ptr() + 4 * got.storage_offset() or not got.numel()
+
+
+def test_the_view_of_a_view() -> None:
+    base = torch.arange(48.0).view(4, 3, 4).clone()
+    x = base[1::2].transpose(1, 2)
+    got = vmap(vmap(lambda row: row[1:], in_dims=1), in_dims=0)(x)
+    assert got._base is base
+    assert torch.equal(got, x.transpose(1, 2)[..., 1:])
+    got.zero_()
+    assert base.sum() == sum(range(48)) - np.arange(48).reshape(4, 3, 4)[1::2, :, 1:].sum()
+
+
+def test_what_nested_maps_write_in_place_comes_back_as_the_argument() -> None:
+    x = torch.ones(2, 3, 4)
+    got = vmap(vmap(lambda y: y.mul_(2), in_dims=1), in_dims=2)(x)
+    assert torch.equal(x, torch.full((2, 3, 4), 2.0))
+    got.add_(1)
+    assert torch.equal(x, torch.full((2, 3, 4), 3.0))
+
+
+def test_views_of_complex_numbers() -> None:
+    x = torch.randn(3, 2, dtype=torch.complex64)
+    for f in (torch.view_as_real, torch.real, torch.imag):
+        got = vmap(f, in_dims=1)(x)
+        assert got._base is x
+        assert torch.equal(got, f(x.transpose(0, 1)))
+    pairs = torch.randn(3, 5, 2)
+    got = vmap(torch.view_as_complex)(pairs)
+    assert got._base is pairs
+    assert torch.equal(got, torch.view_as_complex(pairs))
+    got = vmap(torch.view_as_complex, in_dims=2)(
+        pairs.transpose(1, 2).contiguous().transpose(1, 2).repeat(1, 1, 2)[:, :2]
+    )
+    assert got._base is None
+
+
+def test_a_result_that_all_examples_share_is_expanded() -> None:
+    y = torch.ones(3)
+    got = vmap(lambda x: y, out_dims=1)(torch.ones(2))
+    assert got.stride() == (1, 0)
+    assert got._base is y
+
+
+def test_gradients_through_a_view() -> None:
+    x = torch.randn(3, 4, requires_grad=True)
+    (vmap(lambda row: row[1:], in_dims=1)(x) ** 2).sum().backward()
+    want = 2 * x.detach()
+    want[0] = 0
+    assert torch.equal(x.grad, want)
