@@ -15,6 +15,7 @@ from funcgrad import dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
+from funcgrad.numpy.logarithms import logaddexp
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
 from funcgrad.numpy.reductions import log_softmax, logsumexp, softmax
 from funcgrad.numpy.shape import expand_dims, moveaxis, reshape, squeeze
@@ -90,7 +91,7 @@ def softplus(x: Any) -> Any:
         >>> print(softplus(1000.0))
         1000.0
     """
-    return e.logaddexp(x, 0.0)
+    return logaddexp(x, 0.0)
 
 
 def gelu(x: Any, approximate: str = "none") -> Any:

@@ -149,7 +149,7 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
     return np.issubdtype(found, kind)
 
 
-def isdtype(dtype: Any, kind: Any, /) -> bool:
+def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
     Args:

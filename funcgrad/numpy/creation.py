@@ -268,15 +268,18 @@ def linspace(
         start, stop = astype(start, finest), astype(stop, finest)
     shape = p.broadcast_shapes("linspace", type_of(start).shape, type_of(stop).shape)
     own = type_of(start).dtype
-    divisions = num - 1 if endpoint else num
-    t = iota(shape=(num, *(1,) * len(shape)), axis=0, dtype=dtypes.real_of(own))
-    t = astype(p.div(t, p.number(max(divisions, 1), t)), own)
+    divisions = max(num - 1 if endpoint else num, 1)
+    step = iota(shape=(num, *(1,) * len(shape)), axis=0, dtype=dtypes.int64)
+    t = astype(step, dtypes.real_of(own))
+    t = astype(p.div(t, p.number(divisions, t)), own)
     result = p.add(p.mul(start, p.sub(p.number(1, t), t)), p.mul(stop, t))
+    # XLA divides by a constant as it multiplies by its inverse, so that the last step need not be exactly 1.
+    result = p.select(p.eq(step, p.number(divisions, step)), stop, result)
     if wanted is not None:
         result = astype(p.floor(result) if dtypes.is_integer(wanted) else result, wanted)
     place = normalized_axis(axis, len(shape) + 1, "linspace")
     made = placed(moved(result, 0, place), device)
-    return (made, p.div(p.sub(stop, start), p.number(max(divisions, 1), start))) if retstep else made
+    return (made, p.div(p.sub(stop, start), p.number(divisions, start))) if retstep else made
 
 
 def logspace(

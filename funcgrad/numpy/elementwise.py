@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -243,52 +244,6 @@ acosh = arccosh = _unary(p.acosh, "arccosh", "Inverse hyperbolic cosine.", "arcc
 atanh = arctanh = _unary(p.atanh, "arctanh", "Inverse hyperbolic tangent.", "arctanh(0.0)", "0.0", floating=True)
 
 
-def log2(x: Any, /) -> Any:
-    """Logarithm to base 2.
-
-    Example:
-        >>> print(log2(8.0))
-        3.0
-    """
-    y = log(x)
-    return p.div(y, p.number(np.log(2), y))
-
-
-def log10(x: Any, /) -> Any:
-    """Logarithm to base 10.
-
-    Example:
-        >>> print(log10(1.0))
-        0.0
-    """
-    y = log(x)
-    return p.div(y, p.number(np.log(10), y))
-
-
-def logaddexp(x: Any, y: Any, /) -> Any:
-    """``log(exp(x) + exp(y))`` without overflow.
-
-    Example:
-        >>> print(logaddexp(1000.0, 1000.0))
-        1000.6931
-    """
-    x, y = promoted(asoperand(x, "logaddexp"), asoperand(y, "logaddexp"), floating=True)
-    high = p.stop_gradient(p.maximum(x, y))
-    finite = p.select(p.is_finite(high), high, p.number(0, high))
-    return p.add(p.log(p.add(p.exp(p.sub(x, finite)), p.exp(p.sub(y, finite)))), finite)
-
-
-def logaddexp2(x: Any, y: Any, /) -> Any:
-    """``log2(2**x + 2**y)`` without overflow.
-
-    Example:
-        >>> print(logaddexp2(2.0, 2.0))
-        3.0
-    """
-    ln2 = float(np.log(2))
-    return divide(logaddexp(multiply(x, ln2), multiply(y, ln2)), ln2)
-
-
 def hypot(x: Any, y: Any, /) -> Any:
     """``sqrt(x**2 + y**2)`` without overflow.
 
@@ -409,12 +364,15 @@ def isfinite(x: Any, /) -> Any:
 
 
 def isinf(x: Any, /) -> Any:
-    """Whether infinite.
+    """Whether infinite; of a complex number, either part.
 
     Example:
         >>> print(isinf([1.0, np.inf, np.nan]))
         [False  True False]
     """
+    (x,) = promoted(asoperand(x, "isinf"))
+    if dtypes.is_complex(type_of(x).dtype):
+        return p.bitwise_or(isinf(p.real(x)), isinf(p.imag(x)))
     return p.bitwise_and(p.logical_not(isfinite(x)), p.logical_not(isnan(x)))
 
 
@@ -518,18 +476,41 @@ def where(condition: Any, x: Any, y: Any, /) -> Any:
 def clip(x: Any, min: Any = None, max: Any = None, *, a_min: Any = None, a_max: Any = None) -> Any:
     """``x`` held between ``min`` and ``max`` (also called ``a_min`` and ``a_max``); either may be None.
 
+    Returns:
+        An array of the broadcast shape. Its dtype is that of ``x``, unless a bound is of another kind (a floating one
+        of whole numbers): then what they promote to.
+
     Example:
         >>> print(clip(3.0, 0.0, 1.0))
         1.0
+        >>> clip(np.float32(3), 0.0, np.ones(1)).dtype
+        dtype('float32')
     """
     x = asoperand(x, "clip")
-    min, max = (a_min if min is None else min), (a_max if max is None else max)
-    if min is not None and max is not None:
-        x, low, high = promoted(x, asoperand(min, "clip"), asoperand(max, "clip"))
+    low, high = (_bound(x, given) for given in ((a_min if min is None else min), (a_max if max is None else max)))
+    if low is not None and high is not None:
+        x, low, high = promoted(x, low, high)
         return p.clamp(low, x, high)
-    if min is not None:
-        return maximum(x, min)
-    return minimum(x, max) if max is not None else x
+    if low is not None:
+        return maximum(x, low)
+    return minimum(x, high) if high is not None else x
+
+
+def _bound(x: Any, bound: Any) -> Any:
+    """``bound`` as ``clip`` takes it: a number of the kind of ``x`` in the dtype of ``x``, or the nearest there is."""
+    if bound is None:
+        return None
+    bound = asoperand(bound, "clip")
+    wanted, own = type_of(x).dtype, type_of(bound).dtype
+    if wanted == own or type_of(x).weak or type_of(bound).weak:
+        return bound
+    if dtypes.is_floating(wanted) and dtypes.is_floating(own):
+        return astype(bound, wanted)
+    if not (dtypes.is_integer(wanted) and dtypes.is_integer(own)):
+        return bound
+    limits = np.iinfo(wanted), np.iinfo(own)
+    least, most = builtins.max(limit.min for limit in limits), builtins.min(limit.max for limit in limits)
+    return astype(p.clamp(p.number(least, bound), bound, p.number(most, bound)), wanted)
 
 
 def real(x: Any, /) -> Any:
@@ -574,8 +555,8 @@ __all__ = [
     "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "cbrt", "clip", "conj", "conjugate",
     "copysign", "cos", "cosh", "divide", "equal", "exp", "exp2", "expm1", "fabs", "float_power", "fmax", "fmin",
     "greater", "greater_equal", "heaviside", "hypot", "imag", "invert", "isfinite", "isinf", "isnan", "isneginf",
-    "isposinf", "left_shift", "less", "less_equal", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum", "multiply", "negative",
-    "nextafter", "not_equal", "positive", "pow", "power", "real", "reciprocal", "right_shift", "rsqrt", "sign",
-    "signbit", "sin", "sinc", "sinh", "sqrt", "square", "subtract", "tan", "tanh", "true_divide",
+    "isposinf", "left_shift", "less", "less_equal", "log", "log1p", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "maximum", "minimum", "multiply", "negative", "nextafter", "not_equal", "positive", "pow",
+    "power", "real", "reciprocal", "right_shift", "rsqrt", "sign", "signbit", "sin", "sinc", "sinh", "sqrt",
+    "square", "subtract", "tan", "tanh", "true_divide",
 ]  # fmt: skip

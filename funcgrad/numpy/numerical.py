@@ -28,7 +28,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """The differences of neighbours along an axis, ``n`` times over.
 
     Args:
-        prepend, append: values to put before and after ``x`` first.
+        prepend, append: values to put before and after ``x`` first, if there are differences to take.
 
     Example:
         >>> print(diff(np.array([1, 4, 9])))
@@ -38,6 +38,8 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     axis = normalized_axis(axis, type_of(x).ndim, "diff")
     if n < 0:
         raise ValueError(f"diff: n must not be negative, got {n}")
+    if n == 0:
+        return x
     ends = [None if end is None else _as_end(end, x, axis) for end in (prepend, append)]
     parts = [part for part in (ends[0], x, ends[1]) if part is not None]
     x = concatenate(parts, axis) if len(parts) > 1 else x

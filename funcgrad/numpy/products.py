@@ -101,13 +101,20 @@ def vdot(x: Any, y: Any, /) -> Any:
 
 
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
-    """The sum of products along an axis, ``x`` conjugated; the other axes broadcast.
+    """The sum of products along an axis, counted from the end, ``x`` conjugated; the other axes broadcast.
+
+    Raises:
+        ValueError: where the two are not equally long along that axis.
 
     Example:
         >>> print(vecdot([[1, 2], [3, 4]], [1, 1]))
         [3 7]
     """
     x, y = promoted_pair(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
+    shapes = type_of(x).shape, type_of(y).shape
+    lengths = [shape[normalized_axis(axis, len(shape), "vecdot")] for shape in shapes]
+    if lengths[0] != lengths[1]:
+        raise ValueError(f"vecdot: operands of shapes {shapes[0]} and {shapes[1]} differ along axis {axis}")
     return r.sum(mul(conj(x) if type_of(x).dtype.kind == "c" else x, y), axis, dtype=type_of(x).dtype)
 
 

@@ -121,6 +121,19 @@ def _array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleT
     return namespace
 
 
+def _dlpack(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """JAX's own, which refuses consumers of versions that it does not name: what has no version is what those read."""
+
+    def method(
+        self: Any, *, stream: Any = None, max_version: tuple[int, int] | None = None,
+        dl_device: tuple[Any, int] | None = None, copy: bool | None = None,
+    ) -> Any:  # fmt: skip
+        known = max_version if max_version is not None and tuple(max_version) >= (1, 0) else None
+        return theirs(self, stream=stream, max_version=known, dl_device=dl_device, copy=copy)
+
+    return method
+
+
 _VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 
 
@@ -133,6 +146,7 @@ def install() -> None:
     hide_frames_below(os.path.dirname(np.__file__))
     Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
     Tracer.__array_function__ = _array_function  # type: ignore[attr-defined]
+    JaxArray.__dlpack__ = _dlpack(JaxArray.__dlpack__)
     for arrays in (Tracer, JaxArray):
         setattr(arrays, "__array_namespace__", _array_namespace)  # noqa: B010  # mypy knows neither to have it
 

@@ -131,46 +131,58 @@ def unique(
     return (found.values, *extra) if extra else found.values
 
 
-def unique_values(x: Any, /) -> Any:
+def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements, in order; each NaN is one.
+
+    Args:
+        size, fill_value: as for ``unique``.
 
     Example:
         >>> print(unique_values([3, 1, 3]))
         [1 3]
     """
-    return _unique(x, None, False, None, None, "unique_values").values
+    return _unique(x, None, False, size, fill_value, "unique_values").values
 
 
-def unique_counts(x: Any, /) -> UniqueCounts:
+def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
     """The different elements, in order, and how often each occurs; each NaN is one.
+
+    Args:
+        size, fill_value: as for ``unique``.
 
     Example:
         >>> print(*unique_counts([3, 1, 3]))
         [1 3] [1 2]
     """
-    found = _unique(x, None, False, None, None, "unique_counts")
+    found = _unique(x, None, False, size, fill_value, "unique_counts")
     return UniqueCounts(found.values, found.counts)
 
 
-def unique_inverse(x: Any, /) -> UniqueInverse:
+def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
     """The different elements, in order, and which of them each element of ``x`` is; each NaN is one.
+
+    Args:
+        size, fill_value: as for ``unique``.
 
     Example:
         >>> print(*unique_inverse([3, 1, 3]))
         [1 3] [1 0 1]
     """
-    found = _unique(x, None, False, None, None, "unique_inverse")
+    found = _unique(x, None, False, size, fill_value, "unique_inverse")
     return UniqueInverse(found.values, found.inverse_indices)
 
 
-def unique_all(x: Any, /) -> UniqueAll:
+def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
     """The different elements, where each comes first, which of them each element is, and how often each occurs.
+
+    Args:
+        size, fill_value: as for ``unique``.
 
     Example:
         >>> print(*unique_all([3, 1, 3]))
         [1 3] [1 0] [1 0 1] [1 2]
     """
-    return _unique(x, None, False, None, None, "unique_all")
+    return _unique(x, None, False, size, fill_value, "unique_all")
 
 
 # ---------------------------------------------------------------- two sets

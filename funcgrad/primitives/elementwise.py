@@ -476,10 +476,17 @@ def _complex_abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[A
     return out, div(real(mul(t, conj(x))), length)
 
 
+def _complex_abs_lower(x: Any) -> Any:
+    # An infinite part makes it infinite, even beside a NaN, of which XLA makes a NaN.
+    parts = lax.abs(lax.real(x)), lax.abs(lax.imag(x))
+    infinite = lax.bitwise_or(*(lax.eq(part, lax.full_like(part, np.inf)) for part in parts))
+    return lax.select(infinite, lax.full_like(parts[0], np.inf), lax.abs(x))
+
+
 complex_abs = Primitive(
     "complex_abs",
     infer=_infer_part("complex_abs"),
-    lower=lax.abs,
+    lower=_complex_abs_lower,
     jvp=_complex_abs_jvp,
     elementwise=True,
 )

@@ -48,7 +48,7 @@ full(shape, fill_value, *, dtype, device)  full_like(x, /, fill_value, *, dtype,
 linspace(start, stop, /, num, *, dtype, device, endpoint)  meshgrid(*arrays, indexing)  ones(shape, *, dtype, device)
 ones_like(x, /, *, dtype, device)  tril(x, /, *, k)  triu(x, /, *, k)  zeros(shape, *, dtype, device)
 zeros_like(x, /, *, dtype, device)  astype(x, dtype, /, *, copy, device)  can_cast(a, b, /)  finfo(t, /)  iinfo(t, /)
-isdtype(d, k, /)  result_type(*arrays)  clip(x, /, min, max)  round(x, /)  where(c, a, b, /)  take(x, i, /, *, axis)
+isdtype(dtype, kind)  result_type(*arrays)  clip(x, /, min, max)  round(x, /)  where(c, a, b, /)  take(x, i, /, *, axis)
 take_along_axis(x, i, /, *, axis)  matmul(a, b, /)  matrix_transpose(x, /)  tensordot(a, b, /, *, axes)
 vecdot(a, b, /, *, axis)  broadcast_arrays(*a)  broadcast_to(x, /, shape)  concat(a, /, *, axis)
 expand_dims(x, /, *, axis)  flip(x, /, *, axis)  moveaxis(x, s, d, /)  permute_dims(x, /, axes)
@@ -282,6 +282,8 @@ def test_dlpack(dtype: str) -> None:
         assert back.dtype == dtype
         assert back.tolist() == x.tolist()
     assert fnp.from_dlpack(x, device=x.device, copy=True).device == x.device
+    for version in (None, (0, 0), (0, 8), (1, 0), (2, 0)):
+        assert "dltensor" in repr(x.__dlpack__(max_version=version))
 
 
 @given(
@@ -309,6 +311,13 @@ def test_linspace(start: float, stop: float, num: int, endpoint: bool, dtype: st
     if num:
         assert mine[0] == mine.dtype.type(start)
         assert num == 1 or not endpoint or mine[-1] == mine.dtype.type(stop)
+
+
+def test_linspace_ends_where_it_should() -> None:
+    for num in (50, 122, 1000):  # with inverses that are not exact
+        assert fnp.linspace(0.0, 1.0, num)[-1] == 1
+        assert fg.jit(lambda stop: fnp.linspace(0.0, stop, 122))(np.float64(0.1))[-1] == 0.1
+    assert fg.grad(lambda stop: fnp.sum(fnp.linspace(0.0, stop, 5)))(2.0) == 2.5
 
 
 @pytest.mark.parametrize("k", [-(10**12), -1, 0, 2, 10**12])
@@ -400,6 +409,34 @@ def test_complex_values(name: str) -> None:
         np.testing.assert_allclose(mine, wanted, rtol=rtol, err_msg=name)
 
 
+def test_infinite_parts_of_complex_numbers() -> None:
+    x = np.array([complex(np.inf, np.nan), complex(np.nan, -np.inf), complex(np.nan, 1), 0j, 3 + 4j])
+    assert fnp.isinf(fnp.asarray(x)).tolist() == [True, True, False, False, False]
+    np.testing.assert_array_equal(fnp.abs(fnp.asarray(x)), [np.inf, np.inf, np.nan, 0, 5])
+    for name in ("log2", "log10"):
+        np.testing.assert_allclose(getattr(fnp, name)(fnp.asarray(x[3:])), [-np.inf, getattr(np, name)(x[4])])
+
+
+def test_vecdot_does_not_broadcast_its_axis() -> None:
+    with pytest.raises(ValueError, match=r"shapes \(2, 1\) and \(3,\) differ along axis -1"):
+        fnp.vecdot(fnp.ones((2, 1)), fnp.ones(3))
+    assert fnp.vecdot(fnp.ones((1, 3)), fnp.ones((2, 3))).tolist() == [3, 3]
+
+
+def test_clip_keeps_the_dtype() -> None:
+    x = fnp.asarray([0, 100, 200], dtype="uint8")
+    low, high = fnp.asarray(-300, dtype="int16"), fnp.asarray([[150], [2**40]], dtype="int64")
+    held = fnp.clip(x, low, high)
+    assert held.dtype == fnp.uint8
+    assert held.tolist() == [[0, 100, 150], [0, 100, 200]]
+    large = fnp.asarray([2**63 + 1], dtype="uint64")
+    assert fnp.clip(large, fnp.asarray(5), None).tolist() == [2**63 + 1]
+    single = fnp.ones(2)
+    assert fnp.clip(single, fnp.asarray(0.0, dtype="float64"), np.float64(0.5)).dtype == fnp.float32
+    # Of another kind: what they promote to.
+    assert fnp.clip(x, 0.5, fnp.asarray(99.5)).tolist() == [0.5, 99.5, 99.5]
+
+
 # ---------------------------------------------------------------- everything else, on arrays of any shape and dtype
 
 
@@ -471,6 +508,17 @@ def test_sorting(x: Any, descending: bool, stable: bool) -> None:
     if stable:
         same = np.diff(np.take_along_axis(host, order, 0), axis=0) == 0
         assert (np.diff(order, axis=0)[same] > 0).all()
+
+
+def test_sets_of_a_size() -> None:
+    def ask(x: Any) -> list[Any]:
+        sized = [f(x, size=3, fill_value=7) for f in (fnp.unique_counts, fnp.unique_inverse, fnp.unique_all)]
+        return [fnp.unique_values(x, size=1), *itertools.chain(*sized)]
+
+    values, inverse, counts = [1, 3, 7], [1, 0, 1], [1, 2, 0]
+    wanted = [[1], values, counts, values, inverse, values, [1, 0], inverse, counts]
+    for found, right in zip(fg.jit(ask)(np.array([3, 1, 3])), wanted, strict=True):
+        assert found.tolist()[: len(right)] == right
 
 
 @given(arrays(ALL))

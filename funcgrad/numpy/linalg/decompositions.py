@@ -238,7 +238,7 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
     a = matrices(a, "svd")
     results = spectral.svd(a, full=bool(full_matrices) and compute_uv, vectors=compute_uv)
     values = results[len(results) // 2]
-    require(e.eq(values, values), "SVD did not converge")
+    require(e.eq(values, values), "SVD did not converge", given=a)
     return SVDResult(*results) if compute_uv else values
 
 

@@ -52,12 +52,16 @@ def value_of(x: Any) -> np.ndarray | None:
     return None if isinstance(x, jax.core.Tracer) else np.asarray(x)
 
 
-def require(good: Any, message: str) -> None:
+def require(good: Any, message: str, given: Any = None) -> None:
     """Raises unless all numbers of ``good``, where there are numbers.
+
+    Args:
+        given: what was asked about; where it is finite, what is not good is too large a number, which is no error.
 
     Raises:
         LinAlgError: with the message.
     """
     found = value_of(good)
-    if found is not None and not found.all():
-        raise LinAlgError(message)
+    if found is None or found.all() or (given is not None and np.isfinite(np.asarray(value_of(given))).all()):
+        return
+    raise LinAlgError(message)
