@@ -254,14 +254,46 @@ class Plan:
     def give(self, finish: Callable[[list[Tensor]], Any]) -> None:
         """What the caller of ``run`` gets, from a list of tensors."""
         self.finish = finish
+        if self.code is None or any(what != _BUFFER for _, what in self._places):
+            return
+        code, record, outputs = self.code, runtime.record_all, self.outputs
+        make = from_buffer if mode.inference else new_tensor
+        operands = [i for i, _ in self._places]
+        if self.node is None:
+
+            def run(values: Sequence[Any]) -> Any:
+                buffers = record(code, [values[i]._storage.buffer for i in operands])
+                return finish([make(b, layout) for b, layout in zip(buffers, outputs)])
+
+            self.run = run
+            return
+        make_node, keep = self.make_node, self.keep_results if self._results else None
+        places = [nr for nr, differentiable in enumerate(self._differentiable) if differentiable]
+
+        def run_recorded(values: Sequence[Any]) -> Any:
+            node = make_node(values)
+            buffers = record(code, [values[i]._storage.buffer for i in operands])
+            tensors = [make(b, layout) for b, layout in zip(buffers, outputs)]
+            for nr in places:
+                t = tensors[nr]
+                t._rg = True
+                t._node = node
+                t._nr = nr
+            if keep is not None:
+                keep(node, tensors)
+            return finish(tensors)
+
+        self.run = run_recorded
 
     def give_one(self) -> None:
         """The caller of ``run`` gets the only result itself: the way of most calls, so it is short."""
         (layout,) = self.outputs
         make = from_buffer if mode.inference else new_tensor
-        tensors = len(self._places) == len(self.kinds) and all(what == _BUFFER for _, what in self._places)
-        if self.code is None or not tensors:
+        if self.code is None or any(what != _BUFFER for _, what in self._places):
             self.run = self._one(make, layout)
+            return
+        if len(self._places) < len(self.kinds):
+            self.run = self._one_of_some(make, layout, [i for i, _ in self._places])
             return
         code, record = self.code, runtime.record
         if self.node is None:
@@ -279,6 +311,27 @@ class Plan:
             return t
 
         self.run = run
+
+    def _one_of_some(
+        self, make: Callable[[Any, Layout], Tensor], layout: Layout, operands: Sequence[int]
+    ) -> Callable[[Sequence[Any]], Tensor]:
+        """``give_one`` where some operands are not given."""
+        code, record = self.code, runtime.record
+        assert code is not None
+        if self.node is None:
+            return lambda values: make(record(code, [values[i]._storage.buffer for i in operands]), layout)
+        make_node, keeps = self.make_node, bool(self._results)
+
+        def run(values: Sequence[Any]) -> Tensor:
+            node = make_node(values)
+            t = make(record(code, [values[i]._storage.buffer for i in operands]), layout)
+            t._rg = True
+            t._node = node
+            if keeps:
+                node.saved += (save_result(t, 0),)
+            return t
+
+        return run
 
     def _one(self, make: Callable[[Any, Layout], Tensor], layout: Layout) -> Callable[[Sequence[Any]], Tensor]:
         """``give_one`` for operands that are not all whole buffers, and for what is not deferred."""

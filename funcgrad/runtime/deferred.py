@@ -194,14 +194,16 @@ def catch_up() -> None:
                 check()
 
 
-@contextmanager
-def looking() -> Iterator[None]:
+class looking:
     """Within it, values may be looked at without anybody being told: what is found out can only be an error."""
-    before, local.hold = local.hold, None
-    try:
-        yield
-    finally:
-        local.hold = before
+
+    __slots__ = ("before",)
+
+    def __enter__(self) -> None:
+        self.before, local.hold = local.hold, None
+
+    def __exit__(self, *exc: object) -> None:
+        local.hold = self.before
 
 
 def let_go() -> None:
