@@ -228,7 +228,7 @@ def public_function(name: str) -> Callable[..., Any]:
     """
     for place in (names_of("torch"), Tensor.__dict__, names_of("F"), names_of("_C._nn")):
         if name in place:
-            return place[name]  # type: ignore[no-any-return]
+            return place[name]
     for declared in every():
         for function, inplace in declared.entries:
             if _NAMES.get(declared.name, declared.name) + "_" * inplace == name:

@@ -289,10 +289,16 @@ class Tensor:
         """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
         return _alias(self, Version())
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     @data.setter
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if self._rg and new.dtype.category < dtypes.FLOATING:
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._counter is self._storage and self._view is None:
             self._counter = Version(self._storage.version)  # its own: the old memory need not be kept for it
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
@@ -402,7 +408,7 @@ class Tensor:
     @property
     def retains_grad(self) -> bool:
         """Whether it is a non-leaf that keeps its gradient."""
-        return self._node is not None and self._meta is not None and self._meta.retains
+        return self._meta is not None and self._meta.retains
 
     # ---------------------------------------------------------------- as a Python object
 

@@ -8,6 +8,7 @@ from compat.autograd import (
     functional,
     grad_mode,
     graph,
+    introspection,
     node,
     saved,
     variable,

@@ -36,6 +36,7 @@ class _Task:
         captures: per node, pairs of an output number and where its gradient goes in ``captured``.
         runs: whether a captured node itself is to run (it is if others lie behind it).
         marks: where it is noted which node runs, if somebody wants to know.
+        roots: where it begins.
         callbacks: what is called at its end.
         number: tells it from others.
     """
@@ -52,6 +53,7 @@ class _Task:
         self.captures: dict[Node, list[tuple[int, int]]] = {}
         self.captured: Grads = []
         self._ticket = 0
+        self.roots: list[Node] = []
         self.callbacks: list[Callable[[], Any]] = []
         self.number = next(_Task._numbers)
 
@@ -163,6 +165,8 @@ class _Task:
             results = node.apply(grads)
         else:
             _call_tensor_hooks(node, hooks, grads)
+            if hooks.pre or hooks.post:
+                grads.extend([None] * (len(node._input_metadata) - len(grads)))
             grads = _call_pre_hooks(hooks, grads)
             results = node.apply(grads)
             if expected:
@@ -218,7 +222,7 @@ def _run(
     inputs: Sequence[Edge] | None,
     accumulate: bool,
 ) -> None:
-    nodes = [node for node, _ in roots if node is not None]
+    task.roots = nodes = [node for node, _ in roots if node is not None]
     found = task.explore(nodes)
     if inputs is not None:
         task.restrict(found, inputs, accumulate)
@@ -228,7 +232,7 @@ def _run(
     for node in dict.fromkeys(nodes):
         if not task.waiting.get(node):
             task.push(node)
-    before = mode.grad, mode.node, mode.task
+    before, hooks = (mode.grad, mode.node, mode.task), list(saved_hooks.stack)
     mode.grad, mode.node, mode.task = create_graph, None, task
     mode.depth += 1
     try:
@@ -238,6 +242,7 @@ def _run(
     finally:
         mode.grad, mode.node, mode.task = before
         mode.depth -= 1
+        saved_hooks.restore(hooks)
 
 
 def _elsewhere(run: Callable[[], Grads]) -> Grads:

@@ -274,6 +274,11 @@ class HookStack(threading.local):
             self.stack.pop()
             HookStack.used -= 1
 
+    def restore(self, stack: list[tuple[Pack, Unpack]]) -> None:
+        """Has the hooks in force again that were; others may have come or gone in backward."""
+        HookStack.used += len(stack) - len(self.stack)
+        self.stack = stack
+
     def refuse(self) -> None:
         if self.forbidden is not None:
             raise RuntimeError(self.forbidden)

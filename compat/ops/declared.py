@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from compat import dtypes
+from compat.ops.older import older_call
 from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
 
 _every: list[Declared] = []
@@ -23,6 +24,8 @@ class Declared:
     """
 
     offsets = False
+    #: The names of the numbers that once came among its tensors.
+    older: tuple[str, ...] = ()
 
     def __init__(self, body: Callable[..., Any], name: str | None):
         self.name = name or body.__name__
@@ -36,7 +39,14 @@ class Declared:
         _every.append(self)
 
     def _entry(self, name: str, miss: Callable[..., Any], plans: dict, out: bool) -> Callable[..., Any]:
-        made: Any = entry(name, self.params, miss, plans, out=out, offsets=self.offsets)
+        tensors = [p.name for p in self.params if p.kind == "array"]
+
+        def older(args: Sequence[Any], out: Any) -> Any:
+            return older_call(name, tensors, self.older, made, args, out)
+
+        made: Any = entry(
+            name, self.params, miss, plans, out=out, offsets=self.offsets, older=older if self.older else None
+        )
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
         made.__qualname__ = name

@@ -151,6 +151,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     self._storage, self._layout, self._offset = storage, layout, offset
     self._view = self._view or SHARED
     self._counter.version += 1
+    if self._meta is not None:
+        self._meta.accumulator = None  # what was computed from it before belongs to the old memory
     if node is not None:
         rebase(self, node)
     return self

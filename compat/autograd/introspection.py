@@ -1,0 +1,149 @@
+"""Questions about the backward pass that is running, which PyTorch answers under ``torch._C``."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from compat.autograd.node import Node
+from compat.autograd.saved import SavedTensor, hooks
+from compat.grad_mode import mode
+from compat.registry import function, publish
+from compat.tensor import Tensor
+
+
+@function("C._current_graph_task_id")
+def current_graph_task_id() -> int:
+    """A number for the backward pass that is running in this thread; -1 outside of one."""
+    return -1 if mode.task is None else mode.task.number
+
+
+@function("C._current_autograd_node")
+def current_autograd_node() -> Any:
+    """The node whose backward is running; None outside of one."""
+    return mode.node
+
+
+@function("C._will_engine_execute_node")
+def will_engine_execute_node(node: Any) -> bool:
+    """Whether the backward pass that is running comes to a node.
+
+    Raises:
+        RuntimeError: outside of a backward pass, for what is no node, and for a leaf's node within ``autograd.grad``,
+            which captures the gradient before it gets there.
+    """
+    if not isinstance(node, Node):
+        raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
+    if mode.task is None:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
+    task = mode.task
+    if node in task.captures and not node.next_functions:
+        raise RuntimeError(
+            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
+            "currently not supported."
+        )
+    return bool(task.reaches(node))
+
+
+@function("C._current_graph_task_execution_order")
+def current_graph_task_execution_order() -> list[Any]:
+    """The nodes of the backward pass that is running, in the order in which they run.
+
+    Raises:
+        RuntimeError: outside of a backward pass.
+    """
+    if mode.task is None:
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    roots = list(dict.fromkeys(mode.task.roots))
+    waiting = dict.fromkeys(roots, 0)
+    stack, found = list(roots), []
+    for node in stack:  # grows
+        for following, _ in node.next_functions:
+            if following is not None:
+                if following not in waiting:
+                    stack.append(following)
+                waiting[following] = waiting.get(following, 0) + 1
+    ticket = itertools.count()
+    ready = [(-n._sequence, next(ticket), n) for n in roots if not waiting[n]]
+    heapq.heapify(ready)
+    while ready:
+        node = heapq.heappop(ready)[2]
+        if mode.task.reaches(node):
+            found.append(node)
+        for following, _ in node.next_functions:
+            if following is not None:
+                waiting[following] -= 1
+                if not waiting[following]:
+                    heapq.heappush(ready, (-following._sequence, next(ticket), following))
+    return found
+
+
+@function("C._log_api_usage_once")
+def log_api_usage_once(event: str) -> None:
+    """Nobody counts what is used."""
+
+
+@function("C._get_tracing_state")
+def get_tracing_state() -> None:
+    """What TorchScript is tracing: nothing."""
+
+
+def keep_graph() -> bool:
+    """Whether the backward pass that is running keeps what nodes saved.
+
+    Raises:
+        RuntimeError: outside of one.
+    """
+    if mode.task is None:
+        raise RuntimeError("Accessing the current graph task's keep_graph attribute outside of a backward pass.")
+    return bool(mode.task.keep_graph)
+
+
+def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: int | tuple[int, ...]) -> None:
+    """Sets how often tensors count as changed in place.
+
+    Raises:
+        RuntimeError: if there are not as many numbers as tensors, or one is negative.
+    """
+    several = isinstance(tensors, tuple | list)
+    given: Any = tensors if several else (tensors,)
+    numbers: Any = versions if several else (versions,)
+    if len(given) != len(numbers):
+        raise RuntimeError(f"tensors and versions must be of the same length, got {len(given)} and {len(numbers)}")
+    for t, version in zip(given, numbers):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version_counter to a value below 0: {version}")
+        t._counter.version = version
+
+
+def _kinds(base: type) -> Iterator[type]:
+    for kind in base.__subclasses__():
+        yield kind
+        yield from _kinds(kind)
+
+
+class _Functions:
+    """The classes of nodes by name."""
+
+    def __getattr__(self, name: str) -> type:
+        for kind in _kinds(Node):
+            if kind.__name__ == name:
+                return kind
+        raise AttributeError(f"module 'torch._C._functions' has no attribute '{name}'")
+
+
+publish(_Functions(), "C._functions")
+publish(
+    SimpleNamespace(
+        SavedTensor=SavedTensor,
+        _get_current_graph_task_keep_graph=keep_graph,
+        _saved_tensors_hooks_is_enabled=lambda: hooks.forbidden is None,
+        _saved_tensors_hooks_get_disabled_error_message=lambda: hooks.forbidden,
+        _unsafe_set_version_counter=unsafe_set_version_counter,
+        kineto_available=lambda: False,
+    ),
+    "C._autograd",
+)
