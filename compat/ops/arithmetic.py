@@ -98,6 +98,7 @@ def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     check=check_difference,
     names="torch.sub torch.subtract Tensor.sub Tensor.subtract",
     inplace="Tensor.sub_ Tensor.subtract_",
+    older="alpha",
 )
 def sub(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     """``input - alpha * other``.

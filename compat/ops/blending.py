@@ -18,7 +18,10 @@ from funcgrad.tracing import type_of
 # ---------------------------------------------------------------- fused sums
 
 
-@elementwise("AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, check=refuses("addcmul_cpu_out", "bool"))
+@elementwise(
+    "AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, check=refuses("addcmul_cpu_out", "bool"),
+    older="value",
+)  # fmt: skip
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
     """``input + value * tensor1 * tensor2``.
 
@@ -49,7 +52,7 @@ def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) ->
         )
 
 
-@elementwise("AddcdivBackward0", saved="tensor1 tensor2 value", numbers=False, check=_check_addcdiv)
+@elementwise("AddcdivBackward0", saved="tensor1 tensor2 value", numbers=False, check=_check_addcdiv, older="value")
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
     """``input + value * tensor1 / tensor2``.
 

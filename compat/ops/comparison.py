@@ -62,7 +62,7 @@ le = _comparison("le", e.le, "Whether elements of ``input`` are not larger.", "l
 gt = _comparison("gt", e.gt, "Whether elements of ``input`` are larger.", "greater")
 ge = _comparison("ge", e.ge, "Whether elements of ``input`` are not smaller.", "greater_equal")
 for _op in (eq, ne, lt, le, gt, ge):
-    operator(_op, f"__{_op.name}__")
+    operator(_op, f"__{_op.name}__", arrays=_op is eq)
 
 
 @function("torch.equal", "Tensor.equal")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from compat.dtypes import dtype as Dtype
-from compat.dtypes import int64
+from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrap_dim
 from compat.formats import contiguous_format
 from compat.layout import channels_last_strides
@@ -218,6 +218,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
                 [0, 0, 2]])
     """
     found = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    if not found:
+        return from_array(numpy.zeros((1, 0), get_default_dtype().numpy))
     return _block_diag(tuple(found))
 
 

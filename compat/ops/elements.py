@@ -13,7 +13,7 @@ from compat.ops.combinations import fits_none, of_methods
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array
 from compat.registry import publish
-from compat.tensor import Tensor
+from compat.tensor import Tensor, from_array
 from funcgrad import numpy as np
 from funcgrad.primitives.elementwise import number
 from funcgrad.tracing import type_of
@@ -370,14 +370,19 @@ def is_operand(x: Any) -> bool:
     )
 
 
-def operator(op: Op, *names: str, inplace: bool = False) -> None:
+def operator(op: Op, *names: str, inplace: bool = False, arrays: bool = False) -> None:
     """Makes an operation Python's operators ``names``: what it cannot take is left to the other operand.
 
     They share the operation's plans, so they cost what the function does.
+
+    Args:
+        arrays: whether the other operand may be one of NumPy's arrays.
     """
     plans, miss = (op.inplace_plans, op.miss_inplace) if inplace else (op.plans, op.miss)
 
     def missed(args: list[Any], out: Any = None, named: Any = None) -> Any:
+        if arrays:
+            args = [from_array(a) if isinstance(a, numpy.ndarray) else a for a in args]
         if not all(is_operand(a) for a in args[1:2]):
             return NotImplemented
         return miss(args, out, named)

@@ -467,7 +467,9 @@ def _reflected_power(self: Tensor, other: Any) -> Any:
 
 
 def _reflected_quotient(self: Tensor, other: Any) -> Any:
-    return reciprocal.function(self) * other if is_operand(other) else NotImplemented
+    if is_operand(other) or isinstance(other, numpy.ndarray):
+        return reciprocal.function(self) * other
+    return NotImplemented
 
 
 publish(_power_of, "Tensor.__pow__")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from compat.errors import size_text, wrap_dim, wrap_dims
+from compat.errors import size_text, wrap_dim, wrap_dims, wrong_argument
 from compat.layout import (
     Layout,
     broadcast_size,
@@ -267,7 +267,9 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
         raise RuntimeError(
             f"unflatten got an unexpected error:\nDimension specified as {dim} but tensor has no dimensions"
         )
-    d = wrap_dim(dim, input.dim())
+    if not hasattr(dim, "__index__"):
+        raise wrong_argument("unflatten", "dim", 2, "int", dim)
+    d = wrap_dim(dim.__index__(), input.dim())
     sizes = tuple(sizes)
     if not sizes:
         raise RuntimeError("unflatten: sizes must be non-empty")

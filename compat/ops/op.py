@@ -38,7 +38,9 @@ Options of ``op``:
 ``inplace``
     where the in-place variant appears; by default ``Tensor.NAME_`` for elementwise operations and nowhere for others.
 ``out``
-    whether there is an ``out=`` variant; by default for what appears in ``torch``.
+    whether there is an ``out=`` variant; by default for what appears in ``torch``. ``"cast"``: one that takes a tensor
+    of any dtype that the result can be cast to, as those with ``promote`` do. An operation with a ``dtype`` computes in
+    that of ``out``.
 ``promote``
     ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
     least;
@@ -72,6 +74,8 @@ Options of ``op``:
     same everywhere, or a function with the operation's parameters; by default it is refused.
 ``apart``
     whether the in-place variant refuses inputs that share memory with its target, even all of it.
+``older``
+    the names of its keyword arguments that came among the tensors in PyTorch's older signatures.
 ``undifferentiable``
     for an operation on floating tensors that PyTorch has no derivative for: its node complains when run.
 ``shows``
@@ -133,6 +137,7 @@ class Op(Declared):
         self.aside = frozenset(f"result{i}" for i in options.get("aside", ()))
         self.inspect: Callable[..., None] | None = options.get("inspect")
         self.overlapping: Any = options.get("overlapping", False)
+        self.older = tuple(options.get("older", "").split())
         self.apart: bool = options.get("apart", False)
         self.returns: str | None = options.get("returns")
         self.results: list[str] = options.get("results", self.returns or "").split()
@@ -147,9 +152,9 @@ class Op(Declared):
         names = options.get("names")
         names = f"torch.{self.name} Tensor.{self.name}" if names is None else names
         out = options.get("out")
-        self.function = self._entry(
-            self.name, self.miss, self.plans, any(n.startswith("torch.") for n in names.split()) if out is None else out
-        )
+        self.casts = self.promote is not None or out == "cast"
+        out = any(n.startswith("torch.") for n in names.split()) if out is None else bool(out)
+        self.function = self._entry(self.name, self.miss, self.plans, out)
         publish(self.function, *names.split())
         inplace = options.get("inplace")
         if inplace is None:

@@ -11,6 +11,7 @@ from compat.autograd.forward_ad import is_dual
 from compat.errors import cpp_name
 from compat.grad_mode import mode, no_grad
 from compat.layout import contiguous_strides, layout_of
+from compat.ops.inplace import check_memory
 from compat.storage import UntypedStorage
 from compat.tensor import SHARED, Tensor
 
@@ -34,19 +35,28 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
         raise NotImplementedError(
             f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
         )
+    if op.broadcasts:
+        for t in outs:
+            check_memory(t, op.values(args))
     with no_grad():
-        result = op.miss(list(args))
+        result = op.miss(_in_dtype_of(op, args, outs[0]))
         results = result if isinstance(result, tuple) else (result,)
         if len(results) != len(outs):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(results)} Tensors, got {len(outs)}")
         for r, t in zip(results, outs):
-            check_dtype(r, t, exact=op.promote is None)
+            check_dtype(r, t, exact=not op.casts)
         for r, t in zip(results, outs):
             resize_out(t, tuple(r.shape))
             t.copy_(r)
     return (
         out if isinstance(out, Tensor) else type(result)(out) if not hasattr(result, "_fields") else type(result)(*outs)
     )
+
+
+def _in_dtype_of(op: Any, args: Sequence[Any], out: Tensor) -> list[Any]:
+    """The arguments, with the dtype of ``out`` where one may be given and is not, but for what casts its result."""
+    fill = {p.name: out.dtype for p in op.params if p.name == "dtype" and not op.casts}
+    return [fill.get(p.name, a) if a is None else a for p, a in zip(op.params, args)]
 
 
 def check_dtype(result: Tensor, out: Tensor, exact: bool) -> None:

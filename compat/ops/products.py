@@ -146,6 +146,7 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, **_: Any) -> None:
     saved="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
     check=_check_addmm,
     inplace="Tensor.addmm_",
+    older="beta alpha",
 )
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``.
@@ -269,7 +270,7 @@ def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, **_: Any) -> None:
         )
 
 
-@op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_")
+@op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_", older="beta alpha")
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * (mat @ vec)``.
 
@@ -296,7 +297,10 @@ def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, **_: Any) -> None:
     _fits(input, (vec1.shape[0], vec2.shape[0]))
 
 
-@op("AddrBackward0", saved="alpha beta vec1 vec2", check=_check_addr, promote="common", inplace="Tensor.addr_")
+@op(
+    "AddrBackward0", saved="alpha beta vec1 vec2", check=_check_addr, promote="common", inplace="Tensor.addr_",
+    older="beta alpha",
+)  # fmt: skip
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * outer(vec1, vec2)``.
 
@@ -361,7 +365,10 @@ def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> N
     _fits(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
 
 
-@op("BaddbmmBackward0", saved="alpha batch1 batch2 beta", check=_check_baddbmm, inplace="Tensor.baddbmm_")
+@op(
+    "BaddbmmBackward0", saved="alpha batch1 batch2 beta", check=_check_baddbmm, inplace="Tensor.baddbmm_",
+    older="beta alpha",
+)  # fmt: skip
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * bmm(batch1, batch2)``.
 
@@ -399,6 +406,7 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> No
     "AddbmmBackward0",
     saved="alpha batch1 batch1.sym_argsize_0 batch1.sym_argsize_1 batch2 batch2.sym_argsize_2 beta",
     check=_check_addbmm,
+    older="beta alpha",
 )
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches' matrices.

@@ -78,8 +78,15 @@ def check_dtype(input: Tensor, *_: Any, dtype: Any = None, **__: Any) -> None:
 # ---------------------------------------------------------------- sums
 
 
+def _totalled(x: Any, dtype: Any, total: Callable[[Any], Any]) -> Any:
+    """The sum or product; that of bools, where they are asked for, is whether any or all are true."""
+    if dtype is dtypes.bool_:
+        return np.not_equal(total(np.astype(np.not_equal(x, 0), fdtypes.int64)), 0)
+    return accumulated(_summand(x, dtype), total)
+
+
 def _sum(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return accumulated(_summand(x, dtype), lambda v: reduce(r.reduce_sum, v, axes, keepdim))
+    return _totalled(x, dtype, lambda v: reduce(r.reduce_sum, v, axes, keepdim))
 
 
 @op("SumBackward0", saved="self.sym_sizes", name="sum", names="", check=check_dtype)
@@ -196,7 +203,7 @@ def mean_all(input: Array, *, dtype: Any = None) -> Any:
     saved="dim keepdim self.sym_numel self.sym_sizes",
     name="mean",
     names="",
-    out=True,
+    out="cast",
     check=check_mean,
 )
 def mean_dim(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
@@ -212,7 +219,7 @@ mean = overloads(
 
 
 def _prod(x: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    return accumulated(_summand(x, dtype), lambda v: reduce(r.reduce_prod, v, axes, keepdim))
+    return _totalled(x, dtype, lambda v: reduce(r.reduce_prod, v, axes, keepdim))
 
 
 @op("ProdBackward0", saved="self result", keeps="input result0", name="prod", names="", check=check_dtype)
@@ -316,6 +323,7 @@ def check_logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> None:
     "LogsumexpBackward0",
     saved="self result dim keepdim",
     names="torch.logsumexp Tensor.logsumexp special.logsumexp",
+    out="cast",
     check=check_logsumexp,
 )
 def logsumexp(input: Array, dim: Dims, keepdim: bool = False) -> Any:
@@ -389,7 +397,7 @@ def _deviation_gradient(ct: Any, x: Any, deviation: Any, axes: tuple[int, ...], 
     return np.multiply(restore(scale, x, axes), _centred(x, axes))
 
 
-_VARIANCE = dict(names="", out=True, check=check_variance)
+_VARIANCE = dict(names="", out="cast", check=check_variance)
 
 
 @op("VarBackward0", saved="self dim correction keepdim", name="var", **_VARIANCE)

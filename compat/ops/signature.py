@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
@@ -246,7 +246,14 @@ def function({signature}):
 
 
 def entry(
-    name: str, params: tuple[Param, ...], miss: Callable[..., Any], plans: dict, *, out: bool, offsets: bool = False
+    name: str,
+    params: tuple[Param, ...],
+    miss: Callable[..., Any],
+    plans: dict,
+    *,
+    out: bool,
+    offsets: bool = False,
+    older: Callable[[Sequence[Any], Any], Any] | None = None,
 ) -> Callable[..., Any]:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
 
@@ -257,13 +264,14 @@ def entry(
         plans: plans by key; see ``key_of``.
         out: whether there is an ``out`` parameter.
         offsets: whether a tensor's storage offset is part of the key.
+        older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
     """
     # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
-    scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss}
+    scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older}
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
-        source, defaults = _source(params, out, offsets)
+        source, defaults = _source(params, out, offsets, older is not None)
         scope.update(Tensor=Tensor, sync=sync, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
@@ -282,18 +290,19 @@ def _waiting(*args: Any, **kwargs: Any) -> Any:
     return complete()(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
-def _source(params: tuple[Param, ...], out: bool, offsets: bool) -> tuple[str, dict[str, Any]]:
+def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool) -> tuple[str, dict[str, Any]]:
     """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments, defaults = [], [], [], [], [], {}
     starred = any(p.starred for p in params)
     aliased = starred or any(p.name in ALIASES.values() and p.name != "input" for p in params)
     defaulted = False
+    rest = "*more" if older else "*"
     for p in params:
         n = p.name
         # What may come under another name has to be left out here, and so has what follows it.
         defaulted = defaulted or (p.required and n in ALIASES.values() and n != "input")
-        if p.keyword and not starred and "*" not in signature:
-            signature.append("*")
+        if p.keyword and not starred and rest not in signature:
+            signature.append(rest)
         signature.append(f"*{n}" if p.starred else n if p.required and not defaulted else f"{n}=_{n}")
         defaults[f"_{n}"] = MISSING if p.required else p.default
         arguments.append(n)
@@ -301,8 +310,11 @@ def _source(params: tuple[Param, ...], out: bool, offsets: bool) -> tuple[str, d
         scan += _scan(p)
         key += _key(p, offsets)
     guards = []
+    if older:
+        given = ", ".join(p.name for p in params if not p.keyword)
+        guards += ["if more:", f"    return older(({given}, *more), {'out' if out else 'None'})"]
     if out:
-        signature += ([] if "*" in signature or starred else ["*"]) + ["out=None"]
+        signature += ([] if rest in signature or starred else [rest]) + ["out=None"]
         guards.append("if out is not None:")
         guards.append(f"    return miss([{', '.join(arguments)}], out)")
     if aliased:

@@ -73,12 +73,19 @@ def _converted(input: Tensor, dtype: dtypes.dtype | None) -> Tensor:
 
 
 @function("torch.softmax", "Tensor.softmax", "special.softmax")
-def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def softmax(
+    input: Tensor,
+    dim: int | None = None,
+    dtype: dtypes.dtype | None = None,
+    *,
+    axis: int | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """``exp(input) / sum(exp(input))`` along a dimension, without overflow.
 
     Args:
         input: a floating-point tensor.
-        dim: the dimension along which the results sum to one.
+        dim: the dimension along which the results sum to one; ``axis`` is another name of it.
         dtype: the dtype to convert to first.
         out: a tensor to write the result into.
 
@@ -91,11 +98,18 @@ def softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: 
         >>> torch.zeros(2).softmax(0)
         tensor([0.5000, 0.5000])
     """
-    return softmax_plain.function(_converted(input, dtype), dim, out=out)
+    return softmax_plain.function(_converted(input, dtype), axis if dim is None else dim, out=out)
 
 
 @function("torch.log_softmax", "Tensor.log_softmax", "special.log_softmax")
-def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, out: Tensor | None = None) -> Tensor:
+def log_softmax(
+    input: Tensor,
+    dim: int | None = None,
+    dtype: dtypes.dtype | None = None,
+    *,
+    axis: int | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
     """The logarithm of ``softmax``, exact where that underflows; arguments as for ``softmax``.
 
     Example:
@@ -103,7 +117,7 @@ def log_softmax(input: Tensor, dim: int, dtype: dtypes.dtype | None = None, *, o
         >>> torch.tensor([0.0, 1000.0]).log_softmax(0)
         tensor([-1000.,     0.])
     """
-    return log_softmax_plain.function(_converted(input, dtype), dim, out=out)
+    return log_softmax_plain.function(_converted(input, dtype), axis if dim is None else dim, out=out)
 
 
 def _implicit(name: str, ndim: int, stacklevel: int) -> int:

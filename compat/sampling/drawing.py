@@ -129,7 +129,7 @@ def multinomial(
     rows = np.asarray(weights, order="C")
     flat = rows.reshape(-1, rows.shape[-1]) if over else rows
     values = rng.multinomial(engine, flat, int(samples), bool(replacement))
-    return _given(out, drawn(values.reshape((*rows.shape[:-1], -1)), over))
+    return _given(out, drawn(values.reshape((*rows.shape[:-1], int(samples))), over))
 
 
 # ---------------------------------------------------------------- normal

@@ -1,0 +1,62 @@
+"""Calls as they were written before PyTorch 1.5: ``x.add_(-lr, grad)``, ``x.addcdiv_(-lr, mean, scale)``.
+
+Factors came among the tensors, and are keyword arguments now. Programs that still say so run, with PyTorch's warning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.tensor import Tensor
+
+_warned: list[str] = []
+
+
+def older_call(
+    name: str, params: Sequence[str], factors: Sequence[str], run: Callable[..., Any], args: Sequence[Any], out: Any
+) -> Any:
+    """Calls ``run`` with the factors among ``args`` by their names.
+
+    Args:
+        name: the operation's.
+        params: the names of its tensors.
+        factors: what the numbers among the arguments are, in order; the last may be left out.
+        run: the operation.
+        args: all positional arguments.
+        out: where the result goes, if anywhere.
+
+    Raises:
+        TypeError: if there are more arguments than the operation ever took.
+
+    Example:
+        >>> import compat as torch
+        >>> one, three = torch.tensor([1.0, 3.0])
+        >>> older_call("add", ("input", "other"), ("alpha",), torch.add, (one, 2, three), None)
+        tensor(7.)
+    """
+    tensors = [a for a in args if isinstance(a, Tensor)]
+    places = [i for i, a in enumerate(args) if not isinstance(a, Tensor)]
+    # One factor comes after the first tensor; of two the first may come before it, and the second after both.
+    if places not in ([1],) if len(factors) == 1 else places not in ([0], [1], [0, 2], [1, 2]):
+        raise TypeError(f"{name}() takes {len(params)} positional arguments but {len(args)} were given")
+    numbers = dict(zip(factors, (args[i] for i in places)))
+    if not _warned:
+        _warn(name, params, list(numbers), places)
+    return run(*tensors, **numbers, **({} if out is None else {"out": out}))
+
+
+def _warn(name: str, params: Sequence[str], numbers: Sequence[str], places: Sequence[int]) -> None:
+    """Says, once in a program, how to write it instead."""
+    _warned.append(name)
+    before = [f"Tensor {p}" for p in params]
+    for place, number in zip(places, numbers):
+        before.insert(place, f"Number {number}")
+    after = [*(f"Tensor {p}" for p in params), "*", *(f"Number {n} = 1" for n in numbers)]
+    shown = slice(1, None) if name.endswith("_") else slice(None)  # a method's own tensor is not shown
+    warnings.warn(
+        f"This overload of {name} is deprecated:\n\t{name}({', '.join(before[shown])})\n"
+        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(after[shown])})",
+        stacklevel=4,
+    )
