@@ -12,7 +12,7 @@ from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -35,7 +35,7 @@ def _check_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> Non
 
 def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> None:
     if offsets.numel() and not offsets._layout.base.traced:
-        starts = array_of(offsets)
+        starts = values_of(offsets)
         if starts[0] != 0:
             raise RuntimeError(
                 "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from position 0. "

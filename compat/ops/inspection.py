@@ -1,8 +1,9 @@
 """Looking at the values of operands, for errors that depend on them: an index out of bounds, a target of no class.
 
-Operands whose values are there are looked at before the operation. Others are results of operations that have been
-noted down only: to wait for them would end the window, so they are looked at when they have been computed, and the
-error comes then. ``COMPAT_EAGER=1`` brings it to the line that is wrong.
+Values that are there are looked at before the operation, whatever its other operands are: a target that was read from
+a file is complained about at once, though the scores are noted down only. Values that are not there are results of
+operations that have been noted down: to wait for them would end the window, so they are looked at when they have been
+computed, and the error comes then. ``COMPAT_EAGER=1`` brings it to the line that is wrong.
 """
 
 from __future__ import annotations
@@ -27,9 +28,15 @@ Inspection = tuple[Callable[..., None], Sequence[Any], dict[str, Any]]
 
 class _Local(threading.local):
     collected: list[Inspection] | None = None
+    #: Whether values that are not there are waited for.
+    waits = True
 
 
 _local = _Local()
+
+
+class _NotThere(Exception):
+    """An inspection asked for values that are not computed."""
 
 
 @contextmanager
@@ -47,30 +54,28 @@ def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str
     collected = _local.collected
     if collected is not None:
         collected.append((function, args, kwargs))
-    if all(runtime.computed(levels.inmost(t._storage.buffer)) is not None for t in _tensors(args)):
+    before, _local.waits = _local.waits, False
+    try:
         with runtime.looking():
             function(*args, **kwargs)
-    elif collected is None:
-        # Their own memory: what is written into the operands later is none of this operation's business.
-        runtime.later(partial(function, *map(_kept, args), **kwargs))
+    except _NotThere:
+        if collected is None:
+            # Their own memory: what is written into the operands later is none of this operation's business.
+            runtime.later(partial(function, *map(_kept, args), **kwargs))
+    finally:
+        _local.waits = before
 
 
 def values_of(t: Tensor) -> np.ndarray:
     """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
+    there = runtime.computed(levels.inmost(t._storage.buffer))
+    if there is None and not _local.waits:
+        raise _NotThere
     if not t._layout.base.traced:
         return array_of(t)
-    there = runtime.computed(levels.inmost(t._storage.buffer))
     if there is None or isinstance(there, Tracer):
         return np.empty(0, t.dtype.numpy)
     return np.asarray(runtime.ready(levels.inmost(lens.read(t._storage.buffer, t._layout, t._offset))))
-
-
-def _tensors(args: Sequence[Any]) -> Iterator[Tensor]:
-    for a in args:
-        if isinstance(a, Tensor):
-            yield a
-        elif isinstance(a, list | tuple):
-            yield from _tensors(a)
 
 
 def _kept(a: Any) -> Any:

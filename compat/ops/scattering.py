@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy
+
 from compat import dtypes
 from compat.errors import cpp_name, size_text, wrap_dim
 from compat.layout import broadcast_size
@@ -23,11 +25,12 @@ from compat.ops.indexing import (
     inspect_take,
     positions,
 )
+from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.overlapping import write_places
 from compat.ops.signature import Array, Dim, Index, Indices, Scalar
 from compat.registry import function
-from compat.tensor import Tensor, array_of
+from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives.shape import reshape
@@ -87,7 +90,7 @@ def _check_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
 def _inspect_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
     if mask._layout.base.traced:
         return
-    wanted = int(array_of(mask.expand(broadcast_size(tuple(mask.shape), tuple(input.shape)))).sum())
+    wanted = int(numpy.broadcast_to(values_of(mask), broadcast_size(tuple(mask.shape), tuple(input.shape))).sum())
     if wanted > source.numel():
         raise RuntimeError("Number of elements of source < number of ones in mask")
 

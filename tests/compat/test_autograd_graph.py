@@ -348,3 +348,11 @@ def test_the_older_checkpoint_refuses_grad() -> None:
         torch.autograd.grad(checkpoint(torch.exp, x, use_reentrant=True), x)
     checkpoint(torch.exp, x, use_reentrant=True).backward()
     assert x.grad is not None
+
+
+def test_only_inputs_is_where_scripts_put_it() -> None:
+    x = torch.tensor(2.0, requires_grad=True)
+    (grad,) = torch.autograd.grad(x * x, x, None, None, False, True, True)
+    assert grad.item() == 4.0
+    with pytest.warns(FutureWarning, match="only_inputs argument is deprecated"):
+        torch.autograd.grad(x * x, x, only_inputs=False)
