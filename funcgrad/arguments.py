@@ -190,8 +190,10 @@ def match(what: str, value: Any, tree: Any, types: Sequence[ArrayType]) -> list[
             matched.append(None)
             continue
         mine = type_of(leaf)
-        fits = dtypes.promote_weak(mine.dtype, mine.weak, type.dtype, False)[0] == type.dtype
-        if mine.shape != type.shape or (mine.dtype != type.dtype and not (mine.weak and fits)):
+        fits = mine.weak and dtypes.promote_weak(mine.dtype, mine.weak, type.dtype, False)[0] == type.dtype
+        # That of a Python number may be as precise as what the number met.
+        fits = fits or (type.weak and mine.dtype.kind == type.dtype.kind)
+        if mine.shape != type.shape or (mine.dtype != type.dtype and not fits):
             raise ValueError(f"{what} has a leaf of type {mine}, wanted {type.strong()}")
         if not dtypes.is_inexact(type.dtype):
             matched.append(None)

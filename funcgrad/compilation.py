@@ -19,7 +19,7 @@ import numpy as np
 from funcgrad import dtypes, trees
 from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
 from funcgrad.control.call import call_program
-from funcgrad.inspection import argument_names
+from funcgrad.inspection import argument_names, eval_shape
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
@@ -38,6 +38,7 @@ def jit(
     static_argnames: str | Iterable[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
+    keep_unused: bool = False,
 ) -> Callable[..., Any]:
     """``f``, compiled by XLA: traced and compiled when it meets new shapes, dtypes or static arguments, run ever after.
 
@@ -45,10 +46,12 @@ def jit(
         f: takes and returns pytrees of arrays; side effects happen while tracing only.
         static_argnums, static_argnames: arguments that are Python values, hashable; each new value compiles anew.
         donate_argnums, donate_argnames: arguments whose buffers the results may reuse; do not use them afterwards.
+        keep_unused: arguments that nothing depends on are arguments of the compiled program all the same.
 
     Returns:
         A function like ``f``. Its attributes: ``trace(*args)``, the optimized ``Program``; ``lower(*args)``, what
-        ``jax.jit(...).lower`` returns, with ``as_text()`` and ``compile()``.
+        ``jax.jit(...).lower`` returns, with ``as_text()`` and ``compile()``; ``eval_shape(*args)``, the types of the
+        results, as of ``funcgrad.eval_shape``.
 
     Raises:
         ConcretizationError: from the call, if ``f`` asks a traced array for its value.
@@ -64,7 +67,7 @@ def jit(
     if f is None:
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames,
-            donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+            donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
         )  # fmt: skip
     if not callable(f):
         raise TypeError(f"jit: wants a function, got {kind(f)}")
@@ -72,7 +75,7 @@ def jit(
     traced = _Traced(f, statics)
     compiled = jax.jit(
         traced.stage, static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
-        donate_argnums=donate_argnums, donate_argnames=donate_argnames,
+        donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
     )  # fmt: skip
     return Jitted(f, compiled, traced)
 
@@ -113,6 +116,11 @@ class Jitted:
         (dynamic, named), _ = self._traced.statics.split(args, kwargs)
         program.arguments = argument_names(self._traced.function, dynamic, named)
         return program
+
+    def eval_shape(self, /, *args: Any, **kwargs: Any) -> Any:
+        """The types of the results for arguments like these."""
+        dynamic, static = self._traced.statics.split(args, kwargs)
+        return eval_shape(self._traced.of_dynamic(static), *dynamic)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -248,19 +256,24 @@ class _Traced:
         program, out_tree, results = found
         return trees.unflatten(out_tree, results.whole(call_program(program, leaves)))
 
-    def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any, _Results]:
-        """The optimized program of a call with these arguments, the structure of its result, and what that needs."""
-        (dynamic, named), (fixed, fixed_named) = self.statics.split(args, kwargs)
-        leaves, tree = trees.flatten((dynamic, named))
-        _check_arrays(leaves)
+    def of_dynamic(self, static: Any) -> Callable[[tuple, dict], Any]:
+        """The function of what is not static."""
+        fixed, fixed_named = static
 
-        def of_dynamic(args: tuple, kwargs: dict) -> Any:
+        def called(args: tuple, kwargs: dict) -> Any:
             full = list(args)
             for i, a in fixed:
                 full[i] = a
             return self.function(*full, **kwargs, **dict(fixed_named))
 
-        flat = Flat(of_dynamic, tree, "jit")
+        return called
+
+    def program(self, args: tuple, kwargs: dict) -> tuple[Program, Any, _Results]:
+        """The optimized program of a call with these arguments, the structure of its result, and what that needs."""
+        (dynamic, named), static = self.statics.split(args, kwargs)
+        leaves, tree = trees.flatten((dynamic, named))
+        _check_arrays(leaves)
+        flat = Flat(self.of_dynamic(static), tree, "jit")
         results = _Results()
         types = [type_of(x) for x in leaves if not is_float0(x)]
 

@@ -74,15 +74,10 @@ class _Call:
     def of(self, leaves: Arrays) -> tuple[Any, ...]:
         return tuple(trees.unflatten(self.tree, leaves))
 
-
-def _width(tree: Any) -> int:
-    return len(trees.unflatten(tree, [0] * tree.num_leaves))
-
-
-class _JvpCall(_Call):
-    """A call of a function with a forward rule."""
-
-    owner: custom_jvp
+    @property
+    def pushes(self) -> bool:
+        """Whether there is a forward rule."""
+        return hasattr(self.owner, "rule")
 
     def push(self, primals: Arrays, tangents: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
         """The results and their tangents, ``None`` where zero, by the user's rule."""
@@ -93,6 +88,10 @@ class _JvpCall(_Call):
         outs = self.result(found[0])
         what = f"{self.name}: the tangent that its jvp rule returned"
         return outs, match(what, found[1], self.out_tree, [type_of(o) for o in outs])
+
+
+def _width(tree: Any) -> int:
+    return len(trees.unflatten(tree, [0] * tree.num_leaves))
 
 
 class _VjpCall(_Call):
@@ -198,6 +197,7 @@ class _Batched:
     def __init__(self, call: Any, lifted: _Lifted, size: int, dims: Sequence[int | None]):
         self.call, self.lifted, self.size, self.dims = call, lifted, size, tuple(dims)
         self.name = call.name
+        self.pushes: bool = call.pushes
 
     def over(self, f: Callable[..., Arrays], values: Arrays, dims: Sequence[int | None], closed_over: Arrays) -> Any:
         """``f``, which asks the call, on all examples: results and where their axes are.
@@ -223,33 +223,6 @@ class _Batched:
             )
         return outs, found
 
-
-def _batch(make: type, size: int, operands: Arrays, dims: Sequence[int | None], **params: Any) -> Any:
-    program = params["program"]
-
-    def all_examples(*xs: Any) -> list[Any]:
-        outs, found = batch_flat(lambda *args: evaluate(program, args), size, xs, dims)
-        return [at_axis(o, d, 0, size) for o, d in zip(outs, found, strict=True)]
-
-    whole = stage(all_examples, [type_of(x) for x in operands], name=f"vmap_{program.name}")
-    batched = {"program": whole, "call": make(params["call"], params["lifted"], size, dims), "lifted": params["lifted"]}
-    primitive = custom_jvp_p if make is _BatchedJvp else custom_vjp_p
-    return _apply(primitive, operands, batched), [0] * len(program.outputs)
-
-
-def _apply(primitive: Primitive, operands: Arrays, params: dict[str, Any]) -> list[Any]:
-    """Binds a closed operation; on arrays alone there is nothing to bind it for."""
-    if state.floor is None and not any(map(traced, operands)):
-        return evaluate(params["program"], operands)
-    return bind(primitive, operands, params)
-
-
-# ---------------------------------------------------------------- forward rules
-
-
-class _BatchedJvp(_Batched):
-    call: _JvpCall | _BatchedJvp
-
     def push(self, primals: Arrays, tangents: Arrays, closed_over: Arrays = ()) -> tuple[list[Any], list[Any]]:
         moving = [i for i, t in enumerate(tangents) if t is not None]
         count = len(primals)
@@ -267,6 +240,29 @@ class _BatchedJvp(_Batched):
         placed = [at_axis(o, d, 0, self.size) for o, d in zip(outs, found, strict=True)]
         pushed = iter(placed[len(nonzero) :])
         return placed[: len(nonzero)], [next(pushed) if m else None for m in nonzero]
+
+
+def _batch(make: type, size: int, operands: Arrays, dims: Sequence[int | None], **params: Any) -> Any:
+    program = params["program"]
+
+    def all_examples(*xs: Any) -> list[Any]:
+        outs, found = batch_flat(lambda *args: evaluate(program, args), size, xs, dims)
+        return [at_axis(o, d, 0, size) for o, d in zip(outs, found, strict=True)]
+
+    whole = stage(all_examples, [type_of(x) for x in operands], name=f"vmap_{program.name}")
+    batched = {"program": whole, "call": make(params["call"], params["lifted"], size, dims), "lifted": params["lifted"]}
+    primitive = custom_jvp_p if make is _Batched else custom_vjp_p
+    return _apply(primitive, operands, batched), [0] * len(program.outputs)
+
+
+def _apply(primitive: Primitive, operands: Arrays, params: dict[str, Any]) -> list[Any]:
+    """Binds a closed operation; on arrays alone there is nothing to bind it for."""
+    if state.floor is None and not any(map(traced, operands)):
+        return evaluate(params["program"], operands)
+    return bind(primitive, operands, params)
+
+
+# ---------------------------------------------------------------- forward rules
 
 
 def _push(primals: Arrays, tangents: Arrays, **params: Any) -> tuple[list[Any], list[Any]]:
@@ -290,7 +286,7 @@ custom_jvp_p = Primitive(
     lower=lambda *xs, program, call, lifted: lowered(program)(*xs),
     jvp=_push,
     vjp=_pull_pushed,
-    batch=lambda size, operands, dims, **params: _batch(_BatchedJvp, size, operands, dims, **params),
+    batch=lambda size, operands, dims, **params: _batch(_Batched, size, operands, dims, **params),
     close=_close,
     multiple=True,
 )
@@ -369,7 +365,9 @@ def _pull(operands: Arrays, needs: Sequence[bool], params: dict[str, Any]) -> tu
 
 
 def _push_pulled(primals: Arrays, tangents: Arrays, **params: Any) -> tuple[list[Any], list[Any]]:
-    """Forward mode by the reverse rule: ``bwd`` is linear, and transposed it takes tangents to tangents."""
+    """Forward mode: by its own rule if it has one, else by ``bwd``, which is linear, transposed."""
+    if params["call"].pushes:
+        return _push(primals, tangents, **params)
     of_closed, tangents = _split(tangents, params)
     _refuse_closures(of_closed, params["call"])
     outs, back = _run_forward(primals, params)
@@ -412,6 +410,7 @@ class _Custom:
     """What the two decorators share: which arguments are which, and what a call does."""
 
     __name__: str
+    rule: Callable[..., Any]
     _primitive: Primitive
     _call: type[_Call]
     _stated_by: str
@@ -425,6 +424,14 @@ class _Custom:
     def _is_stated(self) -> bool:
         """Whether there is a rule."""
         raise NotImplementedError
+
+    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
+        """States the forward rule: ``(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents.
+
+        ``primals`` and ``tangents`` are tuples, one entry per argument; those of integers are zeros of dtype float0.
+        """
+        self.rule = jvp
+        return jvp
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else types.MethodType(self, instance)
@@ -484,19 +491,10 @@ class custom_jvp(_Custom):
         1.0 0.5
     """
 
-    _primitive, _call, _stated_by = custom_jvp_p, _JvpCall, "defjvp"
-    rule: Callable[..., Any]
+    _primitive, _call, _stated_by = custom_jvp_p, _Call, "defjvp"
 
     def _is_stated(self) -> bool:
         return hasattr(self, "rule")
-
-    def defjvp(self, jvp: Callable[..., Any]) -> Callable[..., Any]:
-        """States the rule: ``(*nondiff, primals, tangents) -> (result, tangent)``, linear in the tangents.
-
-        ``primals`` and ``tangents`` are tuples, one entry per argument; those of integers are zeros of dtype float0.
-        """
-        self.rule = jvp
-        return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
         """States the rule by one function per argument, ``(tangent, result, *primals) -> tangent``; None is zero.
@@ -528,6 +526,9 @@ class custom_jvp(_Custom):
 
 class custom_vjp(_Custom):
     """A function with a reverse derivative of its own; its forward derivative is the transpose of that.
+
+    ``bwd`` cannot be transposed if it loops as long as values say; ``defjvp``, as of ``custom_jvp``, states a forward
+    rule beside it.
 
     Args:
         function: takes and returns pytrees of arrays.

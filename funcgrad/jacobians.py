@@ -62,12 +62,13 @@ def jacfwd(
             outs, _ = flat.split(every)
             _check_outputs("jacfwd", outs, holomorphic)
             columns = [zero_tangent(o) if t is None else t for o, t in zip(outs, found, strict=False)]
-            return columns, every
+            return columns, every if has_aux else []
 
-        columns, every = vmap(push, out_axes=(-1, None))(*_basis(leaves))
+        columns, every = vmap(push, out_axes=(-1, 0))(*_basis(leaves))
         jacobian = [_split_axis(c, -1, leaves, tree, argnums) for c in columns]
         result = trees.unflatten(flat.out_tree, jacobian)
-        return (result, flat.split(every)[1]) if has_aux else result
+        # A rule of one's own may have computed results and tangents together, as a batch: all examples are the same.
+        return (result, flat.split([_first(x) for x in every])[1]) if has_aux else result
 
     return wrapped
 
@@ -137,6 +138,10 @@ def _cut(x: Any, axis: int, start: int, count: int) -> Any:
     low, high = [0] * len(shape), list(shape)
     low[axis], high[axis] = start, start + count
     return slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
+
+
+def _first(x: Any) -> Any:
+    return reshape(_cut(x, 0, 0, 1), shape=type_of(x).shape[1:])
 
 
 def _rows(block: Any, offset: int, out: ArrayType) -> Any:

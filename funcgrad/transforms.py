@@ -242,8 +242,21 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
     return (result, tangent, aux) if has_aux else (result, tangent)
 
 
-def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     """The value of ``f`` and its derivative there as a linear function of tangents, which may be called many times.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+        primals: where to evaluate it.
+        has_aux: ``f`` returns ``(result, aux)``, and ``aux`` is not differentiated.
+
+    Returns:
+        ``(result, pushforward)``, or ``(result, pushforward, aux)``. ``pushforward(*tangents)`` takes one pytree per
+        primal and like it, and returns a pytree like the result.
+
+    Raises:
+        TypeError: if a leaf of the primals or of the result is not an array.
+        ValueError: from the pushforward, if the tangents do not have the primals' structure, shapes or dtypes.
 
     Example:
         >>> import funcgrad as fg
@@ -253,9 +266,11 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
     """
     check_leaves("linearize", [f"primals[{i}]" for i in range(len(primals))], primals)
     leaves, tree = trees.flatten(primals)
-    flat = Flat(f, tree, "linearize")
+    flat = Flat(f, tree, "linearize", has_aux)
     needs = [dtypes.is_inexact(type_of(x).dtype) for x in leaves]
-    outs, program = linearize_flat(flat, leaves, needs)
+    every, program = linearize_flat(flat, leaves, needs)
+    outs, aux = flat.split(every)
+    program = Program(program.inputs, program.constants, program.equations, program.outputs[: len(outs)], program.name)
     program = dead_code(program)
     out_tree = flat.out_tree
     result = trees.unflatten(out_tree, settled(outs))
@@ -274,7 +289,7 @@ def linearize(f: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., 
         ]
         return trees.unflatten(out_tree, settled(shaped))
 
-    return result, push
+    return (result, push, aux) if has_aux else (result, push)
 
 
 def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:

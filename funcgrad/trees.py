@@ -18,14 +18,18 @@ from jax.tree_util import tree_all as all
 from jax.tree_util import tree_flatten as flatten
 from jax.tree_util import tree_leaves as leaves
 from jax.tree_util import tree_map as map
+from jax.tree_util import tree_map_with_path as map_with_path
+from jax.tree_util import tree_reduce as reduce
 from jax.tree_util import tree_structure as structure
+from jax.tree_util import tree_transpose as transpose
 from jax.tree_util import tree_unflatten as unflatten
 
 from funcgrad.tracing import Tracer
 
 __all__ = [
-    "all", "flatten", "keystr", "leaves", "map", "register_array_type", "register_dataclass", "register_pytree_node",
-    "register_pytree_node_class", "structure", "tree_flatten_with_path", "unflatten",
+    "all", "flatten", "keystr", "leaves", "map", "map_with_path", "reduce", "register_array_type", "register_dataclass",
+    "register_pytree_node", "register_pytree_node_class", "structure", "transpose", "tree_flatten_with_path",
+    "unflatten",
 ]  # fmt: skip
 
 

@@ -210,7 +210,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     return trees.unflatten(tree, _while_program(test, step, [], [], carry))
 
 
-def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any) -> Any:
+def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: int | bool = 1) -> Any:
     """Repeats ``x = body(i, x)`` for ``i`` from ``lower`` up to, but without, ``upper``.
 
     Between Python integers it is a ``scan``, with a derivative in both modes; otherwise a ``while_loop``.
@@ -219,6 +219,11 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
         lower, upper: integers, or arrays of one.
         body: one step, from the number of the step and a carry to the next carry.
         init: the first carry, a pytree of arrays.
+        unroll: between Python integers, how many steps make one turn of the compiled loop; True for all.
+
+    Raises:
+        TypeError: if a step changes the structure or the types of the carry.
+        ValueError: if ``unroll`` is given where the number of steps is not known.
 
     Example:
         >>> import funcgrad as fg
@@ -229,6 +234,11 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     """
     if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in (lower, upper)):
         length = max(int(upper) - int(lower), 0)
-        (_, last), _ = scan(lambda c, _: ((c[0] + 1, body(*c)), None), (int(lower), init), length=length)
+        first = (int(lower), init)
+        (_, last), _ = scan(lambda c, _: ((c[0] + 1, body(*c)), None), first, length=length, unroll=unroll)
         return last
+    if int(unroll) != 1 and unroll is not False:
+        raise ValueError(
+            "fori_loop: unroll wants Python integers for lower and upper, which say how many steps there are"
+        )
     return while_loop(lambda c: c[0] < upper, lambda c: (c[0] + 1, body(*c)), (lower, init))[1]

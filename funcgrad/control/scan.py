@@ -99,7 +99,7 @@ def scan(
     xs: Any = None,
     length: int | None = None,
     reverse: bool = False,
-    unroll: int = 1,
+    unroll: int | bool = 1,
 ) -> tuple[Any, Any]:
     """A loop over the leading axis of arrays, with a carry.
 
@@ -113,7 +113,7 @@ def scan(
             nothing but ``length``.
         length: the number of steps, which ``xs`` has as well where it has arrays.
         reverse: from the last slice to the first; the results are in the order of the slices all the same.
-        unroll: how many steps make one turn of the compiled loop.
+        unroll: how many steps make one turn of the compiled loop; True for all.
 
     Returns:
         The last carry, and the results ``y`` of all steps, stacked along a new leading axis.
@@ -133,8 +133,10 @@ def scan(
     first, carry_tree = leaves_of("init", init)
     slices, tree = leaves_of("xs", xs)
     count = _length(xs, slices, length)
-    if isinstance(unroll, bool) or not isinstance(unroll, int) or unroll < 1:
-        raise ValueError(f"scan: unroll must be a positive integer, got {unroll!r}")
+    if isinstance(unroll, bool):
+        unroll = max(count, 1) if unroll else 1
+    if not isinstance(unroll, int) or unroll < 1:
+        raise ValueError(f"scan: unroll must be a positive integer or a bool, got {unroll!r}")
     parts = [_part(x) for x in slices]
     program, first, y_tree = step_program(f, first, carry_tree, parts, tree)
     looped = [x for x, part in zip(slices, parts) if isinstance(part, ArrayType)]

@@ -34,6 +34,7 @@ from funcgrad.numpy.elementwise import *
 from funcgrad.numpy.functional import *
 from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
+from funcgrad.numpy.joining import *
 from funcgrad.numpy.logarithms import *
 from funcgrad.numpy.nans import *
 from funcgrad.numpy.numerical import *

@@ -21,8 +21,6 @@ LONG = RNG.normal(size=9)
 PLACES = np.array([0.0, 0.5, 2.0, 2.5])
 POINTS = np.array([0.31, 0.12, 0.77, 0.52, 0.05])
 
-Row = tuple[Callable[..., Any], tuple]
-
 
 def doubled(xp: Any) -> Callable[..., Any]:
     """A mode of ``pad``: at each end, twice the element next to it."""
@@ -109,6 +107,10 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "atleast": (lambda xp, x: xp.atleast_3d(x) + xp.atleast_2d(x)[0, 0] + xp.atleast_1d(x)[0], (V,)),
     "concatenate": (lambda xp, x, y: xp.concatenate([x, y, x], axis=1), (A, B)),
     "concatenate of all": (lambda xp, x, y: xp.concatenate([x, y], axis=None), (A, V)),
+    "r_": (lambda xp, x, y: xp.r_[x, 1:3, 0.5, y], (V, A[0])),
+    "r_ of rows": (lambda xp, x, y: xp.r_["1,2", x, y], (V, A[0])),
+    "r_ of columns": (lambda xp, x: xp.r_["0,3,1", x, x], (A,)),
+    "c_": (lambda xp, x, y: xp.c_[x, y, 0:1:3j], (V, SQUARE)),
     "stack": (lambda xp, x, y: xp.stack([x, y], axis=-1), (A, B)),
     "hstack": (lambda xp, x, y: xp.hstack([x, y]), (A, B)),
     "vstack": (lambda xp, x, y: xp.vstack([x, y]), (A, V)),

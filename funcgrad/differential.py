@@ -1,0 +1,119 @@
+"""More derivatives of functions: elementwise, by every argument's name, products with Gauss-Newton matrices."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad import trees
+from funcgrad.arguments import Argnums, partial_of, positions_of
+from funcgrad.numpy.reductions import sum
+from funcgrad.tracing import type_of
+from funcgrad.transforms import grad, jvp, vjp
+
+__all__ = ["elementwise_grad", "make_ggnvp", "multigrad_dict"]
+
+
+def elementwise_grad(f: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """The derivative of each element of a result by the same element of an argument.
+
+    Args:
+        f: applies a function to each element; of others, these are the sums of the Jacobian's columns.
+        argnums: which arguments to differentiate by.
+
+    Returns:
+        A function of the same arguments; its result is like the argument, or a tuple of these.
+
+    Raises:
+        TypeError: if ``f`` returns complex arrays, or an argument is not floating.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> print(elementwise_grad(fnp.square)(fnp.array([1.0, 2.0, 3.0])))
+        [2. 4. 6.]
+    """
+
+    def total(*args: Any, **kwargs: Any) -> Any:
+        out = f(*args, **kwargs)
+        wrong = [type_of(x) for x in trees.leaves(out) if type_of(x).dtype.kind == "c"]
+        if wrong:
+            raise TypeError(f"elementwise_grad: the function must return real arrays, got {wrong[0]}")
+        return functools.reduce(lambda a, b: a + b, [sum(x) for x in trees.leaves(out)])
+
+    return functools.wraps(f)(grad(total, argnums))
+
+
+def _half_square(x: Any) -> Any:
+    return 0.5 * functools.reduce(lambda a, b: a + b, [sum(leaf * leaf) for leaf in trees.leaves(x)])
+
+
+def make_ggnvp(f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_argnum: int = 0) -> Callable[..., Any]:
+    """Products of vectors with the Gauss-Newton matrix ``J.T @ H @ J`` of ``g`` after ``f``.
+
+    Args:
+        f: whose Jacobian is ``J``.
+        g: of the result of ``f``, to a scalar; its Hessian is ``H``. By default half the sum of squares.
+        f_argnum: by which argument ``f`` is differentiated.
+
+    Returns:
+        A function of the arguments of ``f``, that returns a linear function of pytrees like that argument.
+
+    Example:
+        >>> import funcgrad.numpy as fnp
+        >>> a = fnp.array([[1.0, 2.0], [0.0, 3.0]])
+        >>> print(make_ggnvp(lambda x: a @ x)(fnp.zeros(2))(fnp.array([1.0, 0.0])))
+        [1. 2.]
+    """
+
+    def at(*args: Any, **kwargs: Any) -> Callable[[Any], Any]:
+        (position,) = positions_of("make_ggnvp", f_argnum, len(args))
+        of_one = partial_of(f, (position,), args, kwargs)
+        x = args[position]
+        out, pull = vjp(of_one, x)
+
+        def product(v: Any) -> Any:
+            moved = jvp(of_one, (x,), (v,))[1]
+            curved = jvp(grad(g), (out,), (moved,))[1]
+            return pull(curved)[0]
+
+        return product
+
+    return at
+
+
+def multigrad_dict(f: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradients of a scalar function by all its arguments, by name.
+
+    Args:
+        f: returns a scalar.
+
+    Returns:
+        A function of the same arguments. It returns a dictionary with an entry for each parameter in the signature,
+        those included whose default was taken; the entry of ``*args`` is a tuple, that of ``**kwargs`` a dictionary.
+
+    Raises:
+        TypeError: if ``f`` returns anything but a real scalar, or an argument is not floating.
+
+    Example:
+        >>> gradients = multigrad_dict(lambda x, y=3.0: x * y)(2.0)
+        >>> print({name: float(g) for name, g in gradients.items()})
+        {'x': 3.0, 'y': 2.0}
+    """
+    signature = inspect.signature(f)
+
+    @functools.wraps(f)
+    def gradients(*args: Any, **kwargs: Any) -> dict[str, Any]:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+
+        def of_all(given: dict[str, Any]) -> Any:
+            again = inspect.BoundArguments(signature, OrderedDict(given))
+            return f(*again.args, **again.kwargs)
+
+        found = grad(of_all)(dict(bound.arguments))
+        return {name: found[name] for name in bound.arguments}
+
+    return gradients

@@ -1,0 +1,57 @@
+"""Pytrees as vectors, for what takes vectors only, such as optimizers of other libraries."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from funcgrad import trees
+from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.promotion import asoperand, astype, promoted
+from funcgrad.numpy.shape import concatenate, ravel, reshape
+from funcgrad.tracing import type_of
+
+__all__ = ["ravel_pytree"]
+
+
+def ravel_pytree(pytree: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """All elements of a pytree's arrays as one vector, and the way back. Both have derivatives.
+
+    Args:
+        pytree: of arrays.
+
+    Returns:
+        The vector, of the dtype that the arrays have together; and a function from such vectors to pytrees of the same
+        structure, shapes and dtypes.
+
+    Raises:
+        ValueError: from that function, for anything but a vector of as many elements.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> vector, back = ravel_pytree({"w": [[1.0, 2.0]], "b": 3.0})
+        >>> print(vector, back(vector * 2)["b"])
+        [3. 1. 2.] 6.0
+        >>> print(fg.grad(lambda v: back(v)["b"] ** 2)(vector))
+        [6. 0. 0.]
+    """
+    leaves, tree = trees.flatten(pytree)
+    arrays = [asoperand(x, "ravel_pytree") for x in leaves]
+    types = [type_of(x).strong() for x in arrays]
+    total = sum(t.size for t in types)
+    vector = concatenate([ravel(x) for x in promoted(*arrays)]) if arrays else asarray([])
+
+    def back(vector: Any) -> Any:
+        x = asoperand(vector, "ravel_pytree")
+        if type_of(x).shape != (total,):
+            raise ValueError(f"ravel_pytree: wants a vector of {total} elements, got {type_of(x)}")
+        found, start = [], 0
+        for t in types:
+            count = math.prod(t.shape)
+            found.append(astype(reshape(getitem(x, slice(start, start + count)), t.shape), t.dtype))
+            start += count
+        return trees.unflatten(tree, found)
+
+    return vector, back

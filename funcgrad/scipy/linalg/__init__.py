@@ -1,0 +1,20 @@
+"""Linear algebra under SciPy's names and with its arguments; all of it takes batches, ``(*, n, n)``.
+
+``overwrite_a``, ``overwrite_b`` and ``check_finite`` are accepted and of no consequence: arrays never change, and under
+``jit`` there are no numbers to check.
+"""
+
+from funcgrad.numpy.linalg import LinAlgError as LinAlgError
+from funcgrad.numpy.linalg import det, expm, inv, lstsq, norm, pinv, svdvals
+from funcgrad.scipy.linalg.equations import solve_banded, solve_sylvester, solve_toeplitz
+from funcgrad.scipy.linalg.factors import cho_factor, cholesky, eigh, eigvalsh, lu, lu_factor, polar, qr, svd
+from funcgrad.scipy.linalg.functions import expm_frechet, sqrtm
+from funcgrad.scipy.linalg.patterns import block_diag, circulant, hankel, hilbert, toeplitz
+from funcgrad.scipy.linalg.solving import cho_solve, lu_solve, solve, solve_triangular
+
+__all__ = [
+    "LinAlgError", "block_diag", "cho_factor", "cho_solve", "cholesky", "circulant", "det", "eigh", "eigvalsh", "expm",
+    "expm_frechet", "hankel", "hilbert", "inv", "lstsq", "lu", "lu_factor", "lu_solve", "norm", "pinv", "polar", "qr",
+    "solve", "solve_banded", "solve_sylvester", "solve_toeplitz", "solve_triangular", "sqrtm", "svd", "svdvals",
+    "toeplitz",
+]  # fmt: skip

@@ -1,0 +1,222 @@
+"""Factorizations of matrices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import linalg
+from funcgrad.numpy.linalg.operands import matrices
+from funcgrad.numpy.products import matmul
+from funcgrad.numpy.promotion import promoted
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives.linalg_solving import factors as factors_of
+
+__all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "lu", "lu_factor", "polar", "qr", "svd"]
+
+
+def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
+    """The triangular factor of Hermitian positive definite matrices: ``a = u.conj().mT @ u``.
+
+    Args:
+        a: ``(*, n, n)``.
+        lower: the lower triangular factor ``l`` instead, ``a = l @ l.conj().mT``.
+        overwrite_a, check_finite: of no consequence.
+
+    Raises:
+        LinAlgError: for a matrix that is not positive definite.
+
+    Example:
+        >>> import numpy as np
+        >>> print(cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])))
+        [[2. 1.]
+         [0. 2.]]
+    """
+    return linalg.cholesky(a, upper=not lower)
+
+
+def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
+    """The Cholesky factor, and ``lower``, for ``cho_solve``; the other triangle is zero.
+
+    Args:
+        a, lower, overwrite_a, check_finite: as for ``cholesky``.
+
+    Raises:
+        LinAlgError: for a matrix that is not positive definite.
+
+    Example:
+        >>> import numpy as np
+        >>> factor, lower = cho_factor(np.array([[4.0]]))
+        >>> print(factor, lower)
+        [[2.]] False
+    """
+    return cholesky(a, lower), lower
+
+
+def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
+    """``p``, ``l`` and ``u`` with ``a = p @ l @ u``.
+
+    Args:
+        a: ``(*, m, n)``.
+        permute_l: return ``p @ l`` and ``u`` instead.
+        overwrite_a, check_finite: of no consequence.
+
+    Example:
+        >>> import numpy as np
+        >>> pl, u = lu(np.array([[1.0, 2.0], [4.0, 4.0]]), permute_l=True)
+        >>> print(pl, u)
+        [[0.25 1.  ]
+         [1.   0.  ]] [[4. 4.]
+         [0. 1.]]
+    """
+    found = linalg.lu(a)
+    return (matmul(found.P, found.L), found.U) if permute_l else tuple(found)
+
+
+def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """The factors in one matrix, and with which row each row was interchanged, for ``lu_solve``.
+
+    Args:
+        a: ``(*, n, n)``.
+        overwrite_a, check_finite: of no consequence.
+
+    Example:
+        >>> import numpy as np
+        >>> packed, pivots = lu_factor(np.array([[1.0, 2.0], [4.0, 4.0]]))
+        >>> print(packed, pivots)
+        [[4.   4.  ]
+         [0.25 1.  ]] [1 1]
+    """
+    packed, _ = factors.lu(matrices(a, "lu_factor"))
+    _, pivots, _ = factors_of(matrices(a, "lu_factor"))
+    return packed, e.subtract(pivots, 1)
+
+
+def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full", check_finite: bool = True) -> Any:
+    """``q`` and ``r`` with ``a = q @ r``.
+
+    Args:
+        a: ``(*, m, n)``.
+        mode: ``"full"``, ``"r"`` for a tuple of ``r`` alone, or ``"economic"`` for no more columns of ``q`` than ``a``
+            has.
+        overwrite_a, lwork, check_finite: of no consequence.
+
+    Raises:
+        ValueError: for another mode.
+
+    Example:
+        >>> import numpy as np
+        >>> q, r = qr(np.array([[3.0], [4.0]]), mode="economic")
+        >>> print(np.round(q @ r, 4).ravel())
+        [3. 4.]
+    """
+    modes = {"full": "complete", "r": "complete", "economic": "reduced"}
+    if mode not in modes:
+        raise ValueError(f'qr: mode must be "full", "r" or "economic", got {mode!r}')
+    q, r = linalg.qr(a, modes[mode])
+    return (r,) if mode == "r" else (q, r)
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, overwrite_a: bool = False, check_finite: bool = True
+) -> Any:
+    """``u``, the singular values and ``vh``, or the values alone.
+
+    Args:
+        a: ``(*, m, n)``.
+        full_matrices: as many vectors as there are rows and columns.
+        compute_uv: False for the values alone.
+        overwrite_a, check_finite: of no consequence.
+
+    Example:
+        >>> import numpy as np
+        >>> print(svd(np.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
+        [4. 3.]
+    """
+    found = linalg.svd(a, full_matrices, compute_uv)
+    return tuple(found) if compute_uv else found
+
+
+def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
+    """The Hermitian matrix that has the eigenvalues of ``a`` in the metric ``b``, and the factor of ``b``."""
+    a, b = promoted(matrices(a, "eigh", square=True), matrices(b, "eigh", square=True))
+    factor = linalg.cholesky(b)
+    whole = (
+        e.add(p.lower_part(a), p.adjoint(p.lower_part(a, strict=True)))
+        if lower
+        else e.add(p.upper_part(a), p.adjoint(p.upper_part(a, strict=True)))
+    )
+    half = linalg.solve_triangular(factor, whole, lower=True)
+    return linalg.solve_triangular(factor, p.adjoint(half), lower=True), factor
+
+
+def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False) -> Any:
+    """The eigenvalues, ascending, and eigenvectors of Hermitian matrices.
+
+    Args:
+        a: ``(*, n, n)``, of which one triangle is read.
+        b: Hermitian and positive definite: solves ``a @ v = w * (b @ v)``, where vectors have ``v.conj() @ b @ v = 1``.
+        lower: which triangle of ``a``.
+        eigvals_only: return the values alone.
+
+    Raises:
+        LinAlgError: where ``b`` is not positive definite.
+
+    Example:
+        >>> import numpy as np
+        >>> print(eigh(np.array([[2.0, 0.0], [0.0, 1.0]]), np.diag([1.0, 4.0]), eigvals_only=True))
+        [0.25 2.  ]
+    """
+    triangle = "L" if lower else "U"
+    if b is None:
+        return linalg.eigvalsh(a, triangle) if eigvals_only else tuple(linalg.eigh(a, triangle))
+    standard, factor = _standard(a, b, lower)
+    if eigvals_only:
+        return linalg.eigvalsh(standard)
+    values, vectors = linalg.eigh(standard)
+    return values, linalg.solve_triangular(p.adjoint(factor), vectors, lower=False)
+
+
+def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
+    """The eigenvalues, ascending, of Hermitian matrices.
+
+    Args:
+        a, b, lower: as for ``eigh``.
+
+    Raises:
+        LinAlgError: where ``b`` is not positive definite.
+
+    Example:
+        >>> import numpy as np
+        >>> print(eigvalsh(np.array([[2.0, 0.0], [0.0, 1.0]])))
+        [1. 2.]
+    """
+    return eigh(a, b, lower=lower, eigvals_only=True)
+
+
+def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
+    """``u`` with orthonormal rows or columns and Hermitian ``p`` with ``a = u @ p``.
+
+    Args:
+        a: ``(*, m, n)``.
+        side: ``"right"``, or ``"left"`` for ``a = p @ u``.
+
+    Raises:
+        ValueError: for another side.
+
+    Example:
+        >>> import numpy as np
+        >>> u, p = polar(np.array([[0.0, -2.0], [3.0, 0.0]]))
+        >>> print(np.round(u, 4), np.round(p, 4))
+        [[ 0. -1.]
+         [ 1.  0.]] [[3. 0.]
+         [0. 2.]]
+    """
+    if side not in ("left", "right"):
+        raise ValueError(f'polar: side must be "left" or "right", got {side!r}')
+    left, values, right = linalg.svd(a, full_matrices=False)
+    turned = matmul(left, right)
+    if side == "right":
+        return turned, matmul(p.scaled_columns(p.adjoint(right), values), right)
+    return turned, matmul(p.scaled_columns(left, values), p.adjoint(left))

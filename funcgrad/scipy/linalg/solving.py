@@ -1,0 +1,158 @@
+"""Systems of linear equations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import linalg
+from funcgrad.numpy.linalg.operands import matrices, together
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.shape import reshape
+from funcgrad.numpy.sorting import argsort
+from funcgrad.primitives import linalg as p
+from funcgrad.primitives.linalg_factors import permutation, permuted
+from funcgrad.primitives.shape import expanded
+from funcgrad.tracing import type_of
+
+__all__ = ["cho_solve", "lu_solve", "solve", "solve_triangular"]
+
+_TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
+
+
+def _turn(a: Any, trans: Any, name: str) -> Any:
+    """``a``, its transpose or its conjugate transpose."""
+    if trans not in _TRANS:
+        raise ValueError(f'{name}: trans must be 0, 1, 2, "N", "T" or "C", got {trans!r}')
+    return (lambda x: x, p.flipped, p.adjoint)[_TRANS[trans]](a)
+
+
+def solve(
+    a: Any,
+    b: Any,
+    lower: bool = False,
+    overwrite_a: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+    assume_a: str | None = None,
+    transposed: bool = False,
+) -> Any:
+    """``x`` with ``a @ x = b``.
+
+    Args:
+        a: ``(*, n, n)``.
+        b: ``(n,)`` or ``(*, n, k)``.
+        lower: which triangle is read, of a positive definite matrix.
+        overwrite_a, overwrite_b, check_finite: of no consequence.
+        assume_a: ``"pos"`` (positive definite) is solved by its Cholesky factor, ``"upper triangular"`` and
+            ``"lower triangular"`` as such; any other structure as a general matrix.
+        transposed: solve ``a.mT @ x = b``.
+
+    Raises:
+        LinAlgError: for a singular matrix, or one that is not positive definite though said to be.
+
+    Example:
+        >>> import numpy as np
+        >>> print(solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0]), assume_a="pos"))
+        [1.  0.5]
+    """
+    if assume_a in ("upper triangular", "lower triangular"):
+        return solve_triangular(a, b, int(transposed), assume_a == "lower triangular")
+    a = matrices(a, "solve", square=True)
+    if assume_a in ("pos", "positive definite"):
+        a = p.adjoint(a) if not lower else a
+        factor = linalg.cholesky(a)
+        return cho_solve((e.conj(factor) if transposed else factor, True), b)
+    return linalg.solve(p.flipped(a) if transposed else a, b)
+
+
+def solve_triangular(
+    a: Any,
+    b: Any,
+    trans: Any = 0,
+    lower: bool = False,
+    unit_diagonal: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """``x`` with ``a @ x = b``, for triangular matrices.
+
+    Args:
+        a: ``(*, n, n)``; one triangle of it is read.
+        b: ``(n,)`` or ``(*, n, k)``.
+        trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
+        lower: which triangle.
+        unit_diagonal: take the diagonal for ones.
+        overwrite_b, check_finite: of no consequence.
+
+    Raises:
+        ValueError: for another ``trans``.
+
+    Example:
+        >>> import numpy as np
+        >>> print(solve_triangular(np.array([[2.0, 0.0], [2.0, 4.0]]), np.array([2.0, 6.0]), lower=True))
+        [1. 1.]
+    """
+    a = matrices(a, "solve_triangular", square=True)
+    turned = _turn(a, trans, "solve_triangular")
+    return linalg.solve_triangular(turned, b, lower=lower != (turned is not a), unit_diagonal=unit_diagonal)
+
+
+def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
+    """``x`` with ``a @ x = b``, by the Cholesky factor of ``a``.
+
+    Args:
+        c_and_lower: as ``cho_factor`` returns them.
+        b: ``(n,)`` or ``(*, n, k)``.
+        overwrite_b, check_finite: of no consequence.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.scipy.linalg import cho_factor
+        >>> print(cho_solve(cho_factor(np.array([[4.0, 0.0], [0.0, 1.0]])), np.array([4.0, 3.0])))
+        [1. 3.]
+    """
+    c, lower = c_and_lower
+    first, second = (0, 2) if lower else (2, 0)
+    return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
+
+
+def lu_solve(
+    lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True
+) -> Any:
+    """``x`` with ``a @ x = b``, by the factors of ``a``.
+
+    Args:
+        lu_and_piv: as ``lu_factor`` returns them.
+        b: ``(n,)`` or ``(*, n, k)``.
+        trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
+        overwrite_b, check_finite: of no consequence.
+
+    Raises:
+        ValueError: for another ``trans``, or shapes that do not fit.
+
+    Example:
+        >>> import numpy as np
+        >>> from funcgrad.scipy.linalg import lu_factor
+        >>> print(lu_solve(lu_factor(np.array([[0.0, 2.0], [4.0, 0.0]])), np.array([2.0, 4.0])))
+        [1. 1.]
+    """
+    packed, pivots = lu_and_piv
+    packed, b = promoted(matrices(packed, "lu_solve", square=True), asoperand(b, "lu_solve"), floating=True)
+    n = type_of(packed).shape[-1]
+    vector = type_of(b).ndim == 1
+    b = expanded(b, 1) if vector else b
+    if type_of(b).shape[-2] != n:
+        raise ValueError(f"lu_solve: {type_of(packed)} and the right-hand side {type_of(b)} do not fit")
+    order = permutation(e.add(asoperand(pivots, "lu_solve"), 1), length=n)
+    packed, b = together("lu_solve", packed, b)
+    transposed = _TRANS.get(trans)
+    _turn(packed, trans, "lu_solve")
+    if not transposed:
+        x = solve_triangular(packed, permuted(b, order), 0, lower=True, unit_diagonal=True)
+        x = solve_triangular(packed, x, 0, lower=False)
+    else:
+        x = solve_triangular(packed, b, trans, lower=False)
+        x = solve_triangular(packed, x, trans, lower=True, unit_diagonal=True)
+        x = permuted(x, argsort(order, axis=-1))
+    return reshape(x, type_of(x).shape[:-1]) if vector else x
