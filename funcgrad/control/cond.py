@@ -8,6 +8,7 @@ from typing import Any
 from jax import lax
 
 from funcgrad import dtypes, trees
+from funcgrad.arguments import kind
 from funcgrad.control.loop_rules import chosen, strong
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
 from funcgrad.errors import here
@@ -280,37 +281,67 @@ def cond(condition: Any, on_true: Callable[..., Any], on_false: Callable[..., An
     condition = typed(condition)
     if type_of(condition).dtype != dtypes.bool_:
         condition = ne(condition, number(0, condition))
+    (first, second), leaves, tree = branch_programs("cond", {"on_true": on_true, "on_false": on_false}, operands)
+    return trees.unflatten(tree, cond_programs(condition, (first, second), leaves))
+
+
+def branch_programs(
+    name: str, branches: dict[str, Callable[..., Any]], operands: tuple
+) -> tuple[list[Program], list[Any], Any]:
+    """The programs of functions of the same operands, of which one will run.
+
+    Returns:
+        The programs, whose results have the same types; the flat operands; the structure of the results.
+
+    Raises:
+        TypeError: where the results differ; it names the branches.
+    """
     leaves, tree = trees.flatten(operands)
     leaves = [strong(typed(x)) for x in leaves]
+    types = [type_of(x) for x in leaves]
     structures: list[Any] = []
 
-    def flat(function: Callable[..., Any]) -> Callable[..., list[Any]]:
+    def flat(label: str) -> Callable[..., list[Any]]:
+        if not callable(branches[label]):
+            raise TypeError(f"{name}: {label} must be a function, got {kind(branches[label])}")
+
         def run(*args: Any) -> list[Any]:
-            result = function(*trees.unflatten(tree, args))
+            result = branches[label](*trees.unflatten(tree, args))
             outs, found = trees.flatten(result)
             if not all(map(is_array, outs)):
-                raise TypeError(f"cond: a branch must return arrays, got {result!r} at {here()}")
+                raise TypeError(f"{name}: {label} must return arrays, got {result!r} at {here()}")
             structures.append(found)
             return outs
 
         return run
 
-    types = [type_of(x) for x in leaves]
-    programs = [stage(flat(f), types, name=n, description="cond") for f, n in ((on_true, "true"), (on_false, "false"))]
-    if structures[0] != structures[1]:
-        raise TypeError(f"cond: the branches must return one structure, got {structures[0]} and {structures[1]}")
-    first, second = _alike(*programs)
-    return trees.unflatten(structures[0], cond_programs(condition, (first, second), leaves))
+    programs = [stage(flat(label), types, name=label.removeprefix("on_"), description=name) for label in branches]
+    for label, found in zip(branches, structures, strict=True):
+        if found != structures[0]:
+            raise TypeError(
+                f"{name}: the branches must return one structure, got {structures[0]} from {next(iter(branches))} and "
+                f"{found} from {label}"
+            )
+    return _alike(name, list(branches), programs), leaves, structures[0]
 
 
-def _alike(on_true: Program, on_false: Program) -> Pair:
-    """Both with strong results; a weak one takes the other's dtype."""
+def _alike(name: str, labels: Sequence[str], programs: Sequence[Program]) -> list[Program]:
+    """All with strong results; a weak one takes the others' dtype."""
     wanted = []
-    for a, b in zip(on_true.output_types, on_false.output_types):
-        dtype, _ = dtypes.promote_weak(a.dtype, a.weak, b.dtype, b.weak) if a.weak or b.weak else (a.dtype, False)
-        for t in (a, b):
-            if t.shape != a.shape or (t.dtype != dtype and not t.weak):
-                raise TypeError(f"cond: the branches must return the same types, got {a.strong()} and {b.strong()}")
+    for types in zip(*[p.output_types for p in programs], strict=True):
+        first = types[0]
+        dtype, weak = first.dtype, first.weak
+        for t in types[1:]:
+            if weak or t.weak:
+                dtype, weak = dtypes.promote_weak(dtype, weak, t.dtype, t.weak)
+        for label, t in zip(labels, types, strict=True):
+            if t.shape != first.shape or (t.dtype != dtype and not t.weak):
+                other, of = next((u, m) for u, m in zip(types, labels) if u.shape != t.shape or u.dtype != t.dtype)
+                (a, x), (b, y) = sorted([(labels.index(label), t), (labels.index(of), other)], key=lambda pair: pair[0])
+                raise TypeError(
+                    f"{name}: the branches must return the same types, got {x.strong()} from {labels[a]} and "
+                    f"{y.strong()} from {labels[b]}"
+                )
         wanted.append(dtype)
 
     def cast_to(program: Program) -> Program:
@@ -324,4 +355,4 @@ def _alike(on_true: Program, on_false: Program) -> Pair:
         same = all(t == ArrayType(t.shape, d) for t, d in zip(types, wanted))
         return program if same else stage(run, program.input_types, name=program.name)
 
-    return cast_to(on_true), cast_to(on_false)
+    return [cast_to(p) for p in programs]

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import dtypes, trees
-from funcgrad.control.cond import cond
+from funcgrad.control.cond import branch_programs, cond_programs
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import Program
 from funcgrad.primitives.elementwise import lt, number
 from funcgrad.tracing import is_array, type_of, typed
 
@@ -39,19 +42,21 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
         raise TypeError(f"switch: the index must be one integer, got {index!r}")
     if not branches:
         raise ValueError("switch: there are no branches to choose from")
-    return _between(typed(index), 0, list(branches), operands)
+    labelled = {f"branches[{i}]": branch for i, branch in enumerate(branches)}
+    programs, leaves, tree = branch_programs("switch", labelled, operands)
+    return trees.unflatten(tree, _between(typed(index), 0, programs, leaves))
 
 
-def _between(index: Any, first: int, branches: Sequence[Branch], operands: tuple) -> Any:
-    """The choice among functions of which the first has the number ``first``."""
-    if len(branches) == 1:
-        return branches[0](*operands)
-    half = len(branches) // 2
+def _between(index: Any, first: int, programs: Sequence[Program], operands: Sequence[Any]) -> list[Any]:
+    """The choice among programs of which the first has the number ``first``."""
+    if len(programs) == 1:
+        return evaluate(programs[0], operands)
+    half = len(programs) // 2
 
-    def below(*xs: Any) -> Any:
-        return _between(index, first, branches[:half], xs)
+    def part(start: int, end: int) -> Program:
+        if end - start == 1:
+            return programs[start]
+        types = [type_of(x) for x in operands]
+        return stage(lambda *xs: _between(index, first + start, programs[start:end], xs), types, name="switch")
 
-    def above(*xs: Any) -> Any:
-        return _between(index, first + half, branches[half:], xs)
-
-    return cond(lt(index, number(first + half, index)), below, above, *operands)
+    return cond_programs(lt(index, number(first + half, index)), (part(0, half), part(half, len(programs))), operands)

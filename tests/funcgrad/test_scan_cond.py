@@ -88,8 +88,19 @@ def test_numbers_take_the_dtype_of_the_other_branch() -> None:
     [
         (lambda: fg.cond(np.ones(2), lambda: 1, lambda: 2), "one bool or number"),
         (lambda: fg.cond(True, lambda: (1, 2), lambda: 2), "one structure"),
-        (lambda: fg.cond(True, lambda: np.ones(2), lambda: np.ones(3)), r"got f64\[2\] and f64\[3\]"),
-        (lambda: fg.cond(True, lambda: "a", lambda: "b"), "must return arrays"),
+        (lambda: fg.cond(True, lambda: np.ones(2), lambda: np.ones(3)), r"got f64\[2\] from on_true and f64\[3\]"),
+        (lambda: fg.cond(True, lambda: "a", lambda: "b"), "on_true must return arrays"),
+        (lambda: fg.cond(True, 1.0, lambda: 2.0), "^cond: on_true must be a function, got 1.0"),
+        (
+            lambda: fg.switch(0, [lambda: 1.0, lambda: 2.0, lambda: (3.0,)]),
+            r"^switch: .* one structure, got .* from branches\[0\] and .* from branches\[2\]",
+        ),
+        (
+            lambda: fg.switch(0, [lambda: 1.0, lambda: 2.0, lambda: np.ones(3)]),
+            r"^switch: .* same types, got f32\[\] from branches\[0\] and f64\[3\] from branches\[2\]",
+        ),
+        (lambda: fg.switch(0, [lambda: 1.0, lambda: "b"]), r"^switch: branches\[1\] must return arrays"),
+        (lambda: fg.switch(0.5, [lambda: 1.0, lambda: 2.0]), "^switch: the index must be one integer"),
     ],
 )
 def test_errors(call: Any, text: str) -> None:
