@@ -18,6 +18,7 @@ from funcgrad.errors import NonDifferentiableError
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_equations as equations
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives import linalg_solving as solving
 from funcgrad.primitives import linalg_spectral as spectral
@@ -194,7 +195,30 @@ def _qr(full: bool) -> Theirs:
 
 
 SQUARE, ANY = ((3, 3), (2, 2), (1, 1)), ((3, 3), (4, 2), (2, 4), (1, 3))
+
+
+def _sylvester(draw: Draw) -> Case:
+    lead, dtype = a_batch(draw), a_dtype(draw)
+    m, n = draw(st.sampled_from([(3, 2), (2, 2), (1, 3)]))
+
+    def theirs(a: Any, b: Any, q: Any) -> Any:
+        one, other = jnp.eye(n), jnp.eye(m)
+        whole = jnp.einsum("...ij,kl->...ikjl", a, one) + jnp.einsum("ij,...lk->...ikjl", other, b)
+        x = jnp.linalg.solve(whole.reshape(*lead, m * n, m * n), q.reshape(*lead, m * n, 1))
+        return x.reshape(q.shape)
+
+    operands = [regular((*lead, m, m), dtype), regular((*lead, n, n), dtype), normal((*lead, m, n), dtype)]
+    return Case(equations.sylvester, theirs, operands)
+
+
+def _their_root(x: Any) -> Any:
+    values, vectors = jnp.linalg.eigh(x @ adj(x))
+    return ((vectors * jnp.sqrt(values)[..., None, :]) @ adj(vectors)).astype(np.complex128)
+
+
 CASES = {
+    "sylvester": _sylvester,
+    "matrix_root": one_matrix(lambda x: equations.matrix_root(_hermitian(x)), _their_root, tall=SQUARE),
     "triangular_solve": _triangular,
     "cholesky": one_matrix(_cholesky, lambda x: jnp.linalg.cholesky(x @ adj(x)), tall=SQUARE),
     "lu": one_matrix(_lu, lambda x: lax.linalg.lu(x)[0], tall=ANY),
@@ -406,6 +430,9 @@ X, SQUARE_TYPE = ArrayType((2, 3), dtypes.float32), ArrayType((3, 3), dtypes.flo
         (factors.permutation, [X.with_dtype(dtypes.int32)], {"length": 2}, TypeError, "^permutation: wants at most 2"),
         (
             solving.definite_solve, [SQUARE_TYPE, X], {}, TypeError, r"^definite_solve: the factor f32\[3,3\]",
+        ),
+        (
+            equations.sylvester, [SQUARE_TYPE, SQUARE_TYPE, X], {}, ValueError, r"^sylvester: .* f32\[2,3\] do not fit",
         ),
         (
             p.triangular_solve, [SQUARE_TYPE, X], dict(left=True, lower=True, transposed=False, unit=False), ValueError,

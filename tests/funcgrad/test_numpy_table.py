@@ -1,16 +1,10 @@
-"""Every function of funcgrad.numpy, row by row: values against NumPy, derivatives of both orders in both modes.
-
-The first derivative is compared with differences of NumPy's own values and with JAX's, the second one with differences
-of the first, taken forwards over backwards and backwards over forwards; a batch with values one by one. One program per
-row asks all of it at once.
-"""
+"""Every function of funcgrad.numpy, row by row: values against NumPy, derivatives of both orders in both modes."""
 
 from __future__ import annotations
 
 import types
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -20,13 +14,11 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.numpy_rows import BY_VALUE, ROWS
-from tests.funcgrad.oracle import Arrays, Eager, Ours, Theirs, assert_close
+from tests.funcgrad.oracle import assert_close
+from tests.funcgrad.table import LOST, asked, check_row
 
-# Central differences in steps of 1e-6 lose 1e-10 to rounding, over 1e-6; their own error is below that.
-STEP, LOST = 1e-6, 1e-7
-# What is the derivative of a limit loses more; so do differences of derivatives, each of which is rounded already.
+# What is the derivative of a limit loses more.
 WORSE = {"prod with zeros": 1e-6, "roots": 1e-5, "poly of a matrix": 1e-6}
-SECOND = 2e-5
 # At a kink, or where eigenvalues' derivatives have no second ones in every place.
 FIRST_ONLY = {"prod with zeros", "sinc", "roots", "poly of a matrix"}
 
@@ -36,105 +28,15 @@ NOT_JAX_S = (
     "average returned|bincount|choose|delete|ediff1d|gradient of places|histogram density|insert several|nanpercentile|"
     "nanquantile|pad dict|piecewise of one|poly of a matrix|polydiv rest|put|put_along_axis|repeat each|"
     "quantile averaged_inverted_cdf|quantile closest_observation|quantile interpolated_inverted_cdf|quantile hazen|"
-    "quantile weibull|quantile median_unbiased|quantile normal_unbiased|quantile weighted|fix"
+    "quantile weibull|quantile median_unbiased|quantile normal_unbiased|quantile weighted|r_ of columns|fix"
 )
-
-
-def live_of(arguments: tuple) -> list[int]:
-    kinds = [np.asarray(x).dtype.kind in "fc" and not np.isnan(x).any() for x in arguments]
-    return [i for i, kind in enumerate(kinds) if kind]
-
-
-def stacked(out: Any) -> np.ndarray:
-    return np.asarray(out)
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_values_and_derivatives(name: str) -> None:
-    f, arguments = ROWS[name]
-    with np.errstate(all="ignore"):
-        wanted = stacked(f(np, *[np.copy(x) for x in arguments]))
-    live = live_of(arguments)
-    b: Any = Eager if name in BY_VALUE else Ours
-
-    def moving(*xs: Any, xp: Any = fnp) -> Arrays:
-        every = list(arguments)
-        for i, x in zip(live, xs, strict=True):
-            every[i] = x
-        return [f(xp, *every)]
-
-    xs = [np.asarray(arguments[i]) for i in live]
-    if not live or wanted.dtype.kind not in "fc":
-        (out,) = b.run(moving, xs)
-        assert_close(out, wanted, "value")
-        return
-    rng = np.random.default_rng(1)
-    ts = [rng.normal(size=x.shape).astype(x.dtype) for x in xs]
-    ct = rng.normal(size=wanted.shape).astype(wanted.dtype)
-    if name in BY_VALUE:
-        check_first(name, f, arguments, live, ts, ct, *eagerly(moving, xs, ts, ct))
-        return
-    answers = Ours.run(questions(moving, len(xs), second=name not in FIRST_ONLY), [*xs, *ts, ct])
-    n = len(xs)
-    batched, one_by_one, *answers = answers
-    assert_close(batched, np.asarray(one_by_one), "batched")
-    check_first(name, f, arguments, live, ts, ct, answers[0], answers[1], answers[2 : 2 + n])
-    if name not in NOT_JAX_S.split("|"):
-        theirs = Theirs.run(lambda *at: Theirs.vjp(partial(moving, xp=jnp), at[:n])[1]([at[n]]), [*xs, ct])
-        for c, w in zip(answers[2 : 2 + n], theirs, strict=True):
-            assert_close(np.asarray(c).astype(w.dtype), np.asarray(w), "cotangents, and JAX's", 1e-6)
-    if name not in FIRST_ONLY:
-        ahead, back, differences = (answers[2 + n * i : 2 + n * (i + 1)] for i in (1, 2, 3))
-        for a, r, d in zip(ahead, back, differences, strict=True):
-            assert_close(a, np.asarray(r), "second derivative, forwards over backwards, and backwards over forwards")
-            assert_close(a, np.asarray(d), "second derivative, and differences of the first", SECOND)
-
-
-def questions(moving: Callable[..., Arrays], n: int, *, second: bool) -> Callable[..., Arrays]:
-    """Of points, directions and a cotangent: values in a batch, value, tangent, cotangents, and their derivatives."""
-
-    def backwards(*args: Any) -> Arrays:
-        return Ours.vjp(moving, list(args[:n]))[1]([args[n]])
-
-    def ask(*args: Any) -> Arrays:
-        xs, ts, ct = list(args[:n]), list(args[n : 2 * n]), args[2 * n]
-        out, tangent = Ours.jvp(moving, xs, ts)
-        near = [x + 0.01 * t for x, t in zip(xs, ts, strict=True)]
-        both = Ours.vmap(moving, 2, [0] * n, [fnp.stack(pair) for pair in zip(xs, near, strict=True)])
-        answers = [*both, fnp.stack([*out, *moving(*near)]), *out, *tangent, *backwards(*xs, ct)]
-        if not second:
-            return answers
-        still = fnp.zeros_like(ct)
-        answers += Ours.jvp(backwards, [*xs, ct], [*ts, still])[1]
-        answers += Ours.vjp(lambda *at: Ours.jvp(moving, list(at), ts)[1], xs)[1]([ct])
-        ends = [backwards(*[x + s * STEP * t for x, t in zip(xs, ts, strict=True)], ct) for s in (1, -1)]
-        return [*answers, *[(a - b) / (2 * STEP) for a, b in zip(*ends, strict=True)]]
-
-    return ask
-
-
-def eagerly(moving: Callable[..., Arrays], xs: Arrays, ts: Arrays, ct: Any) -> tuple[Any, Any, Arrays]:
-    out, pullback = fg.vjp(lambda *x: moving(*x)[0], *xs)
-    return out, fg.jvp(lambda *x: moving(*x)[0], tuple(xs), tuple(ts))[1], list(pullback(ct))
-
-
-def check_first(
-    name: str, f: Any, arguments: tuple, live: list[int], ts: Arrays, ct: Any, out: Any, tangent: Any, cts: Arrays
-) -> None:
-    with np.errstate(all="ignore"):
-        assert_close(out, stacked(f(np, *[np.copy(x) for x in arguments])), "value")
-    ends = []
-    for sign in (1, -1):
-        moved = [np.copy(x) for x in arguments]
-        for i, t in zip(live, ts, strict=True):
-            moved[i] = moved[i] + sign * STEP * t
-        with np.errstate(all="ignore"):
-            ends.append(stacked(f(np, *moved)))
-    assert_close(tangent, ((ends[0] - ends[1]) / (2 * STEP)).astype(ct.dtype), "tangent", WORSE.get(name, LOST))
-    assert [c.shape for c in cts] == [t.shape for t in ts]
-    along = np.sum(np.real(np.asarray(tangent) * ct))
-    back = sum(np.sum(np.real(np.asarray(c) * t)) for c, t in zip(cts, ts, strict=True))
-    assert_close(np.float64(back), np.float64(along), "cotangents", WORSE.get(name))
+    jax = None if name in NOT_JAX_S.split("|") else jnp
+    by_value, second = name in BY_VALUE, name not in FIRST_ONLY
+    check_row(ROWS[name], fnp, np, jax, by_value=by_value, second=second, lost=WORSE.get(name, LOST))
 
 
 # Rows whose own arithmetic wants arrays, or for which a list is something else.
@@ -165,22 +67,11 @@ ELSEWHERE = {
 def public() -> set[str]:
     modules = types.ModuleType
     values = {n: v for n, v in vars(fnp).items() if not n.startswith("_") and not isinstance(v, modules)}
-    return {n for n, v in values.items() if callable(v) or n in ("mgrid", "ogrid")} - {"e"}
-
-
-def asked() -> set[str]:
-    """The names that rows look up in the namespace."""
-    names = {name.split()[0] for name in ROWS}
-    codes = [f.__code__ for f, _ in ROWS.values()]
-    while codes:
-        code = codes.pop()
-        names |= set(code.co_names)
-        codes += [c for c in code.co_consts if isinstance(c, types.CodeType)]
-    return names
+    return {n for n, v in values.items() if callable(v) or n in ("mgrid", "ogrid", "r_", "c_")} - {"e"}
 
 
 def test_every_public_function_has_a_row() -> None:
-    assert sorted(public() - asked() - ELSEWHERE) == []
+    assert sorted(public() - {n.split()[0] for n in ROWS} - asked(ROWS) - ELSEWHERE) == []
 
 
 def test_every_public_function_has_an_example() -> None:
