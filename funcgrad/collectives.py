@@ -240,6 +240,9 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """What example ``perm[i]`` has, for each example ``i``.
 
+    Raises:
+        ValueError: where ``perm`` is no permutation of the examples.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.array([1.0, 2.0, 3.0])))

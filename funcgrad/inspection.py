@@ -95,6 +95,9 @@ def closure_convert(f: Callable[..., Any], *examples: Any) -> tuple[Callable[...
         A function of ``f``'s arguments and then the values that were closed over, and the list of those: of floating
         dtype and traced, so that there is a derivative by them.
 
+    Raises:
+        TypeError: from the function, for arguments of another structure than the examples.
+
     Example:
         >>> import funcgrad as fg
         >>> def loss(y):

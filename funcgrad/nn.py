@@ -102,6 +102,9 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     Args:
         approximate: ``"none"``, or ``"tanh"`` for that paper's approximation.
 
+    Raises:
+        ValueError: for another ``approximate``.
+
     Example:
         >>> print(gelu(0.0))
         0.0
@@ -265,6 +268,9 @@ def one_hot(labels: Any, classes: int, dtype: Any = float, axis: int = -1) -> An
 
     Args:
         labels: integers of any shape.
+
+    Raises:
+        TypeError: for labels that are no integers.
 
     Example:
         >>> print(one_hot(np.array([0, 2]), 3))

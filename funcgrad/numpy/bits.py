@@ -33,6 +33,9 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
         axis: by default all elements in a row.
         bitorder: ``"big"``, the first one is the highest bit, or ``"little"``.
 
+    Raises:
+        TypeError: for floating numbers.
+
     Example:
         >>> print(packbits([1, 0, 1, 0, 0, 0, 0, 1, 1]))
         [161 128]
@@ -56,6 +59,9 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
         axis: by default all elements in a row.
         count: how many bits to keep (0s follow where there are fewer); if negative, how many to leave out.
         bitorder: as for ``packbits``.
+
+    Raises:
+        TypeError: for anything but uint8.
 
     Example:
         >>> print(unpackbits(np.array([5], np.uint8)))
@@ -157,6 +163,9 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
 
     Args:
         exponent: integers.
+
+    Raises:
+        TypeError: for exponents that are no integers.
 
     Example:
         >>> print(ldexp(0.75, 3))

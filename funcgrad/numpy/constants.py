@@ -109,6 +109,9 @@ def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
         casting: ``"no"``, only to the same dtype; ``"safe"``; ``"same_kind"``, also to a smaller one of its kind;
             ``"unsafe"``, always.
 
+    Raises:
+        ValueError: for another ``casting``.
+
     Example:
         >>> can_cast("int8", "int16"), can_cast("int16", "int8"), can_cast("int16", "int8", "same_kind")
         (True, False, True)

@@ -203,6 +203,10 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
         start, stop, step: Python or NumPy numbers: the length must be known when tracing.
         dtype: int64 for ints and float32 for floats unless given.
 
+    Raises:
+        TypeError: for traced arrays: the length must be known when tracing.
+        ValueError: for a step of 0.
+
     Example:
         >>> print(arange(3))
         [0 1 2]
@@ -253,6 +257,9 @@ def linspace(
         retstep: return the distance between them too.
         dtype: of the result; integers are rounded down. By default that of the ends, at least float32.
         axis: where the result has the new axis.
+
+    Raises:
+        ValueError: for a negative ``num``.
 
     Example:
         >>> print(linspace(0.0, 1.0, 3))
@@ -419,6 +426,9 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # Nu
 
     Args:
         N: how many; by default as many as ``x`` has elements.
+
+    Raises:
+        ValueError: for anything but a vector.
 
     Example:
         >>> print(vander(np.array([1, 2, 3])))

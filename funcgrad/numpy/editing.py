@@ -150,6 +150,9 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 def resize(x: Any, new_shape: Any) -> Any:
     """The elements in a row, from the start again as often as it takes, in another shape.
 
+    Raises:
+        ValueError: for negative sizes.
+
     Example:
         >>> print(resize([1, 2, 3], (2, 2)))
         [[1 2]

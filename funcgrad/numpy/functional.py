@@ -22,6 +22,9 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
     Args:
         func1d: of a vector and the other arguments; called for one after the other, so it may look at values.
 
+    Raises:
+        ValueError: where there are no vectors.
+
     Example:
         >>> print(apply_along_axis(lambda v: v[0] + v[-1], 1, np.array([[1, 2, 3], [4, 5, 6]])))
         [ 4 10]

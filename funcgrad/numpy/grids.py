@@ -46,6 +46,9 @@ def ix_(*sequences: Any) -> tuple[Any, ...]:
     Args:
         sequences: vectors of integers, or of bools.
 
+    Raises:
+        ValueError: for anything but vectors.
+
     Example:
         >>> import funcgrad.numpy as fnp
         >>> print(fnp.array([[1, 2], [3, 4]])[ix_([0, 1], [1])])
@@ -79,6 +82,9 @@ def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = 
         indexing: ``"xy"``, with the first two axes swapped, or ``"ij"``.
         sparse: of size one along the other axes, to be broadcast.
         copy: of no consequence, as arrays never change.
+
+    Raises:
+        ValueError: for another ``indexing``.
 
     Example:
         >>> print(*meshgrid([1, 2], [5, 6]))

@@ -489,6 +489,9 @@ def _diagonal(rows: int, columns: int, offset: int) -> tuple[int, int]:
 def diag(x: Any, k: int = 0) -> Any:
     """The ``k``-th diagonal of a matrix; of a vector, the matrix with it there and zeros elsewhere.
 
+    Raises:
+        ValueError: for other than one or two axes.
+
     Example:
         >>> print(diag(np.array([1, 2])))
         [[1 0]

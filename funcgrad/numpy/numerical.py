@@ -30,6 +30,9 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     Args:
         prepend, append: values to put before and after ``x`` first, if there are differences to take.
 
+    Raises:
+        ValueError: for a negative ``n``.
+
     Example:
         >>> print(diff(np.array([1, 4, 9])))
         [3 5]

@@ -107,6 +107,9 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 def polyder(p: Any, m: int = 1) -> Any:
     """The ``m``-th derivative of a polynomial.
 
+    Raises:
+        ValueError: for a negative ``m``.
+
     Example:
         >>> print(polyder([1, 2, 3]))
         [2 2]
@@ -125,6 +128,9 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 
     Args:
         k: the constants, the first integral's first; by default 0.
+
+    Raises:
+        ValueError: for a negative ``m``, or another number of constants.
 
     Example:
         >>> print(polyint([2.0, 2.0], k=3.0))
@@ -148,6 +154,9 @@ def poly(seq_of_zeros: Any) -> Any:
 
     Returns:
         Real coefficients, where the roots or the matrix are real, or known to be pairs of conjugates.
+
+    Raises:
+        ValueError: for anything but a vector or a square matrix.
 
     Example:
         >>> print(poly([1.0, 2.0]))

@@ -114,6 +114,9 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         condition: booleans, or what is compared with zero.
         x, y: both or neither; the three broadcast together.
 
+    Raises:
+        ValueError: for one of ``x`` and ``y`` without the other.
+
     Example:
         >>> print(where(True, 1.0, 2.0), *where([False, True]))
         1.0 [1]
@@ -141,6 +144,9 @@ def extract(condition: Any, x: Any) -> Any:
 def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     """The slices along an axis where ``condition``, a vector, is not zero; with None, of all elements in a row.
 
+    Raises:
+        ValueError: for a condition that is no vector.
+
     Example:
         >>> print(compress([0, 1], [[1, 2], [3, 4]], axis=0))
         [[3 4]]
@@ -158,6 +164,9 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
         choice: integers; they broadcast with the choices.
         mode: for numbers outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; ``"raise"``
             raises, or takes the nearest of traced ones.
+
+    Raises:
+        ValueError: for a number that is none of the choices.
 
     Example:
         >>> print(choose([0, 1], [[1, 2], [3, 4]]))
@@ -243,6 +252,9 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
         mode: for coordinates outside: ``"raise"`` (traced ones: clip), ``"clip"`` or ``"wrap"``; one, or one per axis.
         order: as for ``unravel_index``.
 
+    Raises:
+        ValueError: for a coordinate outside.
+
     Example:
         >>> print(ravel_multi_index(([1, 0], [2, 2]), (2, 3)))
         [5 2]
@@ -276,6 +288,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 
 def diag_indices_from(x: Any) -> tuple[Any, ...]:
     """The positions of the main diagonal of ``x``, whose axes are all of one size.
+
+    Raises:
+        ValueError: for less than two axes, or axes of several sizes.
 
     Example:
         >>> print(*diag_indices_from(np.zeros((2, 2))))
@@ -364,6 +379,10 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = False
         val: a number, or a vector that is repeated along the diagonal.
         wrap: go on with the diagonal where a tall matrix begins anew.
         inplace: must be False.
+
+    Raises:
+        TypeError: for ``inplace=True``.
+        ValueError: for less than two axes, or more of several sizes.
 
     Example:
         >>> print(fill_diagonal(np.zeros((2, 2), int), 5))

@@ -30,6 +30,9 @@ def matmul(x: Any, y: Any, /) -> Any:
 def dot(x: Any, y: Any, /) -> Any:
     """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply.
 
+    Raises:
+        ValueError: where the sizes that are summed over differ.
+
     Example:
         >>> print(dot([1, 2], [3, 4]))
         11

@@ -135,6 +135,9 @@ def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
 def moveaxis(x: Any, source: Any, destination: Any) -> Any:
     """Axes moved to new places, the others staying in order.
 
+    Raises:
+        ValueError: where they name different numbers of axes.
+
     Example:
         >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
@@ -298,6 +301,9 @@ concat = concatenate
 
 def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
     """Arrays of one shape along a new axis.
+
+    Raises:
+        ValueError: for arrays of several shapes, or none.
 
     Example:
         >>> print(stack([[1, 2], [3, 4]], axis=1))

@@ -162,6 +162,9 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     Args:
         keys: a sequence of arrays of one shape, or an array whose first axis they are along.
 
+    Raises:
+        TypeError: where there are no keys.
+
     Example:
         >>> print(lexsort(([3, 1, 2], [0, 1, 0])))
         [2 0 1]

@@ -34,6 +34,9 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
         weights: of the shape of ``x``, or of its axes that ``axis`` names.
         returned: also return the sums of the weights.
 
+    Raises:
+        ValueError: for weights of another shape.
+
     Example:
         >>> print(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
         2.0
@@ -73,6 +76,9 @@ def cov(
 
     Returns:
         A matrix, or of one variable a scalar.
+
+    Raises:
+        ValueError: for more than two axes.
 
     Example:
         >>> print(cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -199,6 +205,9 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
         bins: a number of bins; the edges themselves; or the name of one of NumPy's rules, which looks at the values.
         range: the first and the last edge; by default the smallest and the largest element.
 
+    Raises:
+        ValueError: for decreasing bins, or none.
+
     Example:
         >>> print(histogram_bin_edges([0.0, 4.0], 2))
         [0. 2. 4.]
@@ -296,6 +305,9 @@ def histogramdd(
 
     Returns:
         The counts, floating, and a list of the edges along each axis.
+
+    Raises:
+        ValueError: for bins of another number of axes.
 
     Example:
         >>> counts, edges = histogramdd(np.array([[0.0, 0.0], [1.0, 1.0]]), 2)

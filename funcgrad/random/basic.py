@@ -57,6 +57,9 @@ def key(seed: Any) -> Any:
     Returns:
         uint32[2]: the high and the low word of the seed.
 
+    Raises:
+        TypeError: for anything but one integer.
+
     Example:
         >>> key(2**32 + 5).tolist()
         [1, 5]
@@ -91,6 +94,9 @@ def fold_in(key: Any, data: Any) -> Any:
     Args:
         data: an integer, of which the low 32 bits count, or an integer array of shape ``()``.
 
+    Raises:
+        TypeError: for anything but one integer.
+
     Example:
         >>> bool((fold_in(key(0), 1) == split(key(0))[1]).all())
         True
@@ -109,6 +115,9 @@ def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
 
     Args:
         dtype: uint8, uint16, uint32 or uint64.
+
+    Raises:
+        TypeError: for other dtypes than unsigned integers.
 
     Example:
         >>> bits(key(0), (2,)).tolist()
@@ -176,6 +185,9 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
     Args:
         minval, maxval: integers, or integer arrays that broadcast to ``shape``.
 
+    Raises:
+        TypeError: for a dtype that is no integer.
+
     Example:
         >>> sorted(set(randint(key(0), (100,), -1, 2).tolist()))
         [-1, 0, 1]
@@ -215,6 +227,9 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
 
     Args:
         independent: shuffle every line along the axis on its own, instead of moving slices as a whole.
+
+    Raises:
+        ValueError: for a negative number, or an axis out of range.
 
     Example:
         >>> sorted(permutation(key(0), 5).tolist())
@@ -274,6 +289,9 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     Args:
         logits: floating; one distribution along ``axis`` for each of the other indices.
         shape: of the result; ``logits`` without the axis broadcasts to it. If not given, one draw per distribution.
+
+    Raises:
+        ValueError: for an axis out of range.
 
     Example:
         >>> import numpy as np

@@ -27,6 +27,9 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = flo
     Returns:
         An array of ``shape`` and the size of the last axis of ``alpha``.
 
+    Raises:
+        ValueError: where ``alpha`` has no axis.
+
     Example:
         >>> import numpy as np
         >>> from funcgrad.random import key
@@ -54,6 +57,9 @@ def multivariate_normal(
         shape: of the result without the last axis; that of the parameters together if not given.
         dtype: that of ``mean`` and ``cov`` if not given.
         method: how a root of ``cov`` is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
+
+    Raises:
+        ValueError: where the shapes do not fit.
 
     Example:
         >>> import numpy as np

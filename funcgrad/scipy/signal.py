@@ -122,6 +122,9 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """``convolve`` by Fourier transforms, which is faster for large arrays.
 
+    Raises:
+        ValueError: for an unknown mode, or operands of different numbers of axes.
+
     Example:
         >>> print(fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])).round(4))
         [1. 3. 5. 3.]

@@ -19,6 +19,9 @@ def logpdf(x: Any, alpha: Any) -> Any:
         x: probabilities along the first axis; the last of them may be left out.
         alpha: the parameters, a vector.
 
+    Raises:
+        ValueError: where there is not one probability for each parameter.
+
     Example:
         >>> print(logpdf([0.25, 0.75], [1.0, 1.0]))
         0.0
