@@ -6,6 +6,10 @@ that moment, so operations noted down before a write by NumPy do not see it, and
 writes the memory at once, since NumPy would not ask. When nothing but the storage refers to the memory any more, it is
 an ordinary storage again. Ordinary ones know nothing of all this and pay nothing for it: a storage changes its class.
 
+To find out whether the memory has changed, all of it is looked at. A batch of a large array would cost more than the
+step that it is for, so what subscripts cut out of large memory is a storage of its own, over that part of the memory,
+as long as nobody asks where in the whole it lies.
+
 Example:
     >>> import numpy as np
     >>> import compat as torch
@@ -64,6 +68,8 @@ class Hosted(UntypedStorage):
     def _settle(self) -> None:
         """Makes it an ordinary storage. The memory stays where its address was told, so that no other has it."""
         self.__class__ = UntypedStorage  # type: ignore[assignment]
+        if hasattr(self, "_root"):
+            del self._root
         if not hasattr(self, "_address"):
             del self._memory
 
@@ -96,6 +102,51 @@ _ALONE = _references(np.empty(1)[...])
 def _unshared(memory: np.ndarray) -> bool:
     """Whether nothing but this one view is there to change the memory; of foreign memory there is no telling."""
     return type(memory.base) is np.ndarray and memory.base.flags.owndata and _references(memory) == _ALONE
+
+
+# ---------------------------------------------------------------- parts
+
+#: From how many bytes on memory is large.
+LARGE = 1 << 16
+#: A part is at most this share of the whole.
+_SHARE = 4
+
+
+def is_large(storage: UntypedStorage) -> bool:
+    """Whether it is memory shared with NumPy, of a size at which looking at all of it takes time."""
+    return storage.__class__ is Hosted and storage._memory.nbytes >= LARGE
+
+
+def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[UntypedStorage, Layout, int]:
+    """What lies at a layout and offset in large memory, as a storage of its own if it is small; its layout there."""
+    span = 1 + sum((n - 1) * s for n, s in zip(layout.size, layout.stride))
+    itemsize = layout.dtype.itemsize
+    memory = storage._memory
+    plain = layout.dtype is layout.base.dtype and layout.numel and not layout.conj and not layout.neg
+    if not plain or span * itemsize * _SHARE > memory.nbytes:
+        return storage, layout, offset
+    strides = [n * itemsize for n in layout.stride]
+    found = np.ndarray(tuple(layout.size), memory.dtype, memory.reshape(-1), offset * itemsize, strides)
+    part, inside = storage_over(found, layout.dtype)
+    root, start = getattr(storage, "_root", (storage, 0))
+    part._root = root, start + offset
+    return part, inside, 0
+
+
+def place_of(storage: UntypedStorage, offset: int) -> tuple[UntypedStorage, int]:
+    """The storage that it is a part of, or itself, and where in that an element lies."""
+    root, start = getattr(storage, "_root", (storage, 0))
+    return root, start + offset
+
+
+def rejoin(t: Any) -> None:
+    """Has a tensor over a part of a storage lie in the whole of it."""
+    if hasattr(t._storage, "_root"):
+        (storage, start), layout = t._storage._root, t._layout
+        t._storage, t._offset = storage, t._offset + start
+        t._layout = layout_of(
+            storage.base, tuple(layout.size), layout.stride, t._offset, layout.dtype, layout.conj, layout.neg
+        )
 
 
 # ---------------------------------------------------------------- from tensors

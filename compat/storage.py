@@ -29,10 +29,12 @@ class UntypedStorage:
         version: how many in-place operations have written it.
     """
 
-    __slots__ = ("buffer", "base", "version", "_address", "_memory", "__weakref__")
+    __slots__ = ("buffer", "base", "version", "_address", "_memory", "_root", "__weakref__")
     buffer: Any
     #: What a storage that has its memory in common with NumPy keeps (``compat.hosted``).
     _memory: np.ndarray
+    #: Of a part of such a storage: the storage, and at which of its elements the part begins.
+    _root: tuple[UntypedStorage, int]
     base: Base
     version: int
 

@@ -28,6 +28,7 @@ from compat.formats import (
     memory_format as MemoryFormat,
 )
 from compat.grad_mode import mode
+from compat.hosted import rejoin
 from compat.layout import Layout, contiguous_layout, is_channels_last, layout_of
 from compat.size import Size
 from compat.storage import TypedStorage, UntypedStorage
@@ -263,10 +264,12 @@ class Tensor:
 
     def storage_offset(self) -> int:
         """Where in the storage it begins, in elements."""
+        rejoin(self)
         return self._offset
 
     def untyped_storage(self) -> UntypedStorage:
         """The storage, which it shares with its views."""
+        rejoin(self)
         return self._storage
 
     def storage(self) -> TypedStorage:
@@ -277,7 +280,7 @@ class Tensor:
             "directly, use tensor.untyped_storage() instead of tensor.storage()",
             stacklevel=2,
         )
-        return TypedStorage(self._storage, self._layout.dtype)
+        return TypedStorage(self.untyped_storage(), self._layout.dtype)
 
     def data_ptr(self) -> int:
         """An address: equal for two tensors that begin at the same place of the same storage."""

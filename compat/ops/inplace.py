@@ -19,6 +19,7 @@ from compat.autograd.saved import SavedResult
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED, OVERLAPS_INPUT
 from compat.grad_mode import mode
+from compat.hosted import Hosted, place_of, rejoin
 from compat.layout import Base, overlap
 from compat.ops.recut import cut, steps_of
 from compat.registry import function
@@ -86,8 +87,8 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
         )
     storage = t._storage
     for v in values:
-        if v is not t and isinstance(v, Tensor) and v._storage is storage:
-            if overlap(t._layout, t._offset, v._layout, v._offset) == "partial":
+        if v is not t and isinstance(v, Tensor) and (v._storage is storage or v._storage.__class__ is Hosted):
+            if _overlap(t, v) == "partial":
                 raise RuntimeError(OVERLAPS_INPUT)
 
 
@@ -99,9 +100,15 @@ def check_apart(values: Sequence[Any], target: int) -> None:
     """
     t = values[target]
     for i, v in enumerate(values):
-        if i != target and isinstance(v, Tensor) and v._storage is t._storage:
-            if overlap(t._layout, t._offset, v._layout, v._offset) in ("full", "partial"):
+        if i != target and isinstance(v, Tensor) and (v._storage is t._storage or v._storage.__class__ is Hosted):
+            if _overlap(t, v) in ("full", "partial"):
                 raise RuntimeError(OVERLAPS_INPUT)
+
+
+def _overlap(a: Tensor, b: Tensor) -> str:
+    """What two tensors have of their memory in common."""
+    (storage, here), (other, there) = place_of(a._storage, a._offset), place_of(b._storage, b._offset)
+    return overlap(a._layout, here, b._layout, there) if storage is other else "none"
 
 
 def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
@@ -196,6 +203,7 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
         set_history(t, node, nr)
         return
     base = view.base
+    rejoin(t)
     set_history(base, CopySlices(base, t, node), 0)
     regenerate(t)
     for entry in getattr(node, "saved", None) or ():
@@ -263,7 +271,7 @@ class CopySlices(Node):
             part.zero_()
         else:
             part.copy_(first)
-        return (whole, *rest)
+        return (whole if self.next_functions[0][0] is not None else None, *rest)
 
 
 CopySlices.__module__ = "builtins"

@@ -16,6 +16,7 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat.grad_mode import mode
+from compat.hosted import place_of
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
@@ -204,7 +205,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same storage in the same way."""
     if not isinstance(tensor, Tensor):
         raise wrong_argument("is_set_to", "tensor", 1, "Tensor", tensor)
-    same = self._storage is tensor._storage and self._offset == tensor._offset
+    same = place_of(self._storage, self._offset) == place_of(tensor._storage, tensor._offset)
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 

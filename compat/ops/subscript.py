@@ -10,14 +10,20 @@ import numpy as np
 
 from compat import dtypes
 from compat.errors import cpp_name, type_name
+from compat.grad_mode import mode
+from compat.hosted import array_over, is_large
+from compat.layout import Layout, layout_of
 from compat.ops.creation import scalar_tensor
 from compat.ops.from_data import tensor
 from compat.ops.parts import select, slice_view
+from compat.ops.view import unrecorded
 from compat.ops.views import alias, expand, unsqueeze, view_size
 from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat.tensor import Tensor, array_of, from_array, sync
 
 _END = 2**63 - 1
+#: How many layouts of cuts are kept.
+_PLANS = 16384
 
 
 def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
@@ -31,7 +37,40 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     n = size[dim] if size else 0
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
-    return select(x, dim, index)
+    made = None
+    if n > 1 and not (x._rg and mode.grad):
+        made = _cut(x, dim, index + n if index < 0 else index, 0, 1)
+    return select(x, dim, index) if made is None else made
+
+
+#: The layouts of what is cut out of all of a buffer: the same wherever it begins.
+_cuts: dict[tuple, Layout] = {}
+
+
+def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | None:
+    """What is cut out of a tensor that is not to be recorded, if that is all of its storage: a view that needs no plan,
+    of which every place would have one of its own.
+
+    Args:
+        length: how many places are kept, ``step`` apart; 0 for one without its dimension.
+    """
+    if x._view is not None:
+        sync(x)
+    layout = x._layout
+    if not layout.whole:
+        return None
+    key = (layout, dim, length, step)
+    found = _cuts.get(key)
+    offset = start * layout.stride[dim]
+    if found is None:
+        if len(_cuts) >= _PLANS:
+            _cuts.clear()
+        size, stride = list(layout.size), list(layout.stride)
+        size[dim : dim + 1], stride[dim : dim + 1] = ([length], [stride[dim] * step]) if length else ([], [])
+        found = _cuts[key] = layout_of(
+            layout.base, tuple(size), tuple(stride), offset, layout.dtype, layout.conj, layout.neg
+        )
+    return unrecorded(x, found, offset)
 
 
 def _bound(value: Any, default: int) -> int:
@@ -54,7 +93,14 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
         return x
-    return slice_view(x, dim, start, stop, step)
+    made = None
+    if not (x._rg and mode.grad):
+        n = x._layout.size[dim]
+        first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
+        length = -((first - last) // step)
+        if 0 < length < n:
+            made = _cut(x, dim, first, length, step)
+    return slice_view(x, dim, start, stop, step) if made is None else made
 
 
 def _as_index(value: Any) -> Tensor:
@@ -196,7 +242,23 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    if is_large(x._storage) and not (x._rg and mode.grad):
+        found = _gathered_there(x, indices)
+        if found is not None:
+            return found
     return names_of("torch")["_index"](x, list(indices))
+
+
+def _gathered_there(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor | None:
+    """A gather from large memory of NumPy's, by NumPy: a buffer of all of it would have to be made anew after every
+    write. None for indices that it would understand otherwise, or not."""
+    if any(i is not None and (i.dtype is dtypes.uint8 or i._layout.base.traced) for i in indices):
+        return None
+    places = tuple([slice(None) if i is None else array_of(i) for i in indices])
+    try:
+        return from_array(array_over(x._storage, x._layout, x._offset)[places], x.dtype)
+    except IndexError:
+        return None
 
 
 @function("Tensor.__setitem__")

@@ -17,6 +17,7 @@ from compat.autograd.node import NO_EDGE, Node, next_sequence
 from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode
+from compat.hosted import is_large, part_of
 from compat.layout import Base, Layout, contiguous_strides, layout_of, view_strides
 from compat.ops.kernel import Derivative, Kernel
 from compat.ops.plan import edge
@@ -119,6 +120,26 @@ def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: I
     if stride is None:
         return None
     return layout_of(base, size, stride, offset, layout.dtype, layout.conj, layout.neg)
+
+
+def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
+    """A view outside the graph: of large memory of NumPy's, one over the part of it alone."""
+    view = t._view
+    if view is None:
+        t._view = SHARED
+        base, origin = t, ""
+    else:
+        base, origin = t if view.base is None else view.base, view.origin
+    storage, counter = t._storage, t._counter
+    if is_large(storage):
+        storage, layout, offset = part_of(storage, layout, offset)
+    out = wrap(storage, layout, offset)
+    out._counter = counter
+    if counter is None:
+        out._view = SHARED
+    else:
+        out._view = View(base, counter.version, "inference" if mode.inference else origin if mode.grad else "no_grad")
+    return out
 
 
 class ViewPlan:

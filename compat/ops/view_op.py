@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from compat.grad_mode import mode
+from compat.hosted import rejoin
 from compat.ops.declared import Declared
 from compat.ops.inplace import become, check_recorded
 from compat.ops.kernel import Kernel
@@ -35,6 +37,8 @@ class ViewOp(Declared):
         self.backward_base = make_node_class(node, {})
         names = options.get("names")
         self.function = self._entry(self.name, self.miss, self.plans, False)
+        if self.through_storage:
+            self.function = _of_the_whole(self.function)
         publish(self.function, *(f"torch.{self.name} Tensor.{self.name}" if names is None else names).split())
         inplace = options.get("inplace", "")
         if inplace:
@@ -94,6 +98,18 @@ class ViewOp(Declared):
         if operand in self.shows:
             return lambda node: uint64(self.shows[operand](**node.plan.shows, layout=node.plan.input))
         return lambda node: uint64(node.plan.shows[operand])
+
+
+def _of_the_whole(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose first argument is seen as lying in all of its memory."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], Tensor):
+            rejoin(args[0])
+        return function(*args, **kwargs)
+
+    return call
 
 
 def view(node: str, *, saved: str = "", **options: Any) -> Callable[[Callable[..., Any]], ViewOp]:

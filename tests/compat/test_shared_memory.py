@@ -277,3 +277,77 @@ def test_inside_a_transform_the_ways_part() -> None:
 
     assert torch.func.grad(f)(torch.tensor(3.0)).item() == 2
     assert array.tolist() == [1, 1]
+
+
+# ---------------------------------------------------------------- parts of large memory
+
+
+def large() -> tuple[np.ndarray, Any]:
+    array = np.arange(300 * 100, dtype=np.float32).reshape(300, 100)
+    return array, torch.from_numpy(array)
+
+
+@pytest.mark.parametrize(
+    "cut",
+    [lambda x: x[7], lambda x: x[-2], lambda x: x[3:9], lambda x: x[5:200:50], lambda x: x[:, 4], lambda x: x[2, 3:5]],
+)
+def test_parts_of_large_memory_are_seen_from_both_sides(cut: Any) -> None:
+    array, x = large()
+    part, there = cut(x), cut(array)
+    doubled = part * 2
+    before = there.copy()
+    there[...] += 1
+    np.testing.assert_array_equal(doubled.numpy(), before * 2)  # noted down before the write
+    np.testing.assert_array_equal((part * 2).numpy(), there * 2)
+    part.mul_(3)
+    np.testing.assert_array_equal(there, part.numpy())
+    np.testing.assert_array_equal(array, x.numpy())
+    x.zero_()
+    assert not part.any() and part._version == x._version == 2
+
+
+def test_parts_of_large_memory_know_their_place() -> None:
+    array, x = large()
+    part = x[7][10:20]
+    assert part.data_ptr() == array.ctypes.data + 710 * 4 and part._base is x
+    assert part.storage_offset() == 710 and part.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    np.testing.assert_array_equal(x[7].as_strided((2,), (100,), 5).numpy(), array.reshape(-1)[[5, 105]])
+    np.testing.assert_array_equal(x[7].as_strided((2,), (100,)).numpy(), array[[7, 8], [0, 0]])
+    assert x[3:5].is_set_to(x[3:5]) and not x[3:5].is_set_to(x[4:6])
+
+
+def test_parts_of_large_memory_may_not_overlap_what_is_written() -> None:
+    _, x = large()
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        x[3:6].add_(x[4:7])
+    x[3:6].add_(x[6:9])
+
+
+def test_what_is_recorded_is_written_into_parts_of_large_memory() -> None:
+    array, x = large()
+    w = torch.tensor(2.0, requires_grad=True)
+    x[1:3].mul_(w)
+    x[1:3].sum().backward()
+    assert w.grad == float(np.arange(100, 300, dtype=np.float32).sum())
+    assert array[1, 1] == 202
+
+
+def test_rows_of_large_memory_are_gathered_as_they_are() -> None:
+    array, x = large()
+    places = torch.tensor([5, -1, 7])
+    rows = x[places]
+    array[5] = 0
+    np.testing.assert_array_equal(rows.numpy()[0], np.arange(500, 600))
+    np.testing.assert_array_equal(x[places].numpy(), array[[5, -1, 7]])
+    np.testing.assert_array_equal(x[:, places].numpy(), array[:, [5, -1, 7]])
+    with pytest.raises(IndexError, match="index 300 is out of bounds for dimension 0 with size 300"):
+        x[torch.tensor([300])]
+
+
+def test_every_place_of_a_tensor_is_cut_out_by_one_plan() -> None:
+    x = torch.arange(20000.0).view(10000, 2)
+    from compat.ops.parts import select
+
+    before = len(select.plans)
+    assert [x[i].tolist()[0] for i in range(0, 10000, 500)] == [2.0 * i for i in range(0, 10000, 500)]
+    assert len(select.plans) == before
