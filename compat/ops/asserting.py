@@ -1,0 +1,114 @@
+"""Conditions that programs state: ``torch._check`` and its kin, ``torch._assert_async``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat import dtypes
+from compat.registry import function, publish
+from compat.tensor import Tensor
+
+_UNSAID = (
+    "Expected cond to be True, but got False. (Could this error message be improved? If so, please report an "
+    "enhancement request to PyTorch.)"
+)
+Message = Callable[[], Any] | None
+
+
+def _fail(error: type[Exception], message: Message) -> None:
+    if message is None:
+        raise error(_UNSAID)
+    if not callable(message):
+        raise TypeError("message must be a callable")
+    raise error(str(message()))
+
+
+@function("torch._check_with")
+def check_with(error_type: type[Exception], cond: bool, message: Message = None) -> None:
+    """Raises an error of a type unless a condition holds.
+
+    Args:
+        error_type: the type of the error.
+        cond: True or False.
+        message: called for the error's text.
+
+    Raises:
+        TypeError: for a condition that is no bool, and a message that cannot be called.
+
+    Example:
+        >>> check_with(ValueError, 1 > 2, lambda: "one is not more than two")
+        Traceback (most recent call last):
+        ValueError: one is not more than two
+    """
+    if isinstance(cond, Tensor):
+        raise TypeError(
+            "cond must be a bool, but got a Tensor. For tensor conditions, use torch._check_tensor_all() to assert "
+            "that all elements are true."
+        )
+    if not isinstance(cond, bool):
+        raise TypeError(f"cond must be a bool, but got {type(cond)}")
+    if not cond:
+        _fail(error_type, message)
+
+
+@function("torch._check_tensor_all_with")
+def check_tensor_all_with(error_type: type[Exception], cond: Tensor, message: Message = None) -> None:
+    """As ``check_with``, for all elements of a bool tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> check_tensor_all_with(ValueError, torch.tensor([True, True]))
+    """
+    if not isinstance(cond, Tensor):
+        raise TypeError(f"cond must be a tensor, but got {type(cond)}")
+    if cond.dtype is not dtypes.bool_:
+        raise TypeError(f"cond tensor must have dtype torch.bool, but got {cond.dtype}")
+    if not cond.all().item():
+        _fail(error_type, message)
+
+
+def _publish_check(name: str, error: type[Exception], every: bool = False) -> None:
+    run: Callable[..., None] = check_tensor_all_with if every else check_with
+
+    def check(cond: Any, message: Message = None) -> None:
+        run(error, cond, message)
+
+    check.__name__ = check.__qualname__ = name
+    what = "all elements of a bool tensor are true" if every else "a condition holds"
+    check.__doc__ = f"Raises ``{error.__name__}`` unless {what}; ``message`` is called for its text."
+    publish(check, f"torch.{name}")
+
+
+_publish_check("_check", RuntimeError)
+_publish_check("_check_index", IndexError)
+_publish_check("_check_value", ValueError)
+_publish_check("_check_type", TypeError)
+_publish_check("_check_not_implemented", NotImplementedError)
+_publish_check("_check_tensor_all", RuntimeError, every=True)
+
+
+@function("torch._check_is_size")
+def check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
+    """Raises ``RuntimeError`` unless a number is not negative, and not above ``max``."""
+    check_with(RuntimeError, i >= 0, message)
+    if max is not None:
+        check_with(RuntimeError, i <= max, message)
+
+
+@function("torch._assert_async")
+def assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """Raises ``RuntimeError`` unless the one element of a tensor is not zero.
+
+    Example:
+        >>> import compat as torch
+        >>> assert_async(torch.tensor(1.0))
+    """
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+@function("torch._assert")
+def assert_(condition: Any, message: str) -> None:
+    """Python's ``assert`` as a function."""
+    assert condition, message

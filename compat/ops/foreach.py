@@ -1,0 +1,170 @@
+"""``torch._foreach_add`` and its kin: an operation on each tensor of a list.
+
+One call notes all of them down; they run together with what is computed around them, so nothing is gained by making
+one program of them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.errors import wrong_argument
+from compat.registry import function, names_of, publish
+from compat.tensor import Tensor
+
+_UNARY = """
+    abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
+    rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
+"""
+_BINARY = ["add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow"]
+#: Operations of three tensors, and what the number that they take is called.
+_TERNARY = {"addcdiv": "value", "addcmul": "value"}
+#: What the operation is for a number, where that is another.
+_OF_NUMBERS = {"maximum": "clamp_min", "minimum": "clamp_max"}
+
+
+def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor]:
+    """A list of tensors that was given.
+
+    Raises:
+        TypeError: if it is none.
+        RuntimeError: if it is empty.
+    """
+    if not isinstance(given, list | tuple):
+        raise wrong_argument(name, what, position, "tuple of Tensors", given)
+    for t in given:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element 0 in argument {position - 1}, but got {type(t).__name__}")
+    if not given:
+        raise RuntimeError("Tensor list must have at least one tensor.")
+    return given
+
+
+def _each(first: Sequence[Tensor], other: Any) -> list[Any]:
+    """What goes with each tensor of the first list: an element of another, or the same for all.
+
+    Raises:
+        RuntimeError: for a list of another length.
+    """
+    if not isinstance(other, list | tuple):
+        return [other] * len(first)
+    if len(other) == len(first):
+        return list(other)
+    if any(isinstance(o, Tensor) for o in other):
+        raise RuntimeError(f"Tensor lists must have the same number of tensors, got {len(first)} and {len(other)}")
+    raise RuntimeError("Tensor list must have same number of elements as scalar list.")
+
+
+def _made(run: Callable[..., Any], name: str, doc: str) -> None:
+    run.__name__ = run.__qualname__ = f"_foreach_{name}"
+    run.__doc__ = doc + (", in place; returns the list." if name.endswith("_") else ".")
+    publish(run, f"torch._foreach_{name}")
+
+
+def _method(name: str, tensor: Tensor, other: Any) -> Callable[..., Any]:
+    """The operation on one tensor, which may be another for a number, and may have to be copied into the tensor."""
+    bare = name.rstrip("_")
+    if bare in _OF_NUMBERS and not isinstance(other, Tensor):
+        name = _OF_NUMBERS[bare] + name[len(bare) :]
+    method = getattr(tensor, name, None)
+    return method if method is not None else lambda *args: tensor.copy_(getattr(tensor, bare)(*args))
+
+
+def _unary(name: str) -> None:
+    def run(self: Sequence[Tensor]) -> Sequence[Tensor]:
+        found = tuple(getattr(t, name)() for t in _tensors(f"_foreach_{name}", 1, "self", self))
+        return self if name.endswith("_") else found
+
+    _made(run, name, f"``{name.rstrip('_')}`` of each tensor")
+
+
+def _binary(name: str) -> None:
+    def run(self: Any, other: Any = None, **more: Any) -> Sequence[Tensor]:
+        for alias in ("scalar", "scalars", "exponent"):
+            other = more.pop(alias, other)
+        if name == "pow" and not isinstance(self, list | tuple):
+            return tuple(names_of("torch")["pow"](self, t) for t in _tensors("_foreach_pow", 2, "exponent", other))
+        first = _tensors(f"_foreach_{name}", 1, "self", self)
+        found = tuple(_method(name, t, o)(o, **more) for t, o in list(zip(first, _each(first, other))))
+        return self if name.endswith("_") else found  # type: ignore[no-any-return]
+
+    _made(run, name, f"``{name.rstrip('_')}`` of each tensor and a number, a tensor, or the one in its place")
+
+
+def _ternary(name: str, factor: str) -> None:
+    def run(
+        self: Sequence[Tensor],
+        tensor1: Sequence[Tensor],
+        tensor2: Sequence[Tensor],
+        scalars: Any = 1,
+        *,
+        value: Any = None,
+    ) -> Sequence[Tensor]:
+        first = _tensors(f"_foreach_{name}", 1, "self", self)
+        scalars = scalars if value is None else value
+        scalars = _each(first, scalars.tolist() if isinstance(scalars, Tensor) else scalars)
+        rows = list(zip(first, _each(first, tensor1), _each(first, tensor2), scalars))
+        found = tuple(getattr(t, name)(a, b, **{factor: s}) for t, a, b, s in rows)
+        return self if name.endswith("_") else found
+
+    _made(run, name, f"``{name.rstrip('_')}`` of each tensor and those in its place in two other lists")
+
+
+def _lerp(name: str) -> None:
+    def run(self: Sequence[Tensor], tensors1: Sequence[Tensor], weight: Any) -> Sequence[Tensor]:
+        first = _tensors(f"_foreach_{name}", 1, "self", self)
+        rows = list(zip(first, _each(first, tensors1), _each(first, weight)))
+        found = tuple(getattr(t, name)(end, w) for t, end, w in rows)
+        return self if name.endswith("_") else found
+
+    _made(run, name, "What lies between each tensor and the one in its place")
+
+
+@function("torch._foreach_copy_")
+def foreach_copy_(self: Sequence[Tensor], src: Sequence[Tensor], non_blocking: bool = False) -> Sequence[Tensor]:
+    """Copies each tensor of ``src`` into the one in its place; returns the list."""
+    first = _tensors("_foreach_copy_", 1, "self", self)
+    for t, s in zip(first, _each(first, _tensors("_foreach_copy_", 2, "src", src))):
+        t.copy_(s)
+    return self
+
+
+for _name in _UNARY.split():
+    _unary(_name)
+    if _name != "clone":
+        _unary(f"{_name}_")
+_unary("zero_")
+for _name in _BINARY:
+    _binary(_name)
+    _binary(f"{_name}_")
+for _name, _factor in _TERNARY.items():
+    _ternary(_name, _factor)
+    _ternary(f"{_name}_", _factor)
+_lerp("lerp")
+_lerp("lerp_")
+
+
+@function("torch._foreach_norm")
+def foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> tuple[Tensor, ...]:
+    """The norm of all elements of each tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._foreach_norm([torch.tensor([3.0, 4.0])])
+        (tensor(5.),)
+    """
+    norm = names_of("linalg")["vector_norm"]
+    return tuple(norm(t, ord, dtype=dtype) for t in _tensors("_foreach_norm", 1, "self", self))
+
+
+@function("torch._foreach_max")
+def foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """The largest element of each tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._foreach_max([torch.tensor([3.0, 4.0])])
+        (tensor(4.),)
+    """
+    return tuple(t.max() for t in _tensors("_foreach_max", 1, "self", self))
