@@ -206,6 +206,11 @@ def _is_public(name: str) -> bool:
     return name in names_of("torch") or hasattr(Tensor, name) or name in names_of("F")
 
 
+def name_of(declared: str, inplace: bool) -> str:
+    """What an operation is called, by its name in its declaration."""
+    return _NAMES.get(declared, declared) + "_" * inplace
+
+
 def overload_of(declared: str, inplace: bool, given: Mapping[str, Any]) -> OpOverload:
     """What a call is of.
 

@@ -23,6 +23,8 @@ class _Mode(threading.local):
     #: The node whose backward runs, and the backward pass that it is part of.
     node: Any = None
     task: Any = None
+    #: Makes, from the name and the operands of an operation or of a node that runs, a context for it to run in.
+    observer: Callable[[str, Any], Any] | None = None
     #: How many backward passes are inside of one another in this thread.
     depth = 0
 

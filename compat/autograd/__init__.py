@@ -17,6 +17,7 @@ from compat.autograd.anomaly_mode import detect_anomaly, set_detect_anomaly
 from compat.autograd.backward import backward, grad
 from compat.autograd.function import Function
 from compat.autograd.gradcheck import gradcheck, gradgradcheck
+from compat.autograd.introspection import _profiler_enabled, kineto_available
 from compat.autograd.saved import SavedTensor
 from compat.autograd.variable import Variable
 from compat.grad_mode import (
@@ -30,9 +31,9 @@ from compat.grad_mode import (
 )
 
 __all__ = [
-    "Function", "SavedTensor", "Variable", "_unsafe_preserve_version_counter", "anomaly_mode", "backward",
-    "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode", "gradcheck",
-    "gradgradcheck", "graph",
-    "inference_mode", "is_multithreading_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
-    "set_multithreading_enabled", "variable",
+    "Function", "SavedTensor", "Variable", "_profiler_enabled", "_unsafe_preserve_version_counter", "anomaly_mode",
+    "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode",
+    "gradcheck", "gradgradcheck", "graph",
+    "inference_mode", "is_multithreading_enabled", "kineto_available", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled", "set_multithreading_enabled", "variable",
 ]  # fmt: skip

@@ -10,6 +10,7 @@ import heapq
 import itertools
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,8 @@ from compat.tensor import Tensor, autograd_of
 from funcgrad import runtime
 
 Grads = list[Tensor | None]
+#: What a profiler calls a node that runs, besides its name.
+_EVALUATE = "autograd::engine::evaluate_function: "
 #: So many passes may be inside of one another before the next one gets a thread.
 DEEPEST = 30
 
@@ -132,7 +135,8 @@ class _Task:
             grads = self.arrived.pop(node)
             mode.node = node
             try:
-                results = self.step(node, grads)
+                with nullcontext() if mode.observer is None else mode.observer(_EVALUATE + node.name(), grads):
+                    results = self.step(node, grads)
             except Exception:
                 if mode.anomaly:
                     explain(node)
@@ -204,7 +208,7 @@ def run_backward(
     if mode.depth >= DEEPEST:
         again = partial(run_backward, roots, grads, keep_graph=keep_graph, create_graph=create_graph, inputs=inputs)
         return _elsewhere(partial(again, accumulate=accumulate))
-    if inputs is None and not create_graph:
+    if inputs is None and not create_graph and mode.observer is None:
         swept = lambda marks: _run(_Task(keep_graph, marks), roots, grads, create_graph, None, accumulate)
         sweep(roots, grads, keep_graph, swept)
         runtime.backward_done()

@@ -102,6 +102,16 @@ def keep_graph() -> bool:
     return bool(mode.task.keep_graph)
 
 
+def kineto_available() -> bool:
+    """Whether PyTorch's own profiling library is there, which it is not."""
+    return False
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profiler records in this thread."""
+    return mode.observer is not None
+
+
 def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: int | tuple[int, ...]) -> None:
     """Sets how often tensors count as changed in place.
 
@@ -143,7 +153,8 @@ publish(
         _saved_tensors_hooks_is_enabled=lambda: hooks.forbidden is None,
         _saved_tensors_hooks_get_disabled_error_message=lambda: hooks.forbidden,
         _unsafe_set_version_counter=unsafe_set_version_counter,
-        kineto_available=lambda: False,
+        kineto_available=kineto_available,
+        _profiler_enabled=_profiler_enabled,
     ),
     "C._autograd",
 )

@@ -1,5 +1,82 @@
-"""``torch.autograd.profiler``: the older address of ``torch.profiler``."""
+"""``torch.autograd.profiler``: the older face of ``torch.profiler``."""
 
-from compat.profiler import profile, record_function
+from __future__ import annotations
+
+from typing import Any
+
+from compat.profiler import profile as _profile
+from compat.profiler import record_function
+from compat.profiler.events import Average, Averages, Events
 
 __all__ = ["profile", "record_function"]
+
+
+class profile:
+    """Records ranges and operations for the time of a ``with`` block.
+
+    Args:
+        enabled: whether it does.
+        record_shapes: whether the sizes of operands are recorded.
+        options: what else PyTorch's profiler takes: accepted.
+
+    Example:
+        >>> import compat as torch
+        >>> with torch.autograd.profiler.profile() as recorded:
+        ...     y = torch.ones(2) * 2 + 4
+        >>> [event.name for event in recorded.function_events]
+        ['aten::mul', 'aten::add']
+    """
+
+    def __init__(self, enabled: bool = True, *, record_shapes: bool = False, **options: Any):
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+        self._inner = _profile(record_shapes=record_shapes)
+        self._ended = False
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        self._inner.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        if self.enabled:
+            self._inner.stop()
+            self._ended = True
+
+    @property
+    def function_events(self) -> Events:
+        """What was recorded, the earliest first.
+
+        Raises:
+            RuntimeError: before the end.
+        """
+        if not self._ended:
+            raise RuntimeError("Profiler didn't finish running")
+        return self._inner.events()
+
+    def key_averages(self, group_by_input_shape: bool = False, **options: Any) -> Averages:
+        """What was recorded, by name."""
+        return self.function_events.key_averages(group_by_input_shape)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
+        """What was recorded, one by one, as text."""
+        return self.function_events.table(sort_by, row_limit, **options)
+
+    def total_average(self) -> Average:
+        """Everything together."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """Microseconds of everything, each counted once."""
+        return self.function_events.self_cpu_time_total
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Writes what was recorded to a file that ``chrome://tracing`` shows."""
+        self._inner.export_chrome_trace(path)
+
+    def __str__(self) -> str:
+        return self.table() if self._ended else "<unfinished torch.autograd.profile>"
+
+    __repr__ = __str__

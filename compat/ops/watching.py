@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from compat._ops import OpOverload, overload_of, public_function
+from compat._ops import OpOverload, name_of, overload_of, public_function
 from compat.autograd.saved import Packed, SavedResult, hooks
 from compat.grad_mode import mode, no_grad
 from compat.ops.declared import Declared, every
@@ -92,7 +92,10 @@ def _show(
 ) -> Any:
     """One call: the innermost mode says what it gives."""
     if not state.modes:
-        return miss(args, out, named)
+        if mode.observer is None:
+            return miss(args, out, named)
+        with mode.observer(f"aten::{name_of(declared.name, inplace)}", args):
+            return miss(args, out, named)
     given = dict(zip([p.name for p in declared.params], args))
     given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
     overload = overload_of(declared.name, inplace, given)

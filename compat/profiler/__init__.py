@@ -1,8 +1,8 @@
-"""``torch.profiler``: how long named parts of a program take, by the clock on the wall.
+"""``torch.profiler``: how long named parts of a program, and operations, take by the clock on the wall.
 
-Operations are noted down and run together as one program (``compat.runtime``), so there are no times of single
-operations. While a profiler records, what was noted down is run at both ends of each ``record_function``, so that its
-time is that of its own work; the ranges and the steps are what is reported.
+Operations are noted down and run together as one program (``compat.runtime``), so there are no times of single ones.
+While a profiler records, each is run by itself, which is slower than without; its time is that of its own work. So are
+those of ``record_function``, and of the nodes in backward.
 """
 
 from __future__ import annotations
@@ -10,10 +10,14 @@ from __future__ import annotations
 import enum
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat import runtime
+from compat.grad_mode import mode
+from compat.profiler.events import Averages, Event, Events, Shapes
+from compat.tensor import Tensor
 
 __all__ = [
     "ProfilerAction",
@@ -46,39 +50,6 @@ class ProfilerActivity(enum.Enum):
     PrivateUse1 = 5
 
 
-class Event:
-    """A range that was recorded.
-
-    Attributes:
-        name: its name.
-        start, end: seconds on the clock.
-        inside: seconds of it that ranges within it took.
-        thread: which thread it was in.
-    """
-
-    __slots__ = ("name", "start", "end", "inside", "thread")
-
-    def __init__(self, name: str):
-        self.name = name
-        self.thread = threading.get_ident()
-        self.inside = 0.0
-        self.end = 0.0
-        self.start = time.perf_counter()
-
-    @property
-    def cpu_time_total(self) -> float:
-        """Its microseconds."""
-        return (self.end - self.start) * 1e6
-
-    @property
-    def self_cpu_time_total(self) -> float:
-        """Its microseconds without those of ranges within it."""
-        return self.cpu_time_total - self.inside * 1e6
-
-    def __repr__(self) -> str:
-        return f"<Event {self.name}: {self.cpu_time_total:.3f}us>"
-
-
 class _Recording(threading.local):
     """The ranges that are open in a thread, the innermost last."""
 
@@ -91,9 +62,9 @@ _recording = _Recording()
 _active: list[profile] = []
 
 
-def _begin(name: str) -> Event:
+def _begin(name: str, shapes: Shapes | None = None) -> Event:
     runtime.synchronize()
-    event = Event(name)
+    event = Event(name, shapes, _recording.open[-1] if _recording.open else None)
     _recording.open.append(event)
     return event
 
@@ -109,6 +80,19 @@ def _end(event: Event) -> None:
         profiler._events.append(event)
 
 
+@contextmanager
+def _operation(name: str, operands: Any) -> Iterator[None]:
+    """What an operation runs in."""
+    shapes = None
+    if any(profiler.record_shapes for profiler in _active):
+        shapes = [list(t.shape) if isinstance(t, Tensor) else [] for t in operands]
+    event = _begin(name, shapes)
+    try:
+        yield
+    finally:
+        _end(event)
+
+
 class record_function:
     """A ``with`` block, or decorator, whose time a profiler reports under a name.
 
@@ -122,7 +106,7 @@ class record_function:
         ...     with torch.profiler.record_function("product"):
         ...         x = torch.ones(8, 8) @ torch.ones(8, 8)
         >>> [(row.key, row.count) for row in profiler.key_averages()]
-        [('product', 1)]
+        [('product', 1), ('aten::mm', 1)]
     """
 
     def __init__(self, name: str, args: str | None = None):
@@ -193,72 +177,14 @@ def schedule(
     return action
 
 
-class Average:
-    """The ranges of one name together.
-
-    Attributes:
-        key: the name.
-        count: how many there were.
-        cpu_time_total, self_cpu_time_total: their microseconds, with and without ranges within them.
-    """
-
-    def __init__(self, key: str, events: list[Event]):
-        self.key = key
-        self.count = len(events)
-        self.cpu_time_total = sum(e.cpu_time_total for e in events)
-        self.self_cpu_time_total = sum(e.self_cpu_time_total for e in events)
-
-    @property
-    def cpu_time(self) -> float:
-        """Microseconds of one."""
-        return self.cpu_time_total / self.count
-
-
-class Averages(list):
-    """A row for each name."""
-
-    def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
-        """The rows as text.
-
-        Args:
-            sort_by: a row's attribute, the largest first; None for the order in which names came.
-            row_limit: how many rows; -1 for all.
-            options: accepted.
-
-        Raises:
-            AttributeError: if rows have no such attribute.
-        """
-        rows = list(self)
-        if sort_by is not None:
-            name = sort_by if sort_by in ("count", "cpu_time") else sort_by.replace("cuda", "cpu")
-            rows.sort(key=lambda row: getattr(row, name), reverse=True)
-        rows = rows if row_limit < 0 else rows[:row_limit]
-        head = ("Name", "Self CPU", "CPU total", "CPU time avg", "# of Calls")
-        cells = [
-            (r.key, *(f"{t:.3f}us" for t in (r.self_cpu_time_total, r.cpu_time_total, r.cpu_time)), str(r.count))
-            for r in rows
-        ]
-        widths = [max(len(line[i]) for line in [head, *cells]) for i in range(len(head))]
-        rule = "  ".join("-" * w for w in widths)
-        body = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in [head, *cells]]
-        total = sum(r.self_cpu_time_total for r in self)
-        return "\n".join([rule, body[0], rule, *body[1:], rule, f"Self CPU time total: {total:.3f}us", ""])
-
-    def total_average(self) -> Average:
-        """All rows together."""
-        made = Average("Total", [])
-        made.count = sum(r.count for r in self)
-        made.cpu_time_total = made.self_cpu_time_total = sum(r.self_cpu_time_total for r in self)
-        return made
-
-
 class profile:
-    """Records ranges, for the time of a ``with`` block or from ``start`` to ``stop``.
+    """Records ranges and operations, for the time of a ``with`` block or from ``start`` to ``stop``.
 
     Args:
         activities: accepted.
         schedule: what to do at which step; everything is recorded without one.
         on_trace_ready: called with the profiler whenever a cycle of the schedule, or all, was recorded.
+        record_shapes: whether the sizes of operands are recorded.
         options: what else PyTorch's profiler takes: accepted.
 
     Example:
@@ -278,10 +204,13 @@ class profile:
         activities: Iterable[Any] | None = None,
         schedule: Callable[[int], ProfilerAction] | None = None,
         on_trace_ready: Callable[..., Any] | None = None,
+        record_shapes: bool = False,
         **options: Any,
     ):
         self._plan = schedule
         self.on_trace_ready = on_trace_ready
+        self.record_shapes = record_shapes
+        self._watching = ExitStack()
         self.step_num = 0
         self._events: list[Event] = []
         self._action = ProfilerAction.NONE
@@ -314,6 +243,7 @@ class profile:
         self._action = action
         if action in (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE):
             _active.append(self)
+            self._watch()
             if self._plan is not None or self.step_num:
                 self._step = _begin(f"ProfilerStep#{self.step_num}")
 
@@ -324,7 +254,15 @@ class profile:
             _end(self._step)
             self._step = None
         _active.remove(self)
+        self._watching.close()
         return True
+
+    def _watch(self) -> None:
+        from compat.ops.watching import watched
+
+        self._watching.enter_context(watched())
+        self._watching.callback(setattr, mode, "observer", mode.observer)
+        mode.observer = _operation
 
     def __enter__(self) -> profile:
         self.start()
@@ -333,18 +271,18 @@ class profile:
     def __exit__(self, *exc: object) -> None:
         self.stop()
 
-    def events(self) -> list[Event]:
-        """The ranges that were recorded, in the order in which they ended."""
-        return list(self._events)
+    def events(self) -> Events:
+        """The ranges and operations that were recorded, the earliest first."""
+        return Events(sorted(self._events, key=lambda event: event.start), self.record_shapes)
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> Averages:
-        """The ranges by name."""
-        named: dict[str, list[Event]] = {}
-        for event in self._events:
-            named.setdefault("ProfilerStep*" if event.name.startswith("ProfilerStep#") else event.name, []).append(
-                event
-            )
-        return Averages(Average(name, events) for name, events in named.items())
+        """What was recorded, by name.
+
+        Args:
+            group_by_input_shape: also by the operands' sizes.
+            group_by_stack_n, options: accepted.
+        """
+        return self.events().key_averages(group_by_input_shape)
 
     def export_chrome_trace(self, path: str) -> None:
         """Writes the ranges to a file that ``chrome://tracing`` shows."""

@@ -81,3 +81,39 @@ def test_timer() -> None:
     assert sum(many.raw_times) >= 0.01
     assert Timer("time.sleep(0.002)", globals={"time": time}).timeit(2).median >= 0.002
     assert timer.adaptive_autorange(max_run_time=0.05).median > 0
+
+
+def test_operations_and_nodes_are_recorded() -> None:
+    layer = torch.nn.Linear(3, 2)
+    x = torch.ones(4, 3)
+    with torch.profiler.profile(record_shapes=True) as profiler:
+        assert torch.autograd._profiler_enabled()
+        with torch.profiler.record_function("forward"):
+            loss = layer(x).exp().sum()
+        loss.backward()
+    assert not torch.autograd._profiler_enabled()
+    names = [event.name for event in profiler.events()]
+    assert names[:5] == ["forward", "aten::t", "aten::addmm", "aten::exp", "aten::sum"]
+    assert "autograd::engine::evaluate_function: AddmmBackward0" in names
+    events = {event.name: event for event in profiler.events()}
+    assert events["aten::addmm"].input_shapes[:3] == [[2], [4, 3], [3, 2]]
+    assert events["aten::addmm"].cpu_parent is events["forward"]
+    table = profiler.key_averages(group_by_input_shape=True).table(sort_by="count", row_limit=-1)
+    assert "Input Shapes" in table and "[[4, 2]]" in table
+    before = [p.grad.clone() for p in layer.parameters()]
+    layer.zero_grad()
+    layer(x).exp().sum().backward()
+    assert all(torch.equal(p.grad, g) for p, g in zip(layer.parameters(), before))
+
+
+def test_the_older_profiler() -> None:
+    profile = torch.autograd.profiler.profile
+    with profile(enabled=False) as nothing:
+        assert nothing is None
+    with profile() as recorded:
+        with pytest.raises(RuntimeError, match="Profiler didn't finish running"):
+            recorded.function_events  # noqa: B018
+        torch.ones(3).add_(1)
+    assert [event.name for event in recorded.function_events] == ["aten::add_"]
+    assert "aten::add_" in str(recorded) and recorded.self_cpu_time_total > 0
+    assert "100.00%" in recorded.key_averages().table()
