@@ -10,10 +10,10 @@ __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_
 
 
 def _convert(module: Any, memory_format: Any, kinds: tuple[type, ...]) -> Any:
-    layer: Any
     for layer in module.modules():
         if isinstance(layer, kinds):
-            layer.weight.data = layer.weight.detach().clone(memory_format=memory_format)
+            weight: Any = layer.weight  # type: ignore[attr-defined]
+            weight.data = weight.detach().clone(memory_format=memory_format)
     return module
 
 

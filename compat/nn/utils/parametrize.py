@@ -7,6 +7,7 @@ trained in its place.
 from __future__ import annotations
 
 import copyreg
+import types
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -217,7 +218,7 @@ def _copy(self: Any, memo: dict) -> Any:
     found = memo.get(id(self))
     if found is not None:
         return found
-    made = memo[id(self)] = type(self).__new__(type(self))
+    made = memo[id(self)] = object.__new__(type(self))
     made.__dict__ = deepcopy(self.__dict__, memo)
     for slot in copyreg._slotnames(type(self)):  # type: ignore[attr-defined]
         if hasattr(self, slot):
@@ -230,7 +231,7 @@ def _give_own_class(module: Any) -> None:
     names: dict[str, Any] = {"__getstate__": _refuse_pickling}
     if not hasattr(kind, "__deepcopy__"):
         names["__deepcopy__"] = _copy
-    module.__class__ = type(f"Parametrized{kind.__name__}", (kind,), names)
+    module.__class__ = types.new_class(f"Parametrized{kind.__name__}", (kind,), {}, lambda space: space.update(names))
 
 
 def _property(name: str) -> property:

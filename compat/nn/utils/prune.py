@@ -213,7 +213,8 @@ class _ByAmount(BasePruningMethod):
         if not isinstance(amount, numbers.Real):
             raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
         whole = isinstance(amount, numbers.Integral)
-        if (whole and amount < 0) or (not whole and not 0.0 <= float(amount) <= 1.0):
+        value: Any = amount
+        if (whole and value < 0) or (not whole and not 0.0 <= float(amount) <= 1.0):
             raise ValueError(f"amount={amount} should either be a float in the range [0, 1] or a non-negative integer")
         self.amount: Any = amount
 
@@ -221,7 +222,8 @@ class _ByAmount(BasePruningMethod):
         """How many of ``total`` to prune."""
         if not isinstance(self.amount, numbers.Integral):
             return round(self.amount * total)
-        if self.amount > total:
+        count: int = int(self.amount)
+        if count > total:
             raise ValueError(f"amount={self.amount} should be smaller than the number of parameters to prune={total}")
         return self.amount
 

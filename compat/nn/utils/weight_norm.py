@@ -87,8 +87,11 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
         RuntimeError: if the weight is normalized already.
 
     Example:
+        >>> import warnings
         >>> import compat as torch
-        >>> layer = torch.nn.utils.weight_norm(torch.nn.Linear(20, 40))
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore")
+        ...     layer = torch.nn.utils.weight_norm(torch.nn.Linear(20, 40))
         >>> layer.weight_g.shape, layer.weight_v.shape
         (torch.Size([40, 1]), torch.Size([40, 20]))
     """

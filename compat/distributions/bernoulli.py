@@ -1,0 +1,73 @@
+"""Events that happen or not."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.exp_family import ExponentialFamily
+from compat.distributions.probs_or_logits import ProbsOrLogits
+from compat.distributions.utils import broadcast_all
+from compat.nn import functional as F
+from compat.whole import torch
+
+__all__ = ["Bernoulli"]
+
+
+class Bernoulli(ProbsOrLogits, ExponentialFamily):
+    """1 with a probability, else 0.
+
+    Args:
+        probs: the probability; or
+        logits: its log odds.
+
+    Example:
+        >>> Bernoulli(torch.tensor([0.25])).log_prob(torch.tensor([1.0])).exp()
+        tensor([0.2500])
+    """
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.boolean
+    has_enumerate_support = True
+    _mean_carrier_measure = 0
+    _expands = ("probs", "logits")
+    _keeps = ("_given",)
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(self._take_either(probs, logits), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.probs
+
+    @property
+    def mode(self) -> Any:
+        likely = (self.probs >= 0.5).to(self.probs)
+        likely[self.probs == 0.5] = torch.nan
+        return likely
+
+    @property
+    def variance(self) -> Any:
+        return self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with torch.no_grad():
+            return torch.bernoulli(self.probs.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        return -F.binary_cross_entropy_with_logits(logits, value, reduction="none")
+
+    def entropy(self) -> Any:
+        return F.binary_cross_entropy_with_logits(self.logits, self.probs, reduction="none")
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return self._counted_up(2, self._param.dtype, expand)
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (torch.logit(self.probs),)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return torch.log1p(torch.exp(x))

@@ -1,0 +1,81 @@
+"""How many of several events happen."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.distribution import Distribution
+from compat.distributions.probs_or_logits import ProbsOrLogits
+from compat.whole import torch
+
+__all__ = ["Binomial"]
+
+
+class Binomial(ProbsOrLogits, Distribution):
+    """How many of ``total_count`` independent events happen.
+
+    Args:
+        total_count: how many there are.
+        probs: the probability of each; or
+        logits: its log odds.
+
+    Example:
+        >>> Binomial(2, torch.tensor(0.5)).log_prob(torch.tensor(1.0)).exp()
+        tensor(0.5000)
+    """
+
+    arg_constraints: ClassVar[Any] = {
+        "total_count": constraints.nonnegative_integer,
+        "probs": constraints.unit_interval,
+        "logits": constraints.real,
+    }
+    has_enumerate_support = True
+    total_count: Any
+    _expands = ("total_count", "probs", "logits")
+    _keeps = ("_given",)
+
+    def __init__(self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        super().__init__(self._take_counted(total_count, probs, logits), validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self) -> Any:
+        return self.total_count * self.probs
+
+    @property
+    def mode(self) -> Any:
+        return ((self.total_count + 1) * self.probs).floor().clamp(max=self.total_count)
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        with torch.no_grad():
+            return torch.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        n, logits = self.total_count, self.logits
+        # The positive part, whose derivative at zero is a half.
+        positive = (logits.clamp(min=0) + logits - logits.clamp(max=0)) / 2
+        scale = n * positive + n * torch.log1p(torch.exp(-torch.abs(logits))) - torch.lgamma(n + 1)
+        return value * logits - torch.lgamma(value + 1) - torch.lgamma(n - value + 1) - scale
+
+    def entropy(self) -> Any:
+        logs = self.log_prob(self._all_values("entropy", False))
+        return -(torch.exp(logs) * logs).sum(0)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return self._all_values("enumerate_support", expand)
+
+    def _all_values(self, what: str, expand: bool) -> Any:
+        count = int(self.total_count.max())
+        if self.total_count.min() != count:
+            raise NotImplementedError(f"Inhomogeneous total count not supported by `{what}`.")
+        return self._counted_up(1 + count, self._param.dtype, expand)

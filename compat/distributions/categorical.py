@@ -1,0 +1,75 @@
+"""One of several classes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.distribution import Distribution
+from compat.distributions.probs_or_logits import ProbsOrLogits
+from compat.whole import torch
+
+__all__ = ["Categorical"]
+
+
+class Categorical(ProbsOrLogits, Distribution):
+    """The index of one of several classes.
+
+    Args:
+        probs: the classes' weights, along the last dimension; or
+        logits: their logarithms.
+
+    Example:
+        >>> Categorical(torch.tensor([1.0, 3.0])).probs
+        tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    has_enumerate_support = True
+    _binary = False
+    _expands = ("probs", "logits")
+    _keeps = ("_given", "_num_events")
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        given = self._choose(probs, logits)
+        if given.dim() < 1:
+            raise ValueError(f"`{self._given}` parameter must be at least one-dimensional.")
+        if probs is not None:
+            self.probs = probs / probs.sum(-1, keepdim=True)
+        else:
+            self.logits = logits - logits.logsumexp(dim=-1, keepdim=True)
+        self._num_events = given.shape[-1]
+        super().__init__(given.shape[:-1], validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=0)
+    def support(self) -> Any:
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def mean(self) -> Any:
+        return torch.full(self._extended_shape(), torch.nan, dtype=self.probs.dtype, device=self.probs.device)
+
+    @property
+    def mode(self) -> Any:
+        return self.probs.argmax(dim=-1)
+
+    @property
+    def variance(self) -> Any:
+        return self.mean
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        rows = self.probs.reshape(-1, self._num_events)
+        drawn = torch.multinomial(rows, torch.Size(sample_shape).numel(), True).T
+        return drawn.reshape(self._extended_shape(sample_shape))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        value, logs = torch.broadcast_tensors(value.long().unsqueeze(-1), self.logits)
+        return logs.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self) -> Any:
+        logits = torch.clamp(self.logits, min=torch.finfo(self.logits.dtype).min)
+        return -(logits * self.probs).sum(-1)
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        return self._counted_up(self._num_events, torch.long, expand)

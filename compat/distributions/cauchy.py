@@ -1,0 +1,65 @@
+"""Ratios of normal numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.distribution import Distribution
+from compat.whole import torch
+
+__all__ = ["Cauchy"]
+
+
+class Cauchy(Distribution):
+    """Density proportional to ``1 / (1 + ((x - loc) / scale) ** 2)``: no mean, no variance.
+
+    Args:
+        loc: the median.
+        scale: half the width at half the height.
+
+    Example:
+        >>> Cauchy(0.0, 1.0).cdf(torch.tensor(1.0))
+        tensor(0.7500)
+    """
+
+    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    loc: Any
+    scale: Any
+    _expands = ("loc", "scale")
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
+        super().__init__(self._take(loc=loc, scale=scale), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return torch.full(self._extended_shape(), torch.nan, dtype=self.loc.dtype, device=self.loc.device)
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+    @property
+    def variance(self) -> Any:
+        return torch.full(self._extended_shape(), torch.inf, dtype=self.loc.dtype, device=self.loc.device)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        drawn = self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
+        return self.loc + drawn * self.scale
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
+
+    def cdf(self, value: Any) -> Any:
+        self._validate_sample(value)
+        return torch.atan((value - self.loc) / self.scale) / math.pi + 0.5
+
+    def icdf(self, value: Any) -> Any:
+        return torch.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+
+    def entropy(self) -> Any:
+        return math.log(4 * math.pi) + self.scale.log()

@@ -1,0 +1,33 @@
+"""Sums of squared normal numbers."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.gamma import Gamma
+
+__all__ = ["Chi2"]
+
+
+class Chi2(Gamma):
+    """The sum of ``df`` squares of standard normal numbers.
+
+    Args:
+        df: how many; any positive number.
+
+    Example:
+        >>> import compat as torch
+        >>> Chi2(torch.tensor([3.0])).mean
+        tensor([3.])
+    """
+
+    arg_constraints: ClassVar[Any] = {"df": constraints.positive}
+    _expands = ("concentration", "rate")
+
+    def __init__(self, df: Any, validate_args: bool | None = None):
+        super().__init__(0.5 * df, 0.5, validate_args=validate_args)
+
+    @property
+    def df(self) -> Any:
+        return self.concentration * 2

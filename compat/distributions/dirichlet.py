@@ -1,0 +1,73 @@
+"""Several shares of one."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.exp_family import ExponentialFamily
+from compat.nn import functional as F
+from compat.whole import torch
+
+__all__ = ["Dirichlet"]
+
+
+class Dirichlet(ExponentialFamily):
+    """Shares that add up to one, of density proportional to the product of ``x ** (concentration - 1)``.
+
+    Args:
+        concentration: positive, along the last dimension.
+
+    Example:
+        >>> Dirichlet(torch.tensor([1.0, 3.0])).mean
+        tensor([0.2500, 0.7500])
+    """
+
+    arg_constraints: ClassVar[Any] = {"concentration": constraints.independent(constraints.positive, 1)}
+    support = constraints.simplex
+    has_rsample = True
+    _expands = ("concentration",)
+
+    def __init__(self, concentration: Any, validate_args: bool | None = None):
+        if concentration.dim() < 1:
+            raise ValueError("`concentration` parameter must be at least one-dimensional.")
+        self.concentration = concentration
+        super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        return torch._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        a = self.concentration
+        return torch.xlogy(a - 1.0, value).sum(-1) + torch.lgamma(a.sum(-1)) - torch.lgamma(a).sum(-1)
+
+    @property
+    def mean(self) -> Any:
+        return self.concentration / self.concentration.sum(-1, True)
+
+    @property
+    def mode(self) -> Any:
+        more = (self.concentration - 1).clamp(min=0.0)
+        likely = more / more.sum(-1, True)
+        corners = (self.concentration < 1).all(dim=-1)
+        likely[corners] = F.one_hot(likely[corners].argmax(dim=-1), more.shape[-1]).to(likely)
+        return likely
+
+    @property
+    def variance(self) -> Any:
+        total = self.concentration.sum(-1, True)
+        return self.concentration * (total - self.concentration) / (total.pow(2) * (total + 1))
+
+    def entropy(self) -> Any:
+        a, k = self.concentration, self.concentration.shape[-1]
+        total = a.sum(-1)
+        sums = (k - total) * torch.digamma(total) + ((a - 1.0) * torch.digamma(a)).sum(-1)
+        return torch.lgamma(a).sum(-1) - torch.lgamma(total) - sums
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (self.concentration,)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return x.lgamma().sum(-1) - torch.lgamma(x.sum(-1))

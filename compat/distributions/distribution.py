@@ -1,0 +1,245 @@
+"""``Distribution``: what all distributions have."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from compat.distributions import constraints
+from compat.distributions.utils import broadcast_all, lazy_property
+from compat.whole import torch
+
+__all__ = ["Distribution"]
+
+
+class Distribution:
+    """A batch of distributions.
+
+    A class says in ``arg_constraints`` and ``support`` what its parameters may be and where samples lie, and defines
+    ``rsample`` or ``sample``, ``log_prob`` and what else it can. It names in ``_expands`` the tensors and distributions
+    that make it up, batch dimensions first, and in ``_keeps`` its other attributes: ``expand`` needs no more.
+
+    Args:
+        batch_shape: the size of the batch.
+        event_shape: the size of one sample of one of them.
+        validate_args: whether parameters and values are checked; by default what ``set_default_validate_args`` said.
+
+    Raises:
+        ValueError: for parameters that they may not be.
+
+    Example:
+        >>> import compat as torch
+        >>> d = torch.distributions.Normal(torch.zeros(3), 1.0)
+        >>> d.batch_shape, d.sample((2,)).shape, d.log_prob(torch.zeros(3))
+        (torch.Size([3]), torch.Size([2, 3]), tensor([-0.9189, -0.9189, -0.9189]))
+    """
+
+    has_rsample: Any = False
+    has_enumerate_support: Any = False
+    _validate_args = __debug__
+    _expands: tuple[str, ...]
+    _keeps: tuple[str, ...] = ()
+
+    @staticmethod
+    def set_default_validate_args(value: bool) -> None:
+        """Says whether distributions check parameters and values if they are not told."""
+        if value not in [True, False]:
+            raise ValueError
+        Distribution._validate_args = value
+
+    def __init__(self, batch_shape: Any = (), event_shape: Any = (), validate_args: bool | None = None):
+        self._batch_shape = torch.Size(batch_shape)
+        self._event_shape = torch.Size(event_shape)
+        if validate_args is not None:
+            self._validate_args = validate_args
+        if self._validate_args:
+            self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        try:
+            wanted = self.arg_constraints
+        except NotImplementedError:
+            wanted = {}
+            warnings.warn(
+                f"{self.__class__} does not define `arg_constraints`. Please set `arg_constraints = {{}}` or "
+                "initialize the distribution with `validate_args=False` to turn off validation.",
+                stacklevel=4,
+            )
+        for name, constraint in wanted.items():
+            if constraints.is_dependent(constraint):
+                continue
+            if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
+                continue  # it will be computed from what is checked
+            value = getattr(self, name)
+            if not constraint.check(value).all():
+                raise ValueError(
+                    f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
+                    f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
+                )
+
+    def _take(self, **parameters: Any) -> Any:
+        """Makes numbers and tensors attributes, broadcast against each other; gives their size."""
+        for name, value in zip(parameters, broadcast_all(*parameters.values())):
+            setattr(self, name, value)
+        return value.shape
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        """The same distributions in a larger batch.
+
+        Args:
+            _instance: for classes that override ``expand``: what is to become the result.
+        """
+        kind = next((k for k in type(self).__mro__ if "_expands" in k.__dict__), None)
+        if kind is None:
+            raise NotImplementedError
+        new = self._get_checked_instance(kind, _instance)
+        batch_shape = torch.Size(batch_shape)
+        for name in self._expands:
+            part = self.__dict__.get(name)
+            if isinstance(part, Distribution):
+                more = part.batch_shape[len(self._batch_shape) :]
+                setattr(new, name, part.expand((*batch_shape, *more)))
+            elif part is not None:
+                setattr(new, name, part.expand((*batch_shape, *part.shape[len(self._batch_shape) :])))
+        for name in self._keeps:
+            setattr(new, name, getattr(self, name))
+        Distribution.__init__(new, batch_shape, self._event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    def _get_checked_instance(self, cls: type, _instance: Any = None) -> Any:
+        """What ``expand`` is to fill."""
+        if _instance is None and getattr(type(self), "__init__") != getattr(cls, "__init__"):  # noqa: B009
+            raise NotImplementedError(
+                f"Subclass {self.__class__.__name__} of {cls.__name__} that defines a custom __init__ method must also "
+                "define a custom .expand() method."
+            )
+        return self.__new__(type(self)) if _instance is None else _instance
+
+    # ---------------------------------------------------------------- what it is
+
+    @property
+    def batch_shape(self) -> Any:
+        """The size of the batch."""
+        return self._batch_shape
+
+    @property
+    def event_shape(self) -> Any:
+        """The size of one sample."""
+        return self._event_shape
+
+    @property
+    def arg_constraints(self) -> Any:
+        """What each parameter may be."""
+        raise NotImplementedError
+
+    @property
+    def support(self) -> Any:
+        """Where samples lie."""
+        raise NotImplementedError
+
+    @property
+    def mean(self) -> Any:
+        """The mean."""
+        raise NotImplementedError
+
+    @property
+    def mode(self) -> Any:
+        """The likeliest value."""
+        raise NotImplementedError(f"{self.__class__} does not implement mode")
+
+    @property
+    def variance(self) -> Any:
+        """The variance."""
+        raise NotImplementedError
+
+    @property
+    def stddev(self) -> Any:
+        """The standard deviation."""
+        return self.variance.sqrt()
+
+    # ---------------------------------------------------------------- what it does
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        """Samples of size ``sample_shape + batch_shape + event_shape``, without gradients."""
+        with torch.no_grad():
+            return self.rsample(sample_shape)
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        """Samples through which gradients flow to the parameters."""
+        raise NotImplementedError
+
+    def sample_n(self, n: int) -> Any:
+        """The same as ``sample((n,))``."""
+        warnings.warn("`sample_n(n)` will be deprecated. Use `sample((n,))` instead.", FutureWarning, stacklevel=2)
+        return self.sample((n,))
+
+    def log_prob(self, value: Any) -> Any:
+        """The logarithm of the density, or probability, at a value."""
+        raise NotImplementedError
+
+    def cdf(self, value: Any) -> Any:
+        """The probability of less than a value."""
+        raise NotImplementedError
+
+    def icdf(self, value: Any) -> Any:
+        """The value below which the given probability lies."""
+        raise NotImplementedError
+
+    def enumerate_support(self, expand: bool = True) -> Any:
+        """All values, along the first dimension.
+
+        Args:
+            expand: whether for every distribution of the batch.
+        """
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        """The entropy."""
+        raise NotImplementedError
+
+    def perplexity(self) -> Any:
+        """``exp(entropy())``."""
+        return torch.exp(self.entropy())
+
+    def _extended_shape(self, sample_shape: Any = ()) -> Any:
+        return torch.Size((*sample_shape, *self._batch_shape, *self._event_shape))
+
+    def _counted_up(self, count: int, dtype: Any, expand: bool) -> Any:
+        """The numbers below ``count`` along the first dimension, for ``enumerate_support``."""
+        values = torch.arange(count, dtype=dtype).view((-1,) + (1,) * len(self._batch_shape))
+        return values.expand((-1, *self._batch_shape)) if expand else values
+
+    def _validate_sample(self, value: Any) -> None:
+        """Complains about a value of another size or outside the support, if arguments are to be checked."""
+        if not self._validate_args:
+            return
+        if not isinstance(value, torch.Tensor):
+            raise ValueError("The value argument to log_prob must be a Tensor")
+        got, wanted = value.size(), self._batch_shape + self._event_shape
+        if got[len(got) - len(self._event_shape) :] != self._event_shape:
+            raise ValueError(f"The right-most size of value must match event_shape: {got} vs {self._event_shape}.")
+        if any(i != 1 and j != 1 and i != j for i, j in zip(reversed(got), reversed(wanted))):
+            raise ValueError(f"Value is not broadcastable with batch_shape+event_shape: {got} vs {wanted}.")
+        try:
+            support = self.support
+        except NotImplementedError:
+            warnings.warn(
+                f"{self.__class__} does not define `support` to enable sample validation. Please initialize the "
+                "distribution with `validate_args=False` to turn off validation.",
+                stacklevel=3,
+            )
+            return
+        if not support.check(value).all():
+            raise ValueError(
+                f"Expected value argument ({type(value).__name__} of shape {tuple(got)}) to be within the support "
+                f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"
+            )
+
+    def __repr__(self) -> str:
+        shown = []
+        for name in self.arg_constraints:
+            value = self.__dict__.get(name)
+            if value is not None:
+                shown.append(f"{name}: {value if value.numel() == 1 else value.size()}")
+        return f"{type(self).__name__}({', '.join(shown)})"

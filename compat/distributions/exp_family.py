@@ -1,0 +1,40 @@
+"""Exponential families: what follows from their normalizer alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.distributions.distribution import Distribution
+from compat.whole import torch
+
+__all__ = ["ExponentialFamily"]
+
+
+class ExponentialFamily(Distribution):
+    """Distributions of density ``exp(t(x) . eta - F(eta) + k(x))``.
+
+    A class defines ``_natural_params``, the ``eta``; ``_log_normalizer``, the ``F``; and ``_mean_carrier_measure``, the
+    mean of ``k``. Their entropy is a Bregman divergence (F. Nielsen and R. Nock, "Entropies and cross-entropies of
+    exponential families", ICIP 2010).
+    """
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        raise NotImplementedError
+
+    def _log_normalizer(self, *natural_params: Any) -> Any:
+        raise NotImplementedError
+
+    @property
+    def _mean_carrier_measure(self) -> float:
+        raise NotImplementedError
+
+    def entropy(self) -> Any:
+        found: Any = -self._mean_carrier_measure
+        parameters = [p.detach().requires_grad_() for p in self._natural_params]
+        normalizer = self._log_normalizer(*parameters)
+        gradients = torch.autograd.grad(normalizer.sum(), parameters, create_graph=True)
+        found = found + normalizer
+        for parameter, gradient in zip(parameters, gradients):
+            found = found - (parameter * gradient).reshape((*self._batch_shape, -1)).sum(-1)
+        return found

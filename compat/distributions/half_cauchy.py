@@ -1,0 +1,36 @@
+"""Absolute values of Cauchy numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.distributions.cauchy import Cauchy
+from compat.distributions.half import Half
+from compat.whole import torch
+
+__all__ = ["HalfCauchy"]
+
+
+class HalfCauchy(Half):
+    """``|X|`` of a Cauchy number with median 0.
+
+    Args:
+        scale: that of X.
+
+    Example:
+        >>> HalfCauchy(1.0).cdf(torch.tensor(1.0))
+        tensor(0.5000)
+    """
+
+    _own = ()
+
+    def __init__(self, scale: Any, validate_args: bool | None = None):
+        super().__init__(Cauchy(0, scale, validate_args=False), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return torch.full(self._extended_shape(), torch.inf, dtype=self.scale.dtype, device=self.scale.device)
+
+    @property
+    def variance(self) -> Any:
+        return self.base_dist.variance

@@ -1,0 +1,36 @@
+"""Absolute values of normal numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from compat.distributions.half import Half
+from compat.distributions.normal import Normal
+
+__all__ = ["HalfNormal"]
+
+
+class HalfNormal(Half):
+    """``|X|`` of a normal number with mean 0.
+
+    Args:
+        scale: the standard deviation of X.
+
+    Example:
+        >>> HalfNormal(1.0).mean
+        tensor(0.7979)
+    """
+
+    _own = ()
+
+    def __init__(self, scale: Any, validate_args: bool | None = None):
+        super().__init__(Normal(0, scale, validate_args=False), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.scale * math.sqrt(2 / math.pi)
+
+    @property
+    def variance(self) -> Any:
+        return self.scale.pow(2) * (1 - 2 / math.pi)

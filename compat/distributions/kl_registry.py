@@ -1,0 +1,85 @@
+"""Which function computes the divergence of two kinds of distributions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from compat.distributions.distribution import Distribution
+
+__all__ = ["kl_divergence", "register_kl"]
+
+_functions: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+_found: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
+    """A decorator of the function that computes the divergence of two kinds.
+
+    Subclasses use it, too, unless there is one for closer kinds.
+
+    Raises:
+        TypeError: if one of the kinds is no class of distributions.
+    """
+    for name, kind in (("type_p", type_p), ("type_q", type_q)):
+        if not isinstance(kind, type) or not issubclass(kind, Distribution):
+            raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
+
+    def register(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        _functions[type_p, type_q] = function
+        _found.clear()
+        return function
+
+    return register
+
+
+def _closest(pairs: list[tuple[type, type]], order: tuple[int, int]) -> tuple[type, type]:
+    """The pair of the most special kinds, those at ``order[0]`` first."""
+    best = pairs[0]
+    for pair in pairs[1:]:
+        for place in order:
+            if pair[place] is not best[place]:
+                best = pair if issubclass(pair[place], best[place]) else best
+                break
+    return best
+
+
+def _function_for(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | None:
+    pairs = [pair for pair in _functions if issubclass(type_p, pair[0]) and issubclass(type_q, pair[1])]
+    if not pairs:
+        return None
+    by_p, by_q = _closest(pairs, (0, 1)), _closest(pairs, (1, 0))
+    if _functions[by_p] is not _functions[by_q]:
+        warnings.warn(
+            f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, "
+            f"{by_q[1].__name__})",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    return _functions[by_p]
+
+
+def kl_divergence(p: Any, q: Any) -> Any:
+    """The divergence of q from p: the mean under p of ``log p(x) - log q(x)``.
+
+    Returns:
+        A tensor of their batch.
+
+    Raises:
+        NotImplementedError: if it is not known for these kinds.
+
+    Example:
+        >>> import compat as torch
+        >>> kl_divergence(torch.distributions.Normal(0.0, 1.0), torch.distributions.Normal(1.0, 1.0))
+        tensor(0.5000)
+    """
+    kinds = type(p), type(q)
+    if kinds not in _found:
+        _found[kinds] = _function_for(*kinds)
+    function = _found[kinds]
+    if function is None:
+        raise NotImplementedError(
+            f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
+        )
+    return function(p, q)

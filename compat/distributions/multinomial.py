@@ -1,0 +1,92 @@
+"""How often each of several classes comes."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.binomial import Binomial
+from compat.distributions.categorical import Categorical
+from compat.distributions.distribution import Distribution
+from compat.distributions.utils import broadcast_all
+from compat.whole import torch
+
+__all__ = ["Multinomial"]
+
+
+class Multinomial(Distribution):
+    """How often each class comes in ``total_count`` draws.
+
+    Args:
+        total_count: how many draws.
+        probs: the classes' weights, along the last dimension; or
+        logits: their logarithms.
+
+    Raises:
+        NotImplementedError: if ``total_count`` is no int.
+
+    Example:
+        >>> Multinomial(10, torch.tensor([1.0, 1.0])).mean
+        tensor([5., 5.])
+    """
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    _expands = ("_categorical", "_binomial")
+    _keeps = ("total_count",)
+
+    def __init__(self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        if not isinstance(total_count, int):
+            raise NotImplementedError("inhomogeneous total_count is not supported")
+        self.total_count = total_count
+        self._categorical = Categorical(probs=probs, logits=logits)
+        self._binomial = Binomial(total_count=total_count, probs=self.probs)
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    @constraints.dependent_property(is_discrete=True, event_dim=1)
+    def support(self) -> Any:
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def logits(self) -> Any:
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Any:
+        return self._categorical.probs
+
+    @property
+    def param_shape(self) -> Any:
+        """The size of ``probs`` and ``logits``."""
+        return self._categorical.param_shape
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def mean(self) -> Any:
+        return self.probs * self.total_count
+
+    @property
+    def variance(self) -> Any:
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        drawn = self._categorical.sample((self.total_count, *sample_shape)).movedim(0, -1)
+        counts = drawn.new_zeros(self._extended_shape(sample_shape))
+        counts.scatter_add_(-1, drawn, torch.ones_like(drawn))
+        return counts.type_as(self.probs)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        logits, value = broadcast_all(self.logits, value)
+        logits = logits.clone()
+        ways = torch.lgamma(value.sum(-1) + 1) - torch.lgamma(value + 1).sum(-1)
+        logits[(value == 0) & (logits == -torch.inf)] = 0
+        return ways + (logits * value).sum(-1)
+
+    def entropy(self) -> Any:
+        n = torch.tensor(self.total_count)
+        counts = self._binomial.enumerate_support(expand=False)[1:]
+        likely = torch.exp(self._binomial.log_prob(counts))
+        ways = (likely * torch.lgamma(counts + 1)).sum([0, -1])
+        return n * self._categorical.entropy() - torch.lgamma(n + 1) + ways

@@ -1,0 +1,60 @@
+"""Counts of rare events."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.exp_family import ExponentialFamily
+from compat.distributions.utils import broadcast_all
+from compat.whole import torch
+
+__all__ = ["Poisson"]
+
+
+class Poisson(ExponentialFamily):
+    """How many events there are in a time in which ``rate`` are to be expected.
+
+    Args:
+        rate: not negative.
+
+    Example:
+        >>> Poisson(torch.tensor([2.0])).log_prob(torch.tensor([0.0]))
+        tensor([-2.])
+    """
+
+    arg_constraints: ClassVar[Any] = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+    rate: Any
+    _expands = ("rate",)
+
+    def __init__(self, rate: Any, validate_args: bool | None = None):
+        super().__init__(self._take(rate=rate), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Any:
+        return self.rate
+
+    @property
+    def mode(self) -> Any:
+        return self.rate.floor()
+
+    @property
+    def variance(self) -> Any:
+        return self.rate
+
+    def sample(self, sample_shape: Any = ()) -> Any:
+        with torch.no_grad():
+            return torch.poisson(self.rate.expand(self._extended_shape(sample_shape)))
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        rate, value = broadcast_all(self.rate, value)
+        return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    @property
+    def _natural_params(self) -> tuple[Any, ...]:
+        return (torch.log(self.rate),)
+
+    def _log_normalizer(self, x: Any) -> Any:
+        return torch.exp(x)

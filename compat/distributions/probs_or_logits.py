@@ -1,0 +1,65 @@
+"""Distributions that take either probabilities or logits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.distributions.utils import broadcast_all, lazy_property, logits_to_probs, probs_to_logits
+
+__all__ = ["ProbsOrLogits"]
+
+
+class ProbsOrLogits:
+    """One of the attributes ``probs`` and ``logits`` is given, the other follows.
+
+    Attributes:
+        _binary: whether each is about an event of its own.
+        _given: the name of the one that was given.
+    """
+
+    _binary = True
+    _given: str
+
+    def _choose(self, probs: Any, logits: Any) -> Any:
+        """The one that is given.
+
+        Raises:
+            ValueError: if both are or none is.
+        """
+        if (probs is None) == (logits is None):
+            raise ValueError("Either `probs` or `logits` must be specified, but not both.")
+        self._given = "probs" if logits is None else "logits"
+        return probs if logits is None else logits
+
+    def _take_either(self, probs: Any, logits: Any) -> Any:
+        """Makes the one that is given an attribute; gives its size."""
+        (value,) = broadcast_all(self._choose(probs, logits))
+        setattr(self, self._given, value)
+        return value.shape
+
+    def _take_counted(self, total_count: Any, probs: Any, logits: Any) -> Any:
+        """The same with a count for each."""
+        count, value = broadcast_all(total_count, self._choose(probs, logits))
+        self.total_count = count.type_as(value)
+        setattr(self, self._given, value)
+        return value.shape
+
+    @lazy_property
+    def logits(self) -> Any:
+        return probs_to_logits(self.probs, is_binary=self._binary)
+
+    @lazy_property
+    def probs(self) -> Any:
+        return logits_to_probs(self.logits, is_binary=self._binary)
+
+    @property
+    def _param(self) -> Any:
+        return getattr(self, self._given)
+
+    @property
+    def param_shape(self) -> Any:
+        """The size of ``probs`` and ``logits``."""
+        return self._param.size()
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._param.new(*args, **kwargs)

@@ -1,0 +1,102 @@
+"""One of several classes, more or less."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from compat.distributions import constraints
+from compat.distributions.categorical import Categorical
+from compat.distributions.distribution import Distribution
+from compat.distributions.transformed_distribution import TransformedDistribution
+from compat.distributions.transforms import ExpTransform
+from compat.distributions.utils import broadcast_all, clamp_probs
+from compat.whole import torch
+
+__all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
+
+class ExpRelaxedCategorical(Distribution):
+    """The logarithms of ``RelaxedOneHotCategorical`` numbers.
+
+    Args:
+        temperature, probs, logits: those of the other one.
+    """
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    # Their exponentials add up to one, which rounding would make seem untrue.
+    support = constraints.real_vector
+    has_rsample = True
+    _expands = ("_categorical",)
+    _keeps = ("temperature",)
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._categorical = Categorical(probs, logits)
+        self.temperature = temperature
+        super().__init__(self._categorical.batch_shape, self._categorical.param_shape[-1:], validate_args=validate_args)
+
+    def _new(self, *args: Any, **kwargs: Any) -> Any:
+        return self._categorical._new(*args, **kwargs)
+
+    @property
+    def param_shape(self) -> Any:
+        """The size of ``probs`` and ``logits``."""
+        return self._categorical.param_shape
+
+    @property
+    def logits(self) -> Any:
+        return self._categorical.logits
+
+    @property
+    def probs(self) -> Any:
+        return self._categorical.probs
+
+    def rsample(self, sample_shape: Any = ()) -> Any:
+        shape = self._extended_shape(sample_shape)
+        u = clamp_probs(torch.rand(shape, dtype=self.logits.dtype, device=self.logits.device))
+        scores = (self.logits - (-u.log()).log()) / self.temperature
+        return scores - scores.logsumexp(dim=-1, keepdim=True)
+
+    def log_prob(self, value: Any) -> Any:
+        self._validate_sample(value)
+        k = self._categorical._num_events
+        logits, value = broadcast_all(self.logits, value)
+        scale = torch.full_like(self.temperature, float(k)).lgamma() + self.temperature.log() * (k - 1)
+        score = logits - value.mul(self.temperature)
+        return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + scale
+
+
+class RelaxedOneHotCategorical(TransformedDistribution):
+    """Shares of one that come closer to unit vectors as the temperature falls, and have gradients.
+
+    Source: see ``RelaxedBernoulli``.
+
+    Args:
+        temperature: positive.
+        probs: the classes' weights, along the last dimension; or
+        logits: their logarithms.
+
+    Example:
+        >>> RelaxedOneHotCategorical(torch.tensor([2.2]), torch.tensor([0.1, 0.9])).sample().sum().round()
+        tensor(1.)
+    """
+
+    arg_constraints: ClassVar[Any] = {"probs": constraints.simplex, "logits": constraints.real_vector}
+    support = constraints.simplex
+    has_rsample = True
+    _own = ()
+
+    def __init__(self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
+        super().__init__(base, ExpTransform(), validate_args=validate_args)
+
+    @property
+    def temperature(self) -> Any:
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Any:
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Any:
+        return self.base_dist.probs

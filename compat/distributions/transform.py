@@ -1,0 +1,461 @@
+"""Functions of random variables, with their inverses and Jacobians; and functions made of others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from compat.distributions import constraints
+from compat.distributions.utils import lazy_property, sum_rightmost
+from compat.whole import torch
+
+__all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "Transform"]
+
+
+class Transform:
+    """A function from one set of values to another.
+
+    A class says its ``domain`` and ``codomain``, and defines ``_call``, ``_inverse`` and ``log_abs_det_jacobian``. In
+    ``_settings`` it names the attributes that it is made with.
+
+    Args:
+        cache_size: 1 to keep the last pair of values, so that the inverse of what was just computed is exact and free.
+
+    Attributes:
+        bijective: whether it has an inverse in the strict sense.
+        sign: whether it grows, 1, or falls, -1.
+
+    Raises:
+        ValueError: for another size.
+
+    Example:
+        >>> import compat as torch
+        >>> t = torch.distributions.transforms.ExpTransform()
+        >>> y = t(torch.tensor([0.0, 1.0]))
+        >>> y, t.inv(y), t.log_abs_det_jacobian(t.inv(y), y)
+        (tensor([1.0000, 2.7183]), tensor([0., 1.]), tensor([0., 1.]))
+    """
+
+    bijective: Any = False
+    domain: Any
+    codomain: Any
+    _settings: tuple[str, ...] = ()
+
+    def __init__(self, cache_size: int = 0):
+        if cache_size not in (0, 1):
+            raise ValueError("cache_size must be 0 or 1")
+        self._cache_size = cache_size
+        self._inv: Any = None
+        self._cached_x_y: tuple[Any, Any] = (None, None)
+
+    def __getstate__(self) -> dict:
+        return {**self.__dict__, "_inv": None}
+
+    @property
+    def event_dim(self) -> Any:
+        """How many dimensions make one value, where that is the same before and after."""
+        if self.domain.event_dim == self.codomain.event_dim:
+            return self.domain.event_dim
+        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+
+    @property
+    def inv(self) -> Any:
+        """The inverse, which is a ``Transform``, too."""
+        if self._inv is None:
+            self._inv = _InverseTransform(self)
+        return self._inv
+
+    @property
+    def sign(self) -> Any:
+        raise NotImplementedError
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        """The same function with another ``cache_size``."""
+        if self._cache_size == cache_size:
+            return self
+        if not self._settings and type(self).__init__ is not Transform.__init__:
+            raise NotImplementedError(f"{type(self)}.with_cache is not implemented")
+        kind: Any = type(self)
+        return kind(*[getattr(self, name) for name in self._settings], cache_size=cache_size)
+
+    def _same(self, other: object) -> bool:
+        """Whether another transform is the same function."""
+        return False
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or self._same(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self.__eq__(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __call__(self, x: Any) -> Any:
+        if self._cache_size == 0:
+            return self._call(x)
+        if x is self._cached_x_y[0]:
+            return self._cached_x_y[1]
+        y = self._call(x)
+        self._cached_x_y = (x, y)
+        return y
+
+    def _inv_call(self, y: Any) -> Any:
+        if self._cache_size == 0:
+            return self._inverse(y)
+        if y is self._cached_x_y[1]:
+            return self._cached_x_y[0]
+        x = self._inverse(y)
+        self._cached_x_y = (x, y)
+        return x
+
+    def _call(self, x: Any) -> Any:
+        raise NotImplementedError
+
+    def _inverse(self, y: Any) -> Any:
+        raise NotImplementedError
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        """``log |dy / dx|`` at a pair of values."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def forward_shape(self, shape: Any) -> Any:
+        """The size of the result, by that of the argument."""
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        """The size of the argument, by that of the result."""
+        return shape
+
+
+class _InverseTransform(Transform):
+    """The inverse of another transform, which holds this one."""
+
+    def __init__(self, transform: Transform):
+        super().__init__(cache_size=transform._cache_size)
+        self._inv = transform
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        return self._inv.codomain
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        return self._inv.domain
+
+    @property
+    def bijective(self) -> Any:
+        return self._inv.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self._inv.sign
+
+    @property
+    def inv(self) -> Any:
+        return self._inv
+
+    def with_cache(self, cache_size: int = 1) -> Any:
+        return self._inv.with_cache(cache_size).inv
+
+    def _same(self, other: object) -> bool:
+        return isinstance(other, _InverseTransform) and self._inv == other._inv
+
+    def __repr__(self) -> str:
+        return f"_InverseTransform({self._inv!r})"
+
+    def __call__(self, x: Any) -> Any:
+        return self._inv._inv_call(x)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return -self._inv.log_abs_det_jacobian(y, x)
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self._inv.inverse_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self._inv.forward_shape(shape)
+
+
+def _with_dims(constraint: Any, event_dim: int) -> Any:
+    """A set with so many dimensions to a value."""
+    more = event_dim - constraint.event_dim
+    if more < 0:
+        raise AssertionError(f"event_dim {event_dim} must be >= {constraint.event_dim}")
+    return constraints.independent(constraint, more) if more else constraint
+
+
+class ComposeTransform(Transform):
+    """Functions one after the other.
+
+    Args:
+        parts: the first one first.
+        cache_size: that of all parts, if not 0.
+    """
+
+    _settings = ("parts",)
+
+    def __init__(self, parts: Sequence[Any], cache_size: int = 0):
+        super().__init__(cache_size=cache_size)
+        self.parts = [part.with_cache(cache_size) for part in parts] if cache_size else parts
+
+    def _same(self, other: object) -> bool:
+        return isinstance(other, ComposeTransform) and self.parts == other.parts
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        if not self.parts:
+            return constraints.real
+        event_dim = self.parts[-1].codomain.event_dim
+        for part in reversed(self.parts):
+            before, after = part.domain.event_dim, part.codomain.event_dim
+            event_dim = max(event_dim + before - after, before)
+        return _with_dims(self.parts[0].domain, event_dim)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        if not self.parts:
+            return constraints.real
+        event_dim = self.parts[0].domain.event_dim
+        for part in self.parts:
+            before, after = part.domain.event_dim, part.codomain.event_dim
+            event_dim = max(event_dim + after - before, after)
+        return _with_dims(self.parts[-1].codomain, event_dim)
+
+    @lazy_property
+    def bijective(self) -> Any:
+        return all(part.bijective for part in self.parts)
+
+    @lazy_property
+    def sign(self) -> Any:
+        return math.prod(part.sign for part in self.parts)
+
+    @property
+    def inv(self) -> Any:
+        if self._inv is None:
+            self._inv = ComposeTransform([part.inv for part in reversed(self.parts)])
+            self._inv._inv = self
+        return self._inv
+
+    def __call__(self, x: Any) -> Any:
+        for part in self.parts:
+            x = part(x)
+        return x
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        if not self.parts:
+            return torch.zeros_like(x)
+        values = [x]
+        for part in self.parts[:-1]:
+            values.append(part(values[-1]))
+        values.append(y)
+        total: Any = 0
+        event_dim = self.domain.event_dim
+        for i, part in enumerate(self.parts):
+            term = part.log_abs_det_jacobian(values[i], values[i + 1])
+            term = sum_rightmost(term, event_dim - part.domain.event_dim)
+            total = term if i == 0 else total + term
+            event_dim += part.codomain.event_dim - part.domain.event_dim
+        return total
+
+    def forward_shape(self, shape: Any) -> Any:
+        for part in self.parts:
+            shape = part.forward_shape(shape)
+        return shape
+
+    def inverse_shape(self, shape: Any) -> Any:
+        for part in reversed(self.parts):
+            shape = part.inverse_shape(shape)
+        return shape
+
+    def __repr__(self) -> str:
+        return "ComposeTransform(\n    " + ",\n    ".join(map(repr, self.parts)) + "\n)"
+
+
+class IndependentTransform(Transform):
+    """Another function, of which more dimensions make one value.
+
+    Args:
+        base_transform: the function.
+        reinterpreted_batch_ndims: how many more.
+        cache_size: that of the function.
+    """
+
+    _settings = ("base_transform", "reinterpreted_batch_ndims")
+
+    def __init__(self, base_transform: Transform, reinterpreted_batch_ndims: int, cache_size: int = 0):
+        super().__init__(cache_size=cache_size)
+        self.base_transform = base_transform.with_cache(cache_size)
+        self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
+
+    @constraints.dependent_property(is_discrete=False)
+    def domain(self) -> Any:
+        return constraints.independent(self.base_transform.domain, self.reinterpreted_batch_ndims)
+
+    @constraints.dependent_property(is_discrete=False)
+    def codomain(self) -> Any:
+        return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
+
+    @property
+    def bijective(self) -> Any:
+        return self.base_transform.bijective
+
+    @property
+    def sign(self) -> Any:
+        return self.base_transform.sign
+
+    def _call(self, x: Any) -> Any:
+        if x.dim() < self.domain.event_dim:
+            raise ValueError("Too few dimensions on input")
+        return self.base_transform(x)
+
+    def _inverse(self, y: Any) -> Any:
+        if y.dim() < self.codomain.event_dim:
+            raise ValueError("Too few dimensions on input")
+        return self.base_transform.inv(y)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+
+    def __repr__(self) -> str:
+        return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
+
+    def forward_shape(self, shape: Any) -> Any:
+        return self.base_transform.forward_shape(shape)
+
+    def inverse_shape(self, shape: Any) -> Any:
+        return self.base_transform.inverse_shape(shape)
+
+
+class _Several(Transform):
+    """Another function for each part along a dimension."""
+
+    transforms: list[Any]
+    dim: int
+
+    def _take(self, tseq: Sequence[Any], dim: int, cache_size: int) -> None:
+        if not all(isinstance(t, Transform) for t in tseq):
+            raise AssertionError("All elements of tseq must be Transform instances")
+        self.transforms = [t.with_cache(cache_size) for t in tseq] if cache_size else list(tseq)
+        self.dim = dim
+
+    def _parts(self, value: Any, name: str) -> list[Any]:
+        """What each function gets."""
+        raise NotImplementedError
+
+    def _joined(self, parts: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def _call(self, x: Any) -> Any:
+        return self._joined([t(part) for t, part in zip(self.transforms, self._parts(x, "tensor"))])
+
+    def _inverse(self, y: Any) -> Any:
+        return self._joined([t.inv(part) for t, part in zip(self.transforms, self._parts(y, "tensor"))])
+
+    def _check(self, value: Any, name: str, wanted: int, what: str) -> None:
+        if not -value.dim() <= self.dim < value.dim():
+            raise AssertionError(f"dim {self.dim} out of range for {name} with {value.dim()} dimensions")
+        if value.shape[self.dim] != wanted:
+            shown = "x" if name == "tensor" else name
+            raise AssertionError(f"{shown}.size({self.dim}) = {value.shape[self.dim]} must equal {what} {wanted}")
+
+    @property
+    def bijective(self) -> Any:
+        return all(t.bijective for t in self.transforms)
+
+
+class CatTransform(_Several):
+    """Another function for each stretch along a dimension.
+
+    Args:
+        tseq: the functions.
+        dim: the dimension.
+        lengths: how long each stretch is; 1 by default.
+        cache_size: that of the functions, if not 0.
+
+    Example:
+        >>> import compat as torch
+        >>> t = torch.distributions.CatTransform([torch.distributions.ExpTransform(), ComposeTransform([])], 0, [1, 2])
+        >>> t(torch.zeros(3))
+        tensor([1., 0., 0.])
+    """
+
+    _settings = ("transforms", "dim", "lengths")
+
+    def __init__(self, tseq: Sequence[Any], dim: int = 0, lengths: Sequence[int] | None = None, cache_size: int = 0):
+        super().__init__(cache_size=cache_size)
+        self._take(tseq, dim, cache_size)
+        self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise AssertionError(f"lengths ({len(self.lengths)}) must match tseq ({len(self.transforms)})")
+
+    @lazy_property
+    def event_dim(self) -> Any:
+        return max(t.event_dim for t in self.transforms)
+
+    @lazy_property
+    def length(self) -> int:
+        """How long all of them are."""
+        return sum(self.lengths)
+
+    def _parts(self, value: Any, name: str) -> list[Any]:
+        self._check(value, name, self.length, "length")
+        starts = [sum(self.lengths[:i]) for i in range(len(self.lengths))]
+        return [value.narrow(self.dim, start, length) for start, length in zip(starts, self.lengths)]
+
+    def _joined(self, parts: list[Any]) -> Any:
+        return torch.cat(parts, dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        terms = []
+        for t, x_part, y_part in zip(self.transforms, self._parts(x, "x"), self._parts(y, "y")):
+            terms.append(sum_rightmost(t.log_abs_det_jacobian(x_part, y_part), self.event_dim - t.event_dim))
+        dim = self.dim - x.dim() if self.dim >= 0 else self.dim
+        dim += self.event_dim
+        return torch.cat(terms, dim=dim) if dim < 0 else sum(terms)
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
+
+
+class StackTransform(_Several):
+    """Another function for each index along a dimension.
+
+    Args:
+        tseq: the functions.
+        dim: the dimension.
+        cache_size: that of the functions, if not 0.
+    """
+
+    _settings = ("transforms", "dim")
+
+    def __init__(self, tseq: Sequence[Any], dim: int = 0, cache_size: int = 0):
+        super().__init__(cache_size=cache_size)
+        self._take(tseq, dim, cache_size)
+
+    def _parts(self, value: Any, name: str) -> list[Any]:
+        self._check(value, name, len(self.transforms), "len(transforms)")
+        return [value.select(self.dim, i) for i in range(len(self.transforms))]
+
+    def _joined(self, parts: list[Any]) -> Any:
+        return torch.stack(parts, dim=self.dim)
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        pairs = zip(self.transforms, self._parts(x, "x"), self._parts(y, "y"))
+        return self._joined([t.log_abs_det_jacobian(x_part, y_part) for t, x_part, y_part in pairs])
+
+    @constraints.dependent_property
+    def domain(self) -> Any:
+        return constraints.stack([t.domain for t in self.transforms], self.dim)
+
+    @constraints.dependent_property
+    def codomain(self) -> Any:
+        return constraints.stack([t.codomain for t in self.transforms], self.dim)

@@ -1,0 +1,108 @@
+"""Gamma and Dirichlet numbers, with derivatives by their parameters.
+
+A sample moves with a parameter such that its probability stays: implicit reparametrization (M. Figurnov et al.,
+"Implicit reparameterization gradients", NeurIPS 2018).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from compat import rng
+from compat.ops.op import elementwise, op
+from compat.ops.signature import Array
+from compat.random import engine_of
+from compat.registry import function
+from compat.sampling.examples import drawn, given
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives.special import betainc_by_parameters, gamma_sample_slope
+
+
+@op("StandardGammaBackward0", saved="self result", names="", keeps="input result")
+def _gamma_drawn(input: Array, values: Array) -> Any:
+    return e.stop_gradient(values)  # a value of its own, which the node can keep
+
+
+@_gamma_drawn.backward
+def _gamma_drawn_backward(ct: Any, input: Any, result: Any) -> Any:
+    return np.multiply(ct, gamma_sample_slope(input, result)), None
+
+
+@function("torch._standard_gamma")
+def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    """Gamma numbers of the shape parameters that ``input`` holds and rate one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._standard_gamma(torch.ones(2)).shape
+        torch.Size([2])
+    """
+    (shapes,), over = given(input)
+    values = rng.standard_gamma(engine_of("_standard_gamma", generator), np_(shapes))
+    return _gamma_drawn.function(input, drawn(values, over, input.dtype))
+
+
+def np_(values: Any) -> numpy.ndarray:
+    """The values as they lie in memory: row-major."""
+    return numpy.asarray(values, order="C")
+
+
+@elementwise(None, name="_standard_gamma_grad", names="torch._standard_gamma_grad", inplace="", out=False)
+def standard_gamma_grad(input: Array, output: Array) -> Any:
+    """How gamma numbers ``output`` move with their shape parameters ``input``."""
+    return gamma_sample_slope(input, output)
+
+
+# ---------------------------------------------------------------- Dirichlet
+
+
+def _slope(x: Any, alpha: Any, total: Any) -> Any:
+    """How the beta number ``x`` of ``alpha`` and ``total - alpha`` moves with ``alpha``, over ``1 - x``."""
+    beta = np.subtract(total, alpha)
+    moved = betainc_by_parameters(alpha, beta, x, orders=(1, 0))
+    one = e.number(1, x)
+    logs = np.add(
+        np.multiply(np.subtract(alpha, one), np.log(x)), np.multiply(np.subtract(beta, one), np.log1p(e.neg(x)))
+    )
+    logs = np.add(logs, np.subtract(e.lgamma(total), np.add(e.lgamma(alpha), e.lgamma(beta))))
+    return e.neg(np.divide(moved, np.multiply(np.exp(logs), np.subtract(one, x))))
+
+
+@elementwise(None, name="_dirichlet_grad", names="torch._dirichlet_grad", inplace="", out=False)
+def dirichlet_grad(x: Array, alpha: Array, total: Array) -> Any:
+    """How each element of Dirichlet numbers moves with its own parameter, over the sum of the others."""
+    return _slope(x, alpha, total)
+
+
+@op("SampleDirichletBackward0", saved="self result", names="", keeps="input result")
+def _dirichlet_drawn(input: Array, values: Array) -> Any:
+    return e.stop_gradient(values)  # a value of its own, which the node can keep
+
+
+@_dirichlet_drawn.backward
+def _dirichlet_drawn_backward(ct: Any, input: Any, result: Any) -> Any:
+    total = np.sum(input, axis=-1, keepdims=True)
+    along = np.subtract(ct, np.sum(np.multiply(result, ct), axis=-1, keepdims=True))
+    return np.multiply(_slope(result, input, total), along), None
+
+
+@function("torch._sample_dirichlet")
+def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    """Dirichlet numbers of the parameters along the last dimension: they add up to one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._sample_dirichlet(torch.ones(3)).sum().round()
+        tensor(1.)
+    """
+    (parameters,), over = given(input)
+    kind = numpy.dtype(input.dtype.numpy)
+    gammas = rng.standard_gamma(engine_of("_sample_dirichlet", generator), np_(parameters).astype(numpy.float64))
+    shares = (gammas / gammas.sum(-1, keepdims=True)).astype(kind)
+    below_one = numpy.nextafter(kind.type(1), kind.type(0))
+    values = numpy.clip(shares, numpy.finfo(kind).tiny, below_one)
+    return _dirichlet_drawn.function(input, drawn(values, over, input.dtype))
