@@ -14,8 +14,8 @@ from compat.registry import function, names_of, publish
 from compat.tensor import Tensor
 
 _UNARY = """
-    abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal round
-    rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
+    abs acos asin atan ceil clone cos cosh erf erfc exp expm1 floor frac lgamma log log10 log1p log2 neg reciprocal
+    round rsqrt sigmoid sign sin sinh sqrt tan tanh trunc
 """
 _BINARY = ["add", "sub", "mul", "div", "clamp_max", "clamp_min", "maximum", "minimum", "pow"]
 #: Operations of three tensors, and what the number that they take is called.
@@ -138,6 +138,7 @@ _unary("zero_")
 for _name in _BINARY:
     _binary(_name)
     _binary(f"{_name}_")
+_binary("mm")
 for _name, _factor in _TERNARY.items():
     _ternary(_name, _factor)
     _ternary(f"{_name}_", _factor)
