@@ -10,6 +10,7 @@ from compat.autograd.node import Node
 from compat.autograd.saved import SavedTensor, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
+from compat.ops.derived_names import OUTERMOST
 from compat.size import Size
 from compat.tensor import Tensor
 from funcgrad.ir import Program
@@ -49,8 +50,10 @@ class OpNode(Node):
         backward = derivative.backward(tuple(present), self.plan.grad_strides)
         results: Sequence[Any] = ()
         if backward.kernel is not None:
+            # Whether it is used or not, what was kept must be as it was.
+            kept = [unpack(entry, self) for entry in self.saved]
             values = [grads[i] for i in backward.grads]
-            values += [unpack(self.saved[i], self) for i in backward.saved]
+            values += [kept[i] for i in backward.saved]
             values += [self.numbers[i] for i in backward.numbers]
             results = backward.kernel.call(values)
         found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
@@ -197,16 +200,16 @@ _derived: dict[tuple[str, tuple[str, ...]], type[OpNode]] = {}
 
 
 def derived_node_class(of: type[OpNode] | None, names: tuple[str, ...]) -> type[OpNode]:
-    """The class of the nodes of a derived backward: ``MulBackward0`` has ``MulBackwardBackward0``.
+    """The class of the nodes of a derived backward: ``TanhBackward0`` has ``TanhBackwardBackward0``.
 
     Args:
         names: its inputs; all are kept if its own backward needs them.
     """
     base = of.__name__ if of is not None else "Backward0"
-    stem, number = base.rstrip("0123456789"), base[len(base.rstrip("0123456789")) :]
-    key = (f"{stem}Backward{number}", names)
+    name = OUTERMOST.get(base) or base.rstrip("0123456789") + "Backward0"
+    key = (name, names)
     found = _derived.get(key)
     if found is None:
         shown = {n: shown_tensor(lambda node, n=n: node.plan.derivative.place_of(n)) for n in names}  # type: ignore[misc]
-        found = _derived[key] = make_node_class(key[0], shown)
+        found = _derived[key] = make_node_class(name, shown)
     return found
