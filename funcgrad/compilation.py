@@ -225,7 +225,9 @@ class _Traced:
         program = _optimized(stage(of_dynamic, types, name=self.name, description="jit"))
         if any(isinstance(x, Tracer) for _, x in program.constants):
             raise _ClosesOverTracer
-        return trees.unflatten(flat.out_tree, results.whole(lowered(program)(*operands)))
+        program, used = _without_unused(program)
+        found = lowered(program)(*[x for x, u in zip(operands, used, strict=True) if u])
+        return trees.unflatten(flat.out_tree, results.whole(found))
 
     def under_transform(self, compiled: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         """A call while a transform runs: compiled where no tracer takes part, else one call equation."""
@@ -312,6 +314,14 @@ def _check_arrays(leaves: Sequence[Any]) -> None:
             raise TypeError(
                 f"jit: an argument is {kind(leaf)}, wanted an array or a number, or name it in static_argnums"
             )
+
+
+def _without_unused(program: Program) -> tuple[Program, list[bool]]:
+    """The program of the inputs that something depends on, and which these are: JAX then leaves the others out."""
+    read = {id(a) for equation in program.equations for a in equation.inputs} | {id(a) for a in program.outputs}
+    used = [id(v) in read for v in program.inputs]
+    inputs = [v for v, u in zip(program.inputs, used, strict=True) if u]
+    return Program(inputs, program.constants, program.equations, program.outputs, program.name), used
 
 
 def _optimized(program: Program) -> Program:
