@@ -1,25 +1,20 @@
-"""The array API: NumPy's names, over arrays and tracers, with funcgrad's promotion."""
+"""The array API: NumPy's names, over arrays and tracers, with funcgrad's promotion.
+
+What a function says nothing of is as in NumPy's function of that name. In all of them:
+
+- ``x``, ``y``, ``x1``, ``x2``, ``a``, and each of ``xs`` and ``arrays``, is an array, traced or not, a number, or
+  nested lists of these, of any shape and dtype; several broadcast against each other, and promote.
+- ``axis`` is an integer, from behind if negative; where several may be given, a tuple of them; None for all.
+- ``keepdims`` leaves axes that are reduced in place, of size one.
+- ``dtype`` is that of the result, and of sums on the way to it.
+- ``shape`` is an integer or a sequence of them; ``device``, where a new array is, is JAX's.
+- ``where`` marks the elements that count, and ``initial`` is what a reduction begins with.
+
+They raise TypeError for what is no array or of a dtype that does not do, and ValueError for shapes that do not fit.
+"""
 
 import importlib
 
-from funcgrad.dtypes import (
-    bfloat16,
-    bool_,
-    bool_ as bool,
-    complex64,
-    complex128,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
-    uint8,
-    uint16,
-    uint32,
-    uint64,
-)
 from funcgrad.numpy import inspection as _inspection
 from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy import operators as _operators
@@ -47,6 +42,24 @@ from funcgrad.numpy.promotion import astype as astype, result_type as result_typ
 from funcgrad.numpy.quantiles import *
 from funcgrad.numpy.reductions import *
 from funcgrad.numpy.rounding import *
+from funcgrad.numpy.scalars import (
+    bfloat16,
+    bool_,
+    bool_ as bool,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
 from funcgrad.numpy.sets import *
 from funcgrad.numpy.shape import *
 from funcgrad.numpy.sorting import *
@@ -58,7 +71,7 @@ __array_namespace_info__ = _inspection.Info
 
 
 def __getattr__(name: str) -> object:
-    """``funcgrad.fft``, which is written in terms of this package, as NumPy names it."""
-    if name == "fft":
-        return importlib.import_module("funcgrad.fft")
+    """``funcgrad.fft`` as NumPy names it, and ``funcgrad.special`` where SciPy looks for it."""
+    if name in ("fft", "special"):
+        return importlib.import_module(f"funcgrad.{name}")  # which are written in terms of this package
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import itertools
 import operator
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -554,3 +555,27 @@ def test_cumulative(x: Any, initial: bool) -> None:
         wanted = getattr(np, name)(host, axis=0, include_initial=initial)
         assert mine.dtype == wanted.dtype
         np.testing.assert_array_equal(mine, wanted)
+
+
+# ---------------------------------------------------------------- dtypes that convert
+
+
+def test_a_dtype_converts_when_called() -> None:
+    assert (float(fnp.float64(0.1)), fnp.float64(0.1).dtype) == (0.1, np.float64)
+    assert fnp.int64(np.array([2.7, -1.2])).tolist() == [2, -1]
+    assert fnp.bfloat16([1.5]).dtype == fnp.bfloat16
+    assert fnp.bool_(3).tolist() is True
+    assert float(fg.grad(lambda x: fnp.float64(x) ** 2)(np.float32(3))) == 6.0
+    picked = fg.jit(lambda x, i: x[fnp.int32(i)])(np.arange(3.0), 1.9)
+    assert float(picked) == 1.0
+
+
+def test_a_dtype_is_what_numpy_takes_it_for() -> None:
+    assert all(fnp.float32 == same for same in (np.dtype("float32"), np.float32, "float32"))
+    assert np.dtype("float32") == fnp.float32
+    assert {np.dtype("int8"): 1}[fnp.int8] == {fnp.int8: 1}[np.dtype("int8")]
+    assert np.zeros(2, fnp.int8).dtype == fnp.zeros(2, fnp.int8).dtype == fnp.int8
+    assert (fnp.float32.itemsize, fnp.float32.kind, repr(fnp.float32)) == (4, "f", "float32")
+    assert pickle.loads(pickle.dumps(fnp.int16)) == fnp.int16
+    assert fnp.float32 != fnp.float64
+    assert fnp.float32 != "nothing"

@@ -1,0 +1,68 @@
+"""Dtypes that convert when they are called, as NumPy's scalar types do: ``float32(x)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.promotion import astype
+from funcgrad.tracing import Tracer
+
+
+class ScalarType:
+    """A dtype under its name in ``funcgrad.numpy``.
+
+    It stands wherever a dtype does, equals the ``numpy.dtype`` and has its attributes. Called, it converts an array, a
+    traced one too, or numbers and lists of them.
+
+    Attributes:
+        dtype: the ``numpy.dtype``.
+
+    Raises:
+        TypeError: from the call, for what is no array.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> half = ScalarType(np.dtype("float16"))
+        >>> half(2.5), half([1, 2]).dtype == half, half.itemsize
+        (Array(2.5, dtype=float16), True, 2)
+        >>> print(fg.jit(half)(0.1))
+        0.09998
+    """
+
+    __slots__ = ("dtype",)
+    dtype: np.dtype
+
+    def __init__(self, dtype: np.dtype):
+        self.dtype = dtype
+
+    def __call__(self, x: Any = 0) -> Any:
+        if isinstance(x, Tracer) or hasattr(x, "dtype"):
+            return astype(asarray(x), self.dtype)
+        # A Python number keeps all its digits on the way.
+        return asarray(np.asarray(x).astype(self.dtype))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "dtype"), name)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.dtype == (other.dtype if isinstance(other, ScalarType) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return str(self.dtype)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ScalarType, (self.dtype,)
+
+
+bool_ = ScalarType(dtypes.bool_)
+int8, int16, int32, int64 = map(ScalarType, dtypes.SIGNED)
+uint8, uint16, uint32, uint64 = map(ScalarType, dtypes.UNSIGNED)
+float16, bfloat16, float32, float64 = map(ScalarType, dtypes.FLOATING)
+complex64, complex128 = map(ScalarType, dtypes.COMPLEX)
