@@ -41,6 +41,9 @@ def _axis(caller: str, axis: int, ndim: int) -> int:
 def axis_size(axis_name: AxisName) -> int:
     """How many examples there are along an axis, or along several, named by a tuple.
 
+    Args:
+        axis_name: as ``vmap`` was given it, or a tuple of such names.
+
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.
 
@@ -57,6 +60,9 @@ def axis_size(axis_name: AxisName) -> int:
 
 def axis_index(axis_name: AxisName) -> Any:
     """The number of the example along an axis, an int32; along several, named by a tuple, the last one counts fastest.
+
+    Args:
+        axis_name: as ``vmap`` was given it, or a tuple of such names.
 
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.
@@ -103,6 +109,9 @@ def psum(x: Any, axis_name: AxisName) -> Any:
 def pmean(x: Any, axis_name: AxisName) -> Any:
     """The mean over all examples along an axis, or along several; see ``psum``.
 
+    Args:
+        x, axis_name: as for ``psum``.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
@@ -126,6 +135,9 @@ def _extreme(x: Any, axis_name: AxisName, reduce: Primitive) -> Any:
 def pmax(x: Any, axis_name: AxisName) -> Any:
     """The largest over all examples along an axis, or along several; see ``psum``.
 
+    Args:
+        x, axis_name: as for ``psum``.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: pmax(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
@@ -136,6 +148,9 @@ def pmax(x: Any, axis_name: AxisName) -> Any:
 
 def pmin(x: Any, axis_name: AxisName) -> Any:
     """The smallest over all examples along an axis, or along several; see ``psum``.
+
+    Args:
+        x, axis_name: as for ``psum``.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -239,6 +254,11 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """What example ``perm[i]`` has, for each example ``i``.
+
+    Args:
+        x: an array, one of each example.
+        axis_name: one axis.
+        perm: the examples' numbers in another order.
 
     Raises:
         ValueError: where ``perm`` is no permutation of the examples.

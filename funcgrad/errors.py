@@ -22,7 +22,7 @@ class LeakedTracerError(FuncgradError):
     """A tracer was used after the transform that made it had returned."""
 
 
-class NonDifferentiableError(FuncgradError, TypeError):
+class NonDifferentiableError(FuncgradError, TypeError, NotImplementedError):
     """A primitive without a derivative rule was differentiated."""
 
 

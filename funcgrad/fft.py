@@ -2,6 +2,8 @@
 
 A float32 array has a complex64 transform, a float64 one a complex128 one. ``norm`` says which direction is divided by
 the number ``n`` of elements: ``"backward"``, the inverse; ``"forward"``, the other; ``"ortho"``, both by ``sqrt(n)``.
+``a`` and ``x`` are arrays. ``axis`` and ``axes`` say what is transformed, ``n`` and ``s`` how many elements of it: more
+are zeros, fewer are cut off; ``s`` is one number for each of ``axes``.
 
 Example:
     >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -379,7 +381,10 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> An
 
 
 def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
-    """The frequency of each coefficient of ``rfft``; arguments as for ``fftfreq``.
+    """The frequency of each coefficient of ``rfft``.
+
+    Args:
+        n, d, dtype, device: as for ``fftfreq``.
 
     Example:
         >>> print(rfftfreq(4))

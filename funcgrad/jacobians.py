@@ -35,6 +35,12 @@ def jacfwd(
 ) -> Callable[..., Any]:
     """The Jacobian by forward mode, one column at a time: for few inputs and many outputs.
 
+    Args:
+        f: takes pytrees of floating arrays, and returns one.
+        argnums: which positional arguments to differentiate by.
+        has_aux: ``f`` returns ``(result, aux)``, and so does the returned function.
+        holomorphic: the arguments are complex, and ``f`` is holomorphic.
+
     Returns:
         A function of the same arguments. Each leaf of the result has, for each leaf of the argument, a block of shape
         ``output.shape + input.shape``.
@@ -77,6 +83,9 @@ def jacrev(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """The Jacobian by reverse mode, one row at a time: for many inputs and few outputs.
+
+    Args:
+        f, argnums, has_aux, holomorphic: as for ``jacfwd``.
 
     Returns:
         A function of the same arguments; blocks as in ``jacfwd``.
@@ -165,6 +174,9 @@ def hessian(
     f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """The matrix of second derivatives: forward mode over reverse mode.
+
+    Args:
+        f, argnums, has_aux, holomorphic: as for ``jacfwd``.
 
     Returns:
         A function of the same arguments; blocks of shape ``output.shape + input.shape + input.shape``.

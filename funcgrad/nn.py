@@ -148,8 +148,10 @@ def conv(
         x: (batch, channels, ...), or (channels, ...) of a single image.
         weight: (outputs, channels / groups, ...).
         bias: (outputs,).
+        stride: how far the kernel moves along each spatial axis, or along all.
         padding: zeros at both ends of each spatial axis; ``"valid"`` is none, ``"same"`` as many as keep the size,
             one more at the far end where that is odd.
+        dilation: how far apart the kernel's elements meet the image's.
         groups: outputs and channels are split into so many groups, which do not see each other.
 
     Returns:
@@ -226,6 +228,7 @@ def max_pool(x: Any, size: Spatial, stride: Spatial | None = None, padding: Spat
         size: of the window along each spatial axis.
         stride: how far the window moves; its size unless given.
         padding: at both ends; never the largest.
+        dilation: how far apart the elements of a window are.
 
     Raises:
         ValueError: for padding of more than half a window.
@@ -268,6 +271,9 @@ def one_hot(labels: Any, classes: int, dtype: Any = float, axis: int = -1) -> An
 
     Args:
         labels: integers of any shape.
+        classes: how many there are.
+        dtype: that of the result.
+        axis: where the new axis is in it.
 
     Raises:
         TypeError: for labels that are no integers.

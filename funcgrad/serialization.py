@@ -87,8 +87,17 @@ def _struct(type: Any) -> jax.ShapeDtypeStruct:
 def load(source: bytes | bytearray | str | os.PathLike[str]) -> Exported:
     """What ``export`` made, from bytes or a file.
 
+    Args:
+        source: what ``Exported.serialize`` returned, or the path of a file of it.
+
     Raises:
         FileNotFoundError: if there is no such file.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> doubled = load(export(lambda x: 2 * x, fnp.ones(2)).serialize())
+        >>> print(doubled(fnp.array([1.0, 2.0])))
+        [2. 4.]
     """
     data = source if isinstance(source, bytes | bytearray) else Path(source).read_bytes()
     return Exported(jax.export.deserialize(bytearray(data)))

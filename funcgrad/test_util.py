@@ -86,6 +86,7 @@ def check_jvp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
         f: takes and returns pytrees of arrays.
         args: its arguments, float32 or float64, or complex.
         tolerance: relative to the largest element; by default what the dtype allows.
+        seed: of the random directions.
 
     Raises:
         AssertionError: where they are further apart, with both.
@@ -106,7 +107,7 @@ def check_vjp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
     """Holds the reverse derivative of ``f`` against a central difference, both paired with random directions.
 
     Args:
-        f, args, tolerance: as for ``check_jvp``.
+        f, args, tolerance, seed: as for ``check_jvp``.
 
     Raises:
         AssertionError: where they are further apart, with both.
@@ -148,6 +149,7 @@ def check_grads(
         order: how often it is differentiated.
         modes: of ``"fwd"`` and ``"rev"``.
         tolerance: relative to the largest element; by default what the dtype allows.
+        seed: of the random directions.
 
     Raises:
         AssertionError: where a derivative is wrong, with it and the difference.

@@ -53,6 +53,7 @@ def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | No
     """The same elements, in the same order, in another shape; one size may be -1.
 
     Args:
+        shape, more: the sizes, together or one by one.
         order: ``"C"``, the last axis runs fastest, in ``x`` as in the result; ``"F"``, the first one does.
         copy: of no consequence, as arrays never change.
 

@@ -5,6 +5,9 @@ samples are differentiable in their real parameters (of gamma, beta and Dirichle
 derivative a sample's probability to be smaller stays). Source of that: Figurnov, Mohamed, Mnih, "Implicit
 reparameterization gradients", NeurIPS 2018.
 
+``key`` is one such key. ``shape`` is that of the sample, by default that of the parameters broadcast together;
+``dtype`` is its dtype, float32 or int64 where none is given.
+
 The bits are those of a counter through the Threefry cipher (``funcgrad.primitives.random``), and they are turned into
 samples as ``jax.random`` does: the same key gives the numbers that it gives there.
 

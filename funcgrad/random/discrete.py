@@ -55,6 +55,10 @@ def _real(name: str, what: str, x: Any) -> Any:
 def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     """``permutation`` of an array: its slices along an axis in random order.
 
+    Args:
+        x: an array.
+        axis: which one.
+
     Example:
         >>> from funcgrad.random import key
         >>> sorted(shuffle(key(0), np.arange(3)).tolist())

@@ -122,6 +122,9 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """``convolve`` by Fourier transforms, which is faster for large arrays.
 
+    Args:
+        in1, in2, mode: as for ``convolve``.
+
     Raises:
         ValueError: for an unknown mode, or operands of different numbers of axes.
 

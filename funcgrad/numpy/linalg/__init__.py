@@ -4,6 +4,9 @@ A matrix is the last two axes of an array, the axes before them count matrices. 
 and their complex counterparts; integers become floats first. Where NumPy raises ``LinAlgError`` because of what the
 numbers are (a singular matrix), so do these functions wherever numbers are at hand; under ``jit`` and ``vmap``, where
 there are none, the result is not finite instead.
+
+``a`` and ``x`` are arrays of shapes ``(*, m, n)``, those of functions of square matrices ``(*, n, n)``; ``x1`` and
+``x2`` are arrays of vectors. What a function says nothing of is as in NumPy's function of that name.
 """
 
 from numpy.linalg import LinAlgError as LinAlgError

@@ -40,7 +40,10 @@ def logpdf(x: Any, alpha: Any) -> Any:
 
 
 def pdf(x: Any, alpha: Any) -> Any:
-    """The density; arguments as for ``logpdf``.
+    """The density.
+
+    Args:
+        x, alpha: as for ``logpdf``.
 
     Example:
         >>> print(pdf([0.25, 0.75], [1.0, 1.0]))

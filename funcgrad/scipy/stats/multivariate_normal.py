@@ -78,7 +78,10 @@ def _on_range(cov: Any) -> tuple[Any, Any, Any]:
 
 
 def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -> Any:
-    """The density; arguments as for ``logpdf``.
+    """The density.
+
+    Args:
+        x, mean, cov, allow_singular: as for ``logpdf``.
 
     Example:
         >>> print(pdf(np.zeros(2), np.zeros(2), np.eye(2)).round(4))
@@ -89,6 +92,9 @@ def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -
 
 def entropy(mean: Any = 0.0, cov: Any = 1.0) -> Any:
     """The differential entropy.
+
+    Args:
+        mean, cov: as for ``logpdf``.
 
     Example:
         >>> print(entropy(np.zeros(2), np.eye(2)).round(4))
