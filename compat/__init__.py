@@ -74,7 +74,8 @@ __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
 _MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
-_MODULES |= frozenset(("distributions", "signal", "distributed", "jit", "mps", "overrides", "testing", "version", "xpu"))
+_MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "overrides", "signal", "testing"))
+_MODULES |= frozenset(("version", "xpu"))
 _LATER = {
     "DisableTorchFunction": "torch_function",
     "DisableTorchFunctionSubclass": "torch_function",
@@ -83,6 +84,13 @@ _LATER = {
     "clear_autocast_cache": "amp.autocast_mode",
     "get_autocast_dtype": "amp.autocast_mode",
     "is_autocast_cache_enabled": "amp.autocast_mode",
+    "autocast_decrement_nesting": "amp.autocast_mode",
+    "autocast_increment_nesting": "amp.autocast_mode",
+    "get_autocast_cpu_dtype": "amp.autocast_mode",
+    "is_autocast_cpu_enabled": "amp.autocast_mode",
+    "set_autocast_cache_enabled": "amp.autocast_mode",
+    "set_autocast_dtype": "amp.autocast_mode",
+    "set_autocast_enabled": "amp.autocast_mode",
     "is_autocast_enabled": "amp.autocast_mode",
 }
 

@@ -1,4 +1,4 @@
-"""``torch.amp``: mixed precision, as far as it is there."""
+"""``torch.amp``: mixed precision."""
 
 from compat.amp.autocast_mode import autocast, custom_bwd, custom_fwd, is_autocast_available
 from compat.amp.grad_scaler import GradScaler

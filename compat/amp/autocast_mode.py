@@ -1,36 +1,192 @@
-"""``autocast``: disabled, as it is where there is no GPU; and what scripts ask about it."""
+"""``autocast``: a block in which products are computed in a lower precision; and what scripts ask about it.
+
+On a CPU, products, convolutions and attention are computed in bfloat16 or float16, and what needs precision, such as
+losses, in float32 (``compat.amp.rules``); everything else takes its arguments as they come.
+"""
 
 from __future__ import annotations
 
 import functools
+import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat.amp.rules import rules
 from compat.device import device as Device
-from compat.dtypes import bfloat16, float16
+from compat.dtypes import bfloat16, float16, float32, float64, promote_types
 from compat.dtypes import dtype as Dtype
+from compat.tensor import Tensor
+from compat.torch_function import TorchFunctionMode
 
-_PRESET = {"cpu": bfloat16}
+
+class _State(threading.local):
+    """What a thread is within.
+
+    Attributes:
+        enabled: whether operations are cast, by type of device.
+        dtypes: to what, by type of device.
+        caching: whether casts of parameters are kept until the outermost block ends.
+        depth: how many blocks it is within.
+        cache: those casts, with what they were made of.
+        mode: the mode that casts, while it is entered.
+    """
+
+    def __init__(self) -> None:
+        self.enabled: dict[str, bool] = {}
+        self.dtypes: dict[str, Dtype] = {"cpu": bfloat16}
+        self.caching = True
+        self.depth = 0
+        self.cache: dict[tuple[int, Dtype], tuple[Tensor, Any]] = {}
+        self.mode: _Casting | None = None
+
+
+_state = _State()
+
+
+# ---------------------------------------------------------------- casting
+
+
+def _lower(t: Tensor) -> Any:
+    """A tensor in the lower precision; of a parameter, the same one until the outermost block ends."""
+    wanted = _state.dtypes["cpu"]
+    if not t.is_floating_point() or t.dtype in (wanted, float64):
+        return t
+    kept = _state.caching and t.requires_grad and t.is_leaf and t._base is None
+    if not kept:
+        return t.to(wanted)
+    key = (id(t), wanted)
+    if key not in _state.cache:
+        _state.cache[key] = (t, t.to(wanted))
+    return _state.cache[key][1]
+
+
+def _float32(t: Tensor) -> Any:
+    return t.to(float32) if t.dtype in (bfloat16, float16) else t
+
+
+def _each(value: Any, cast: Callable[[Tensor], Any]) -> Any:
+    """A value with its tensors cast, those in lists and tuples, too."""
+    if isinstance(value, Tensor):
+        return cast(value)
+    if type(value) in (list, tuple):
+        return type(value)([_each(v, cast) for v in value])
+    return value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    return [t for v in value for t in _tensors(v)] if type(value) in (list, tuple) else []
+
+
+def _widest(args: Any) -> Callable[[Tensor], Any]:
+    """What brings floating-point tensors to their common dtype."""
+    floating = [t.dtype for t in _tensors(args) if t.is_floating_point()]
+    if len(set(floating)) < 2:
+        return lambda t: t
+    common = functools.reduce(promote_types, floating)
+    return lambda t: t.to(common) if t.is_floating_point() else t
+
+
+class _Casting(TorchFunctionMode):
+    """Casts the arguments of public functions."""
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Sequence[type], args: Any = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        rule = rules().get(func) if _state.enabled.get("cpu") and kwargs.get("out") is None else None
+        if rule is not None:
+            cast = _lower if rule == "lower" else _float32 if rule == "float32" else _widest(args)
+            args = tuple([_each(a, cast) for a in args])
+            kwargs = {name: _each(a, cast) for name, a in kwargs.items()}
+        if any(callable(a) for a in args):  # what it calls is within the block, too
+            with self:
+                return getattr(func, "_function", func)(*args, **kwargs)
+        return func(*args, **kwargs)
+
+
+# ---------------------------------------------------------------- the state
 
 
 def get_autocast_dtype(device_type: str) -> Dtype:
-    """The dtype that ``autocast`` would compute in on a device.
+    """The dtype that ``autocast`` computes in on a device.
 
     Raises:
         RuntimeError: for a device that there is not.
     """
-    return _PRESET.get(Device(device_type).type, float16)
+    return _state.dtypes.get(Device(device_type).type, float16)
+
+
+def set_autocast_dtype(device_type: str, dtype: Dtype) -> None:
+    """Says which dtype ``autocast`` computes in on a device."""
+    _state.dtypes[Device(device_type).type] = dtype
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether operations are cast: they never are."""
-    return False
+    """Whether operations are cast on a type of device; by default on GPUs."""
+    return _state.enabled.get("cuda" if device_type is None else Device(device_type).type, False)
+
+
+def set_autocast_enabled(device_type: str, enabled: bool) -> None:
+    """Says whether operations are cast on a type of device; prefer ``autocast``."""
+    _state.enabled[Device(device_type).type] = bool(enabled)
+    if _state.enabled.get("cpu") and _state.mode is None:
+        _state.mode = _Casting()
+        _state.mode.__enter__()
+
+
+def _leave() -> None:
+    """Takes the mode away when the outermost block ends."""
+    if _state.mode is not None and not _state.enabled.get("cpu"):
+        _state.mode.__exit__()
+        _state.mode = None
+
+
+def _deprecated(name: str, other: str) -> None:
+    warnings.warn(
+        f"torch.{name}() is deprecated. Please use torch.{other}('cpu') instead.", DeprecationWarning, stacklevel=3
+    )
+
+
+def is_autocast_cpu_enabled() -> bool:
+    """Whether operations are cast on the CPU."""
+    _deprecated("is_autocast_cpu_enabled", "is_autocast_enabled")
+    return is_autocast_enabled("cpu")
+
+
+def get_autocast_cpu_dtype() -> Dtype:
+    """The dtype that ``autocast`` computes in on the CPU."""
+    _deprecated("get_autocast_cpu_dtype", "get_autocast_dtype")
+    return get_autocast_dtype("cpu")
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts would be remembered."""
-    return True
+    """Whether casts of parameters are kept until the outermost block ends."""
+    return _state.caching
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Says whether casts of parameters are kept until the outermost block ends."""
+    _state.caching = bool(enabled)
+
+
+def clear_autocast_cache() -> None:
+    """Forgets the casts of parameters."""
+    _state.cache.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Counts one more block; gives how many there are."""
+    _state.depth += 1
+    return _state.depth
+
+
+def autocast_decrement_nesting() -> int:
+    """Counts one block less; gives how many there are."""
+    _state.depth -= 1
+    return _state.depth
 
 
 def is_autocast_available(device_type: str) -> bool:
@@ -43,27 +199,26 @@ def is_autocast_available(device_type: str) -> bool:
 
 
 class autocast:
-    """A ``with`` block, or decorator, in which operations choose their dtypes; only its disabled form is there.
+    """A ``with`` block, or decorator, in which operations choose their dtypes.
 
-    With ``enabled=False``, for a device that is not there, or for a dtype that a CPU cannot be asked for, nothing is
-    cast, as in PyTorch. Casting on the CPU is not there: entering such a block is an error. Cast the model instead
-    (``model.bfloat16()``).
+    For a device that is not there, and for a dtype that a CPU cannot be asked for, nothing is cast.
 
     Args:
         device_type: ``"cpu"``, ``"cuda"``, ...
         dtype: what to compute in; that of ``get_autocast_dtype`` by default.
-        enabled: whether to cast.
-        cache_enabled: accepted.
+        enabled: whether to cast; a block within another one can switch it off.
+        cache_enabled: whether casts of parameters are kept until the outermost block ends.
 
     Raises:
         ValueError: if ``device_type`` is no string.
-        RuntimeError: for a device that there is not; at the begin of the block, where casting is asked for.
+        RuntimeError: for a device that there is not.
 
     Example:
         >>> import compat as torch
-        >>> with torch.autocast("cpu", enabled=False):
-        ...     (torch.ones(2, 2) @ torch.ones(2, 2)).dtype
-        torch.float32
+        >>> x = torch.ones(2, 2)
+        >>> with torch.autocast("cpu"):
+        ...     (x @ x).dtype, (x + x).dtype, torch.nn.functional.mse_loss(x @ x, x).dtype
+        (torch.bfloat16, torch.float32, torch.float32)
     """
 
     def __init__(
@@ -73,8 +228,9 @@ class autocast:
             raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
         self.device = Device(device_type).type
         self.fast_dtype = get_autocast_dtype(device_type) if dtype is None else dtype
-        self._cache_enabled = True if cache_enabled is None else cache_enabled
+        self._cache_enabled = is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         self._enabled = enabled and self._can()
+        self._before: list[tuple[bool, Dtype, bool]] = []
 
     def _can(self) -> bool:
         """Whether casting can be asked for; says why not."""
@@ -91,15 +247,24 @@ class autocast:
         return False
 
     def __enter__(self) -> autocast:
-        if self._enabled:
-            raise RuntimeError(
-                f"autocast('{self.device}', dtype={self.fast_dtype}): operations are not cast here; cast the model "
-                f"and its inputs to {self.fast_dtype}, or use enabled=False"
-            )
+        self._before.append(
+            (is_autocast_enabled(self.device), get_autocast_dtype(self.device), is_autocast_cache_enabled())
+        )
+        set_autocast_dtype(self.device, self.fast_dtype)
+        set_autocast_enabled(self.device, self._enabled)
+        set_autocast_cache_enabled(self._cache_enabled)
+        autocast_increment_nesting()
         return self
 
     def __exit__(self, *exc: object) -> None:
-        return None
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        enabled, dtype, caching = self._before.pop()
+        set_autocast_enabled(self.device, enabled)
+        set_autocast_dtype(self.device, dtype)
+        set_autocast_cache_enabled(caching)
+        if _state.depth == 0:
+            _leave()
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
@@ -110,21 +275,59 @@ class autocast:
         return within
 
 
+def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
+    """``func`` within a block."""
+    return autocast_instance(func)
+
+
+# ---------------------------------------------------------------- functions of one's own
+
+
 def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: Dtype | None = None) -> Any:
-    """Marks the ``forward`` of a ``Function`` for ``autocast``: nothing is cast here, so it stays as it is.
+    """Marks the ``forward`` of a ``Function`` for ``autocast``.
+
+    Args:
+        fwd: it; without, a decorator.
+        device_type: where the block must be for it to matter.
+        cast_inputs: what floating-point tensors are cast to; the forward pass is then outside any block.
 
     Raises:
         ValueError: if ``device_type`` is no string.
     """
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
-    return fwd if fwd is not None else lambda f: f
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        ctx._dtype = get_autocast_dtype(device_type)
+        ctx._fwd_used_autocast = is_autocast_enabled(device_type)
+        if cast_inputs is None or not ctx._fwd_used_autocast:
+            return fwd(*args, **kwargs)
+        ctx._fwd_used_autocast = False
+        cast = lambda t: t.to(cast_inputs) if t.is_floating_point() and t.dtype is not float64 else t
+        with autocast(device_type, enabled=False):
+            return fwd(*[_each(a, cast) for a in args], **{name: _each(a, cast) for name, a in kwargs.items()})
+
+    return forward
 
 
 def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
-    """Marks the ``backward`` of a ``Function`` for ``autocast``: nothing is cast here, so it stays as it is.
+    """Marks the ``backward`` of a ``Function`` for ``autocast``: it runs as ``forward`` did.
 
     Raises:
         ValueError: if ``device_type`` is no string.
     """
-    return custom_fwd(bwd, device_type=device_type)
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def backward(*args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, dtype=args[0]._dtype, enabled=args[0]._fwd_used_autocast):
+            return bwd(*args, **kwargs)
+
+    return backward

@@ -24,7 +24,6 @@ from compat.distributions.uniform import Uniform
 from compat.distributions.utils import euler_constant
 from compat.whole import torch
 
-
 # ---------------------------------------------------------------- where p is and q is not
 
 #: What can be where the others cannot.
