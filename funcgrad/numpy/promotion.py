@@ -174,7 +174,7 @@ def _conversion(kind: Any, type: ArrayType, dtype: np.dtype, weak: bool) -> Conv
 def _weak(x: Any, dtype: np.dtype) -> Any:
     """A weak ``x`` in another dtype, still weak: Python numbers stay Python numbers."""
     if isinstance(x, int | float):
-        return complex(x) if dtypes.is_complex(dtype) else float(x)
+        return complex(x) if dtypes.is_complex(dtype) else float(x) if dtypes.is_inexact(dtype) else int(x)
     return cast(x, dtype=dtype, weak=True)
 
 
