@@ -16,7 +16,9 @@ from jax.tree_util import (
 )
 from jax.tree_util import tree_all as all
 from jax.tree_util import tree_flatten as flatten
+from jax.tree_util import tree_flatten_with_path as flatten_with_path
 from jax.tree_util import tree_leaves as leaves
+from jax.tree_util import tree_leaves_with_path as leaves_with_path
 from jax.tree_util import tree_map as map
 from jax.tree_util import tree_map_with_path as map_with_path
 from jax.tree_util import tree_reduce as reduce
@@ -27,9 +29,9 @@ from jax.tree_util import tree_unflatten as unflatten
 from funcgrad.tracing import Tracer
 
 __all__ = [
-    "all", "flatten", "keystr", "leaves", "map", "map_with_path", "reduce", "register_array_type", "register_dataclass",
-    "register_pytree_node", "register_pytree_node_class", "structure", "transpose", "tree_flatten_with_path",
-    "unflatten",
+    "all", "flatten", "flatten_with_path", "keystr", "leaves", "leaves_with_path", "map", "map_with_path",
+    "reduce", "register_array_type", "register_dataclass", "register_pytree_node", "register_pytree_node_class",
+    "structure", "transpose", "tree_flatten_with_path", "unflatten",
 ]  # fmt: skip
 
 

@@ -15,6 +15,19 @@ They raise TypeError for what is no array or of a dtype that does not do, and Va
 
 import importlib
 
+from numpy import (
+    complexfloating,
+    floating,
+    generic,
+    index_exp,
+    inexact,
+    integer,
+    number,
+    s_,
+    signedinteger,
+    unsignedinteger,
+)
+
 from funcgrad.numpy import inspection as _inspection
 from funcgrad.numpy import linalg as linalg
 from funcgrad.numpy import operators as _operators
@@ -55,6 +68,7 @@ from funcgrad.numpy.scalars import (
     int16,
     int32,
     int64,
+    ndarray,
     uint8,
     uint16,
     uint32,

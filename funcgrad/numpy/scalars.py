@@ -1,9 +1,10 @@
-"""Dtypes that convert when they are called, as NumPy's scalar types do: ``float32(x)``."""
+"""Dtypes that convert when they are called, as NumPy's scalar types do, ``float32(x)``; the class of arrays."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 
 from funcgrad import dtypes
@@ -29,8 +30,8 @@ class ScalarType:
         >>> half = ScalarType(np.dtype("float16"))
         >>> half(2.5), half([1, 2]).dtype == half, half.itemsize
         (Array(2.5, dtype=float16), True, 2)
-        >>> print(fg.jit(half)(0.1))
-        0.09998
+        >>> print(fg.jit(half)(70000.0))
+        inf
     """
 
     __slots__ = ("dtype",)
@@ -66,3 +67,21 @@ int8, int16, int32, int64 = map(ScalarType, dtypes.SIGNED)
 uint8, uint16, uint32, uint64 = map(ScalarType, dtypes.UNSIGNED)
 float16, bfloat16, float32, float64 = map(ScalarType, dtypes.FLOATING)
 complex64, complex128 = map(ScalarType, dtypes.COMPLEX)
+
+
+class _Arrays(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, jax.Array | Tracer)
+
+
+class ndarray(metaclass=_Arrays):
+    """What functions here take and return, for ``isinstance`` and annotations: arrays, traced ones too, not NumPy's.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> fg.jit(lambda x: x + isinstance(x, ndarray))(1), isinstance(np.ones(2), ndarray)
+        (Array(2, dtype=int64), False)
+    """
+
+    def __init__(self) -> None:
+        raise TypeError("ndarray: arrays are made by functions, such as asarray and zeros")

@@ -41,7 +41,7 @@ from funcgrad.runtime import from_numpy
 from funcgrad.tracing import type_of
 
 __all__ = [
-    "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "permutation", "bernoulli", "gumbel",
+    "PRNGKey", "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "permutation", "bernoulli", "gumbel",
     "categorical",
 ]  # fmt: skip
 
@@ -49,7 +49,7 @@ Shape = int | Sequence[int]
 
 
 def key(seed: Any) -> Any:
-    """The key of a seed.
+    """The key of a seed; also ``PRNGKey``, for there is one kind of key.
 
     Args:
         seed: an integer, of which the low 64 bits count, or an integer array of shape ``()``.
@@ -70,6 +70,9 @@ def key(seed: Any) -> Any:
     if found.shape or not dtypes.is_integer(found.dtype):
         raise TypeError(f"key: a seed is an integer, got {found}")
     return _words(cast(seed, dtype=dtypes.uint64))
+
+
+PRNGKey = key
 
 
 def split(key: Any, num: Shape = 2) -> Any:

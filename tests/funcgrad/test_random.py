@@ -71,6 +71,7 @@ WHOLE: dict[str, Row] = {
 }
 #: Those of which the tests of keys and bits have values; and another name of ``permutation``.
 ELSEWHERE = {
+    "PRNGKey",
     "bernoulli", "bits", "categorical", "choice", "fold_in", "gumbel", "key", "multinomial", "normal", "permutation",
     "randint", "shuffle", "split", "uniform",
 }  # fmt: skip
@@ -81,6 +82,10 @@ def draw(library: Any, name: str, row: Row, dtype: Any) -> Any:
     more = dict(row.more)
     shape = () if "shape" in more else (row.shape,)
     return getattr(library, name)(KEY, *args, *shape, dtype=dtype, **more)
+
+
+def test_a_key_under_its_older_name() -> None:
+    assert random.PRNGKey(7).tolist() == random.key(7).tolist() == jax.random.key_data(jax.random.key(7)).tolist()
 
 
 def test_every_function_is_in_a_table() -> None:
