@@ -274,22 +274,44 @@ def linearize(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> An
     program = dead_code(program)
     out_tree = flat.out_tree
     result = trees.unflatten(out_tree, settled(outs))
-    # Computed with the results: so that ``push`` may be staged, and keeps arrays only.
-    constants = [(v, leaving(x)) for v, x in program.constants]
-    program = Program(program.inputs, constants, program.equations, program.outputs, program.name)
+    # Computed with the results: so that the pushforward may be staged, and keeps arrays only.
+    kept = [leaving(x) for _, x in program.constants]
+    inputs = [*[v for v, _ in program.constants], *program.inputs]
+    linear = Program(inputs, [], program.equations, program.outputs, program.name)
+    types = tuple(type_of(x) for x in leaves)
+    push = Pushforward(kept, (linear, tree, types, out_tree, tuple(type_of(o) for o in outs)))
+    return (result, push, aux) if has_aux else (result, push)
 
-    def push(*tangents: Any) -> Any:
-        given = match("linearize: the tangent", tangents, tree, [type_of(x) for x in leaves])
+
+class Pushforward:
+    """The linear function of tangents that ``linearize`` returns.
+
+    It is a pytree of the arrays that it keeps: a result of ``jit``, and an argument, like any.
+
+    Attributes:
+        kept: these arrays.
+        form: the program, which takes them first; the structure and the types of the primals; those of the results.
+    """
+
+    def __init__(self, kept: Sequence[Any], form: tuple[Program, Any, Any, Any, Any]):
+        self.kept = kept
+        self.form = form
+        self.__name__ = "pushforward"
+
+    def __call__(self, *tangents: Any) -> Any:
+        program, tree, types, out_tree, out_types = self.form
+        given = match("linearize: the tangent", tangents, tree, types)
         with deferring():
-            found = evaluate(program, [t for t, n in zip(given, needs, strict=True) if n])
+            found = evaluate(program, [*self.kept, *[t for t, of in zip(given, types, strict=True) if of.inexact]])
         # Where nothing depends on the tangents, there is a zero of no particular shape.
         shaped = [
-            t if type_of(o).inexact and type_of(t).shape == type_of(o).shape else zero_tangent(o)
-            for t, o in zip(found, outs, strict=True)
+            t if of.inexact and type_of(t).shape == of.shape else zero_of(of)
+            for t, of in zip(found, out_types, strict=True)
         ]
         return trees.unflatten(out_tree, settled(shaped))
 
-    return (result, push, aux) if has_aux else (result, push)
+
+trees.register_pytree_node(Pushforward, lambda push: (push.kept, push.form), lambda form, kept: Pushforward(kept, form))
 
 
 def linear_transpose(f: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:

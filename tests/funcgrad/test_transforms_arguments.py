@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
@@ -24,6 +25,20 @@ def test_linearize_with_an_auxiliary_result() -> None:
     assert (float(aux["total"]), aux["name"]) == (6.0, "f")
     inside = fg.jit(lambda x: fg.linearize(f, x, has_aux=True)[1](x))
     np.testing.assert_allclose(inside(V), 2 * V * V)
+
+
+def test_a_pushforward_leaves_jit_and_enters_it() -> None:
+    def f(x: Any, n: Any) -> Any:
+        return {"y": fnp.sin(x) * n, "n": n}
+
+    push = fg.jit(lambda x, n: fg.linearize(f, x, n)[1])(V, 2)
+    nothing = np.zeros((), jax.dtypes.float0)
+    np.testing.assert_allclose(push(V, nothing)["y"], 2 * np.cos(V) * V)
+    assert push(V, nothing)["n"].dtype == jax.dtypes.float0
+    np.testing.assert_allclose(fg.jit(lambda p, t: p(t, nothing)["y"])(push, V), 2 * np.cos(V) * V)
+    many = fg.vmap(lambda x: fg.linearize(fnp.sin, x)[1])(V)
+    np.testing.assert_allclose(fg.vmap(lambda p, t: p(t))(many, V), np.cos(V) * V)
+    np.testing.assert_allclose(fg.linear_transpose(fg.linearize(fnp.sin, V)[1], V)(V)[0], np.cos(V) * V)
 
 
 def test_unrolled_loops() -> None:
@@ -59,6 +74,12 @@ def test_derivatives_by_a_python_number_may_be_more_precise() -> None:
     assert fg.jvp(lambda x: x * 2, (1.0,), (np.float64(3),))[1].dtype == np.float32
     with pytest.raises(ValueError, match=r"of type f64\[\], wanted f32\[\]"):
         fg.jvp(lambda x: x * 2, (np.float32(1),), (np.float64(3),))
+
+
+def test_a_traced_python_integer_and_a_bool() -> None:
+    f = fg.jit(lambda x: (x + True, False * x, fnp.add(x, True)))
+    assert [int(y) for y in f(3)] == [4, 0, 4]
+    assert int(fnp.add(1, True)) == 2
 
 
 def test_ravel_pytree() -> None:
