@@ -1,6 +1,7 @@
 """Functions of neural networks: activations, convolution, pooling, cross entropy; images are (batch, channels, ...).
 
-They are plain functions of arrays, with their parameters as arguments.
+They are plain functions of arrays, with their parameters as arguments. ``x`` is an array of any shape where nothing
+else is said; integers become floats first.
 """
 
 from __future__ import annotations
@@ -12,6 +13,20 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.activations import (
+    celu,
+    glu,
+    hard_sigmoid,
+    hard_silu,
+    hard_swish,
+    hard_tanh,
+    log_sigmoid,
+    mish,
+    relu6,
+    selu,
+    soft_sign,
+    squareplus,
+)
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
@@ -82,6 +97,9 @@ def silu(x: Any) -> Any:
     """
     (x,) = promoted(asoperand(x, "silu"), floating=True)
     return p.mul(x, p.logistic(x))
+
+
+swish = silu
 
 
 def softplus(x: Any) -> Any:
@@ -336,6 +354,7 @@ def cross_entropy(
 
 
 __all__ = [
-    "avg_pool", "conv", "cross_entropy", "elu", "gelu", "leaky_relu", "log_softmax", "logsumexp", "max_pool",
-    "one_hot", "relu", "sigmoid", "silu", "softmax", "softplus",
+    "avg_pool", "celu", "conv", "cross_entropy", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish",
+    "hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "max_pool", "mish", "one_hot", "relu",
+    "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "squareplus", "swish",
 ]  # fmt: skip

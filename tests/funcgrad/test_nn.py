@@ -41,6 +41,16 @@ def same_with_derivatives(ours: Any, theirs: Any, *xs: np.ndarray, tolerance: fl
         (nn.softplus, jax.nn.softplus),
         (nn.gelu, lambda x: jax.nn.gelu(x, approximate=False)),
         (lambda x: nn.gelu(x, "tanh"), jax.nn.gelu),
+        (nn.relu6, jax.nn.relu6),
+        (nn.hard_tanh, jax.nn.hard_tanh),
+        (nn.hard_sigmoid, jax.nn.hard_sigmoid),
+        (nn.hard_silu, jax.nn.hard_silu),
+        (lambda x: nn.celu(x, 1.5), lambda x: jax.nn.celu(x, 1.5)),
+        (nn.selu, jax.nn.selu),
+        (nn.mish, jax.nn.mish),
+        (nn.log_sigmoid, jax.nn.log_sigmoid),
+        (nn.soft_sign, jax.nn.soft_sign),
+        (lambda x: nn.squareplus(x, 2.0), lambda x: jax.nn.squareplus(x, 2.0)),
         (nn.softmax, jax.nn.softmax),
         (nn.log_softmax, jax.nn.log_softmax),
         (nn.logsumexp, jax.nn.logsumexp),
@@ -53,6 +63,14 @@ def test_activations(ours: Any, theirs: Any) -> None:
     wide = np.array([-800.0, 800.0])
     assert_close(ours(wide), theirs(jnp.asarray(wide)), "far out")
     assert np.isfinite(fg.grad(lambda x: fnp.sum(ours(x)))(wide)).all()
+
+
+def test_glu() -> None:
+    x = RNG.normal(size=(2, 4, 3))
+    same_with_derivatives(nn.glu, jax.nn.glu, np.moveaxis(x, 1, 2))
+    same_with_derivatives(lambda x: nn.glu(x, 1), lambda x: jax.nn.glu(x, 1), x)
+    with pytest.raises(ValueError, match=r"glu: axis 2 of f64\[2,4,3\] must be of even size"):
+        nn.glu(x, 2)
 
 
 def test_derivatives_at_zero() -> None:

@@ -1,0 +1,167 @@
+"""More activations, made of those in ``funcgrad.nn``, where they are listed too."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.indexing import getitem
+from funcgrad.numpy.logarithms import logaddexp
+from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.primitives import elementwise as p
+from funcgrad.tracing import type_of
+
+__all__ = [
+    "celu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh", "log_sigmoid", "mish", "relu6", "selu",
+    "soft_sign", "squareplus",
+]  # fmt: skip
+
+
+def _between(x: Any, low: float, high: float, name: str) -> Any:
+    """``x`` within bounds; outside of them and at them it does not move."""
+    (x,) = promoted(asoperand(x, name))
+    least, most = p.number(low, x), p.number(high, x)
+    return p.select(p.le(x, least), least, p.select(p.ge(x, most), most, x))
+
+
+def relu6(x: Any) -> Any:
+    """``min(max(x, 0), 6)``, with derivative 0 at both ends.
+
+    Example:
+        >>> print(relu6([-1.0, 2.0, 7.0]))
+        [0. 2. 6.]
+    """
+    return _between(x, 0, 6, "relu6")
+
+
+def hard_tanh(x: Any) -> Any:
+    """``min(max(x, -1), 1)``, with derivative 0 at both ends.
+
+    Example:
+        >>> print(hard_tanh([-3.0, 0.5, 3.0]))
+        [-1.   0.5  1. ]
+    """
+    return _between(x, -1, 1, "hard_tanh")
+
+
+def hard_sigmoid(x: Any) -> Any:
+    """``relu6(x + 3) / 6``.
+
+    Example:
+        >>> print(hard_sigmoid([-3.0, 0.0, 3.0]))
+        [0.  0.5 1. ]
+    """
+    return e.divide(relu6(e.add(x, 3.0)), 6.0)
+
+
+def hard_silu(x: Any) -> Any:
+    """``x * hard_sigmoid(x)``; also ``hard_swish``.
+
+    Example:
+        >>> print(hard_silu([-3.0, 1.5, 3.0]))
+        [0.    1.125 3.   ]
+    """
+    return e.multiply(x, hard_sigmoid(x))
+
+
+hard_swish = hard_silu
+
+
+def _below(x: Any, scale: Any) -> tuple[Any, Any]:
+    """Where ``x`` is positive, and ``exp(x / scale) - 1`` elsewhere, of which a large ``x`` makes no infinity."""
+    positive = e.greater(x, 0)
+    return positive, e.expm1(e.divide(e.where(positive, 0.0, x), scale))
+
+
+def celu(x: Any, alpha: Any = 1.0) -> Any:
+    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+
+    Args:
+        alpha: how far below zero it goes.
+
+    Example:
+        >>> print(celu([0.0, 2.0]))
+        [0. 2.]
+    """
+    positive, below = _below(x, alpha)
+    return e.where(positive, x, e.multiply(alpha, below))
+
+
+def selu(x: Any) -> Any:
+    """``elu`` scaled so that it keeps the mean 0 and the variance 1 of independent numbers.
+
+    Source: Klambauer, Unterthiner, Mayr, Hochreiter, "Self-normalizing neural networks" (2017).
+
+    Example:
+        >>> print(selu([0.0, 1.0]))
+        [0.       1.050701]
+    """
+    positive, below = _below(x, 1.0)
+    return e.multiply(1.0507009873554805, e.where(positive, x, e.multiply(1.6732632423543772, below)))
+
+
+def mish(x: Any) -> Any:
+    """``x * tanh(log(1 + exp(x)))``.
+
+    Example:
+        >>> print(mish(0.0))
+        0.0
+    """
+    return e.multiply(x, e.tanh(logaddexp(x, 0.0)))
+
+
+def log_sigmoid(x: Any) -> Any:
+    """The logarithm of ``sigmoid``, without overflow.
+
+    Example:
+        >>> print(log_sigmoid(-1000.0))
+        -1000.0
+    """
+    return e.negative(logaddexp(e.negative(x), 0.0))
+
+
+def soft_sign(x: Any) -> Any:
+    """``x / (1 + |x|)``.
+
+    Example:
+        >>> print(soft_sign([-1.0, 3.0]))
+        [-0.5   0.75]
+    """
+    return e.divide(x, e.add(e.abs(x), 1.0))
+
+
+def squareplus(x: Any, b: Any = 4.0) -> Any:
+    """``(x + sqrt(x**2 + b)) / 2``.
+
+    Args:
+        b: how smooth it is; 0 is ``relu``.
+
+    Example:
+        >>> print(squareplus(0.0))
+        1.0
+    """
+    return e.multiply(0.5, e.add(x, e.sqrt(e.add(e.square(x), b))))
+
+
+def glu(x: Any, axis: int = -1) -> Any:
+    """The first half of ``x`` along an axis, times the sigmoid of the other half.
+
+    Args:
+        x: of even size along the axis.
+        axis: which one.
+
+    Raises:
+        ValueError: where the size is odd.
+
+    Example:
+        >>> print(glu([2.0, 0.0]))
+        [1.]
+    """
+    (x,) = promoted(asoperand(x, "glu"), floating=True)
+    place = normalized_axis(axis, type_of(x).ndim, "glu")
+    half, odd = divmod(type_of(x).shape[place], 2)
+    if odd:
+        raise ValueError(f"glu: axis {axis} of {type_of(x)} must be of even size")
+    lead = (slice(None),) * place
+    first, second = getitem(x, (*lead, slice(half))), getitem(x, (*lead, slice(half, None)))
+    return p.mul(first, p.logistic(second))
