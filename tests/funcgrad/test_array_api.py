@@ -570,6 +570,18 @@ def test_a_dtype_converts_when_called() -> None:
     assert float(picked) == 1.0
 
 
+def test_kinds_of_dtypes_and_the_class_of_arrays() -> None:
+    assert fnp.issubdtype(fnp.float32, fnp.floating)
+    assert fnp.issubdtype(fnp.ones(2).dtype, fnp.inexact)
+    assert not fnp.issubdtype(fnp.uint8, fnp.signedinteger)
+    assert fnp.arange(6)[fnp.s_[1:3]].tolist() == [1, 2]
+    seen = []
+    fg.jit(lambda x: seen.append(isinstance(x, fnp.ndarray)))(1.0)
+    assert (seen, isinstance(fnp.ones(2), fnp.ndarray), isinstance(np.ones(2), fnp.ndarray)) == ([True], True, False)
+    with pytest.raises(TypeError, match="arrays are made by functions"):
+        fnp.ndarray()
+
+
 def test_a_dtype_is_what_numpy_takes_it_for() -> None:
     assert all(fnp.float32 == same for same in (np.dtype("float32"), np.float32, "float32"))
     assert np.dtype("float32") == fnp.float32
