@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat import levels
 from compat.autograd.anomaly_mode import made
 from compat.autograd.function_results import keep, wrap_results
 from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of, fit, next_sequence
@@ -17,6 +18,7 @@ from compat.errors import FREED
 from compat.grad_mode import mode, no_grad
 from compat.size import Size
 from compat.tensor import Tensor
+from compat.trees import tree_leaves
 
 __all__ = ["BackwardCFunction", "Function", "FunctionCtx", "FunctionMeta", "InplaceFunction", "once_differentiable"]
 
@@ -288,7 +290,8 @@ class Function(metaclass=FunctionMeta):
         """Runs ``forward`` and records ``backward``."""
         if cls._separate() or kwargs:
             args = _bound(cls, args, kwargs)
-        if any(isinstance(a, Tensor) and a._storage.base.traced for a in args):
+        given = tree_leaves(args) if levels.state.levels else args
+        if any(isinstance(a, Tensor) and a._storage.base.traced for a in given):
             from compat.autograd.function_traced import apply_traced
 
             return apply_traced(cls, args)
@@ -354,6 +357,12 @@ def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
     if separate:
         bound.apply_defaults()
     if bound.kwargs:
+        named = {name: x for name, x in bound.kwargs.items() if isinstance(x, Tensor)}
+        if named and any(entered.kind == "vmap" for entered in levels.state.levels):
+            raise NotImplementedError(
+                "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
+                f"autograd.Function. Got: {named}"
+            )
         raise TypeError(f"{cls.__name__}.apply(): forward() must not have keyword-only parameters")
     return bound.args
 

@@ -55,6 +55,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
         raise RuntimeError(_NOT_RETURNED)
     for t in dirty:
         t._counter.version += 1
+    saved = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())) if separate else ()
     results = []
     for nr, output in enumerate(outputs):
         if not isinstance(output, Tensor):
@@ -68,7 +69,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
         elif among(output, dirty):
             results.append(output.detach() if output.requires_grad and among(output, args) else output)
         else:
-            results.append(_placed(ctx, nr, output, args, moving, separate and among(output, ctx.to_save or ())))
+            results.append(_placed(ctx, nr, output, args, moving, among(output, saved)))
     _forbid_writing(ctx, outputs, results, dirty)
     return results
 
@@ -97,6 +98,8 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
 def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool, saved_too: bool) -> Tensor:
     """A result that is not one of the arguments, changed in place."""
     given = among(output, args)
+    if given and saved_too:
+        raise RuntimeError(_SAVED_INPUT)
     if not moving:
         if given:
             # An argument keeps its own place in the graph: what is returned is an alias.
@@ -105,8 +108,6 @@ def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool
             output.detach_()
         return output
     if given:
-        if saved_too:
-            raise RuntimeError(_SAVED_INPUT)
         output = _view(output)
     output._rg, output._node, output._nr = True, ctx, nr
     if output._view is not None and output._view.base is not None:

@@ -17,11 +17,11 @@ from compat.autograd.saved import save
 from compat.dtypes import FLOATING
 from compat.grad_mode import enable_grad
 from compat.tensor import Tensor
-from compat.trees import broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from compat.trees import broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
 from funcgrad import custom_vjp
 from funcgrad.interpreters.batching import Batching, BatchTracer
 from funcgrad.interpreters.forward import Forward, ForwardTracer
-from funcgrad.tracing import Tracer
+from funcgrad.tracing import Interpreter, Tracer
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -49,6 +49,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     call = _Call(cls, args)
     tracers = [x for x in call.arrays if isinstance(x, Tracer)]
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
+    call.note_needs(innermost)
     if not call.separate and any(entered.interpreter is innermost for entered in levels.state.levels):
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
@@ -75,7 +76,8 @@ class _Call:
 
     Attributes:
         ctx: what the user's rules get.
-        places: which of the arguments are tensors.
+        leaves, tree: the arguments, which may hold tensors in containers.
+        places: which of the leaves are tensors.
         arrays: their elements.
     """
 
@@ -83,18 +85,38 @@ class _Call:
         self.cls = cls
         self.args = args
         self.ctx = cls._backward_cls()
-        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        self.arrays = [array(args[i]) for i in self.places]
-        self.ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.dtype.category >= FLOATING for a in args)
+        self.leaves, self.tree = tree_flatten(args)
+        self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
+        self.arrays = [array(self.leaves[i]) for i in self.places]
         self.several = False
         self.outputs: list[Any] = []
 
     def arguments(self, arrays: Sequence[Any]) -> tuple:
         """The arguments with other elements in the tensors' places."""
-        found = list(self.args)
+        found = list(self.leaves)
         for place, x in zip(self.places, arrays):
-            found[place] = tensor_of(x)
-        return tuple(found)
+            found[place] = _apart(tensor_of(x))
+        return self._filled(found)
+
+    def _filled(self, leaves: Sequence[Any]) -> tuple:
+        """The arguments with other leaves."""
+        filled: tuple = tree_unflatten(leaves, self.tree)
+        return filled
+
+    def _of_places(self, found: Sequence[Any]) -> list[Any]:
+        """What there is for the tensors among the arguments, of something for each argument; None for nothing."""
+        leaves: list[Any] = []
+        for x, argument in zip(found, self.args):
+            count = len(tree_leaves(argument))
+            leaves += [None] * count if x is None else [x] if isinstance(argument, Tensor) else tree_leaves(x)
+        return [leaves[i] for i in self.places]
+
+    def note_needs(self, innermost: Interpreter) -> None:
+        """Has ``ctx`` know of which arguments the innermost transform, or one around it, has derivatives."""
+        needs = [False] * len(self.leaves)
+        for place, x in zip(self.places, self.arrays):
+            needs[place] = self.leaves[place].dtype.category >= FLOATING and _differentiated(x, innermost)
+        self.ctx.needs_input_grad = tuple(any(tree_leaves(n)) for n in self._filled(needs))
 
     def unwrap(self, output: Any) -> list[Any]:
         """The arrays of a result, of which the rest is remembered."""
@@ -144,9 +166,8 @@ class _Call:
         ctx.saved_for_forward = None
         ctx._count = len(self.args)
         found = ctx._counted(ctx._backward()(ctx, *grads))
-        return tuple(
-            None if found[i] is None or self.args[i].dtype.category < FLOATING else array(found[i]) for i in self.places
-        )
+        pairs = [(self.leaves[i], g) for i, g in zip(self.places, self._of_places(found))]
+        return tuple(None if g is None or x.dtype.category < FLOATING else array(g) for x, g in pairs)
 
     def push(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The results, and their tangents, None for zero."""
@@ -157,10 +178,10 @@ class _Call:
                 self.cls.setup_context(self.ctx, args, output)
             else:
                 output = self.cls.forward(self.ctx, *args)
-            moving: list[Any] = [None] * len(args)
+            moving: list[Any] = [None] * len(self.leaves)
             for place, t in zip(self.places, tangents):
-                moving[place] = self._tangent(args[place], t)
-            found = self.cls.jvp(self.ctx, *moving)
+                moving[place] = self._tangent(self.leaves[place], t)
+            found = self.cls.jvp(self.ctx, *self._filled(moving))
         values = self.unwrap(output)
         pushed = found if isinstance(found, tuple) else (found,)
         if len(pushed) != len(self.outputs):
@@ -173,8 +194,22 @@ class _Call:
 
     def _tangent(self, arg: Tensor, t: Any) -> Tensor | None:
         if t is not None:
-            return tensor_of(t)
+            return _apart(tensor_of(t))
         return arg.new_zeros(arg.shape) if self.ctx.materialize_grads and arg.dtype.category >= FLOATING else None
+
+
+def _apart(t: Tensor) -> Tensor:
+    """A tensor that may be written: what is lifted into a transform is the user's own, which may be a leaf."""
+    return t.clone() if t._rg and t._node is None and levels.state.levels else t
+
+
+def _differentiated(x: Any, innermost: Interpreter) -> bool:
+    """Whether there are derivatives of a value: by the innermost transform, or by one around it if that is none."""
+    if not isinstance(innermost, Batching):
+        return isinstance(x, Tracer) and x.interpreter is innermost
+    while isinstance(x, BatchTracer):
+        x = x.value
+    return isinstance(x, Tracer)
 
 
 def _like(tangent: Tensor, output: Tensor) -> Any:
@@ -268,12 +303,12 @@ def _mapped(call: _Call, interpreter: Batching) -> Any:
             f"ambiguity. {_MORE}"
         )
     mine = [isinstance(x, BatchTracer) and x.interpreter is interpreter for x in call.arrays]
-    in_dims: list[int | None] = [None] * len(call.args)
+    in_dims: list[int | None] = [None] * len(call.leaves)
     for place, x, m in zip(call.places, call.arrays, mine):
         in_dims[place] = x.dim if m else None
     lowered = call.arguments([x.value if m else x for x, m in zip(call.arrays, mine)])
     randomness = next((e.randomness for e in levels.state.levels if e.interpreter is interpreter), "error")
-    found = cls.vmap(VmapInfo(interpreter.size, randomness), tuple(in_dims), *lowered)
+    found = cls.vmap(VmapInfo(interpreter.size, randomness), call._filled(in_dims), *lowered)
     if not isinstance(found, tuple) or len(found) != 2:
         raise RuntimeError(
             "Expected the vmap staticmethod to have two returns, an output and out_dims with pytree structure "
