@@ -2,7 +2,7 @@
 
 from compat.utils.data import collate, dataloader, dataset, distributed, sampler
 from compat.utils.data.collate import default_collate, default_convert
-from compat.utils.data.dataloader import DataLoader, get_worker_info
+from compat.utils.data.dataloader import DataLoader
 from compat.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -22,3 +22,4 @@ from compat.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
+from compat.utils.data.workers import get_worker_info

@@ -6,13 +6,14 @@ import itertools
 import math
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Generic
 
 from compat import rng
 from compat.random import engine_of
 from compat.utils.data.collate import default_collate, default_convert
-from compat.utils.data.dataset import IterableDataset
+from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
+from compat.utils.data.workers import Crew, Fetcher
 
 
 class _Endless:
@@ -22,19 +23,14 @@ class _Endless:
         return itertools.repeat(None)
 
 
-def get_worker_info() -> None:
-    """What a worker process knows of itself; None, as all batches are made in the main process."""
-    return None
-
-
 _FIXED = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers")
 
 
-class DataLoader:
+class DataLoader(Generic[T_co]):
     """Batches of a data set, in order or shuffled.
 
-    Batches are made in this process when they are asked for, whatever ``num_workers``: XLA computes in threads of its
-    own, which must not be forked. The order, and what is drawn for it, are PyTorch's.
+    Batches are made in this process when they are asked for, whatever ``num_workers``; see
+    ``compat.utils.data.workers``. The order, and what is drawn for it and in workers, are PyTorch's.
 
     Args:
         dataset: what has ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
@@ -45,9 +41,11 @@ class DataLoader:
         collate_fn: makes a batch of a list of samples; ``default_collate`` if left out.
         drop_last: whether a shorter last batch is left out.
         generator: where to draw from.
-        num_workers, pin_memory, timeout, worker_init_fn: checked, and without effect.
-        multiprocessing_context, prefetch_factor, persistent_workers: likewise.
-        pin_memory_device, in_order: likewise.
+        num_workers: by how many workers, in turn.
+        worker_init_fn: called with each worker's number before its first batch.
+        persistent_workers: whether workers, with their copies of the data set and random numbers, stay for all epochs.
+        pin_memory, timeout, multiprocessing_context, prefetch_factor, pin_memory_device, in_order: checked, and without
+            effect.
 
     Raises:
         ValueError: for arguments out of range, or that exclude each other.
@@ -114,6 +112,7 @@ class DataLoader:
         self.collate_fn = collate_fn
         self.persistent_workers = persistent_workers
         self._reported: int | None = None
+        self._crew: Crew | None = None
         self.__initialized = True
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -122,7 +121,14 @@ class DataLoader:
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        return _Batches(self)
+        batches = _Batches(self, self._crew)
+        if self.persistent_workers and isinstance(batches.source, Crew):
+            self._crew = batches.source
+        return batches
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
 
     @property
     def _index_sampler(self) -> Any:
@@ -186,14 +192,26 @@ def _check_exclusive(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler:
 class _Batches:
     """One going through a loader's batches."""
 
-    def __init__(self, loader: DataLoader):
+    def __init__(self, loader: DataLoader, crew: Crew | None = None):
         self.loader = loader
         self.count = 0
-        # Worker processes would be seeded with it.
-        rng.base_seed(engine_of("DataLoader", loader.generator))
+        if loader.pin_memory:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
+                "used.",
+                stacklevel=3,
+            )
+        self.source: Crew | Fetcher
+        if crew is None:
+            base_seed = rng.base_seed(engine_of("DataLoader", loader.generator))
+            self.source = Crew(loader, base_seed) if loader.num_workers else Fetcher(loader, loader.dataset)
+        else:
+            crew.resume()
+            self.source = crew
         self.indices = iter(loader._index_sampler)
-        iterable = isinstance(loader.dataset, IterableDataset)
-        self.samples: Iterator[Any] | None = iter(loader.dataset) if iterable else None
+        whole = loader._auto_collation and loader.collate_fn is default_collate and not loader.worker_init_fn
+        #: How a data set makes a whole batch at once, which is what making it of samples would give.
+        self.stacked = getattr(loader.dataset, "stacked", None) if whole else None
 
     def __iter__(self) -> _Batches:
         return self
@@ -203,39 +221,25 @@ class _Batches:
 
     def __next__(self) -> Any:
         index = next(self.indices)
-        batch = self._by_number(index) if self.samples is None else self._in_turn(index)
+        batch = self.stacked(index) if self.stacked is not None else None
+        if batch is None:
+            batch = self.source.fetch(index)
         self.count += 1
-        reported = self.loader._reported
-        if self.samples is not None and reported is not None and self.count > reported:
-            warnings.warn(
-                f"Length of IterableDataset {self.loader.dataset} was reported to be {reported} (when "
-                f"accessing len(dataloader)), but {self.count} samples have been fetched. ",
-                stacklevel=2,
-            )
+        loader = self.loader
+        reported = loader._reported
+        if isinstance(loader.dataset, IterableDataset) and reported is not None and self.count > reported:
+            self._warn_of_more(reported)
         return batch
 
-    def _by_number(self, index: Any) -> Any:
-        """The batch of these numbers, or the sample of that one."""
-        loader = self.loader
-        dataset = loader.dataset
-        if loader.batch_sampler is None:
-            return loader.collate_fn(dataset[index])
-        stacked = getattr(dataset, "stacked", None)
-        if stacked is not None and loader.collate_fn is default_collate:
-            batch = stacked(index)
-            if batch is not None:
-                return batch
-        if callable(getattr(dataset, "__getitems__", None)):
-            return loader.collate_fn(dataset.__getitems__(index))
-        return loader.collate_fn([dataset[i] for i in index])
-
-    def _in_turn(self, index: list | None) -> Any:
-        """The next batch of an iterable data set; ``index`` is as long as that is to be."""
-        loader = self.loader
-        assert self.samples is not None
-        if index is None:
-            return loader.collate_fn(next(self.samples))
-        batch = list(itertools.islice(self.samples, len(index)))
-        if not batch or (loader.drop_last and len(batch) < len(index)):
-            raise StopIteration
-        return loader.collate_fn(batch)
+    def _warn_of_more(self, reported: int) -> None:
+        text = (
+            f"Length of IterableDataset {self.loader.dataset} was reported to be {reported} (when accessing "
+            f"len(dataloader)), but {self.count} samples have been fetched. "
+        )
+        if self.loader.num_workers:
+            text += (
+                "For multiprocessing data-loading, this could be caused by not properly configuring the "
+                "IterableDataset replica at each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data."
+                "IterableDataset for examples."
+            )
+        warnings.warn(text, stacklevel=3)

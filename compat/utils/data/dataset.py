@@ -198,8 +198,23 @@ class StackDataset(Dataset):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
 
+    def __getitems__(self, indices: list) -> list:
+        named = isinstance(self.datasets, dict)
+        columns = [_several(d, indices) for d in (self.datasets.values() if named else self.datasets)]
+        return [dict(zip(self.datasets, row)) if named else row for row in zip(*columns)]
+
     def __len__(self) -> int:
         return self._length
+
+
+def _several(dataset: Any, indices: list) -> Any:
+    """Samples of a data set, at once where it can."""
+    if not callable(getattr(dataset, "__getitems__", None)):
+        return [dataset[i] for i in indices]
+    found = dataset.__getitems__(indices)
+    if len(found) != len(indices):
+        raise ValueError(f"Nested dataset's output size mismatch. Expected {len(indices)}, got {len(found)}")
+    return found
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Any = None) -> list[Subset]:

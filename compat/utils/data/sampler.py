@@ -72,7 +72,7 @@ class RandomSampler(Sampler[int]):
         return len(self.data_source) if self._num_samples is None else self._num_samples
 
     def __iter__(self) -> Iterator[int]:
-        return rng.random_indices(
+        yield from rng.random_indices(
             engine_of("RandomSampler", self.generator),
             len(self.data_source),
             replacement=self.replacement,
@@ -93,7 +93,7 @@ class SubsetRandomSampler(Sampler[int]):
 
     def __iter__(self) -> Iterator[int]:
         order = rng.permutation(engine_of("SubsetRandomSampler", self.generator), len(self.indices))
-        return (self.indices[i] for i in order.tolist())
+        yield from (self.indices[i] for i in order.tolist())
 
     def __len__(self) -> int:
         return len(self.indices)
@@ -128,7 +128,7 @@ class WeightedRandomSampler(Sampler[int]):
     def __iter__(self) -> Iterator[int]:
         engine = engine_of("WeightedRandomSampler", self.generator)
         weights = np.asarray(array_of(self.weights), order="C")
-        return iter(rng.multinomial(engine, weights, self.num_samples, self.replacement).tolist())
+        yield from rng.multinomial(engine, weights, self.num_samples, self.replacement).tolist()
 
     def __len__(self) -> int:
         return self.num_samples
