@@ -32,6 +32,7 @@ import numpy as np
 
 from compat.dtypes import dtype as Dtype
 from compat.layout import Base, Layout, dense_layout, is_dense, layout_of
+from compat.lens import elements_of
 from compat.storage import UntypedStorage
 from funcgrad import runtime
 from funcgrad.tracing import Tracer
@@ -157,7 +158,7 @@ def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarr
     dtype = layout.dtype.numpy
     if not layout.numel:
         return np.zeros(layout.size, dtype)
-    flat = _memory_of(storage).reshape(-1).view(dtype)
+    flat = elements_of(_memory_of(storage), dtype)
     step = layout.dtype.itemsize
     return np.ndarray(tuple(layout.size), dtype, flat, offset * step, [n * step for n in layout.stride])
 

@@ -430,7 +430,7 @@ def preserved_strides(size: Ints, stride: Ints) -> Ints:
 
 def overlaps_itself(size: Ints, stride: Ints) -> bool:
     """Whether two elements surely share a place: a dimension of stride zero."""
-    return any(s == 0 and n > 1 for n, s in zip(size, stride))
+    return 0 not in size and any(s == 0 and n > 1 for n, s in zip(size, stride))
 
 
 def overlap(a: Layout, a_offset: int, b: Layout, b_offset: int) -> str:

@@ -54,6 +54,14 @@ def write(buffer: Any, layout: Layout, offset: Any, value: Any) -> Any:
     return _reshape(reinterpret(x, layout.dtype, layout.base.dtype), layout.base.shape)
 
 
+def elements_of(memory: np.ndarray, dtype: Any) -> np.ndarray:
+    """Gapless memory as elements of a dtype, of which the last may not be whole: that one is left out."""
+    flat, size = memory.reshape(-1), np.dtype(dtype).itemsize
+    if flat.nbytes % size:
+        flat = flat[: flat.nbytes // size * size // flat.itemsize]
+    return flat.view(dtype)
+
+
 def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     """The elements as a NumPy array: a read-only view of the buffer, unless they must be conjugated or negated."""
     whole = runtime.to_numpy(buffer)
@@ -62,7 +70,7 @@ def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
     elif layout.numel == 0:
         array = np.zeros(layout.size, layout.dtype.numpy)
     else:
-        flat = np.ascontiguousarray(whole).reshape(-1).view(layout.dtype.numpy)[offset:]
+        flat = elements_of(np.ascontiguousarray(whole), layout.dtype.numpy)[offset:]
         strides = [n * layout.dtype.itemsize for n in layout.stride]
         array = np.lib.stride_tricks.as_strided(flat, tuple(layout.size), strides, writeable=False)
     if layout.conj:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, lens, levels
-from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode, no_grad
 from compat.hosted import array_over
-from compat.layout import is_dense, layout_of
+from compat.layout import layout_of
 from compat.printing import tensor_text
 from compat.registry import function
-from compat.tensor import SHARED, Tensor, Version, array_of, autograd_of, from_array, set_memory, sync
+from compat.storage import new_storage
+from compat.tensor import SHARED, Tensor, Version, array_of, autograd_of, set_memory, sync, wrap
 from funcgrad import runtime
 
 
@@ -253,28 +253,23 @@ def shallow_copy(self: Tensor) -> Tensor:
 
 @function("Tensor.__reduce_ex__")
 def reduced(self: Tensor, protocol: Any) -> tuple:
-    """How a tensor is pickled: its values, strides, and whether it requires grad."""
-    return rebuild, (
-        None if type(self) is Tensor else type(self),
-        np.array(array_of(self)),
-        self.dtype,
-        self._layout.stride,
-        self.requires_grad,
-        dict(self.__dict__),
-    )
+    """How a tensor is pickled: its memory, where it lies there, and whether it requires grad."""
+    requires_grad = self.requires_grad
+    layout = self._layout
+    if layout.base.traced:
+        levels.concrete(self._storage.buffer, "its values")
+    place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
+    cls = None if type(self) is Tensor else type(self)
+    return rebuild, (cls, self._storage.__reduce__()[1], place, requires_grad, dict(self.__dict__))
 
 
-def rebuild(
-    cls: type | None, array: np.ndarray, dtype: Dtype, stride: tuple[int, ...], requires_grad: bool, attributes: dict
-) -> Any:
+def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, attributes: dict) -> Any:
     """What unpickling a tensor calls."""
-    made = from_array(array, dtype)
+    storage = new_storage(*memory)
+    dtype, size, stride, offset, conj, neg = place
+    made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:
         made = made._of_class(cls)
-    if made._layout.stride != stride and is_dense(array.shape, stride):
-        order = sorted(range(array.ndim), key=lambda d: -stride[d])
-        flat = from_array(np.ascontiguousarray(array.transpose(order)), dtype)
-        set_memory(made, flat._storage, layout_of(flat._layout.base, array.shape, stride, 0), 0)
     made._counter = Version(1)
     made._rg = requires_grad
     made.__dict__.update(attributes)

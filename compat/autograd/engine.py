@@ -149,6 +149,12 @@ class _Task:
                 if waiting[following] == 0:
                     self.push(following)
 
+    def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        """What a node gives, without gradients that go nowhere."""
+        wanted, captures = self.wanted, self.captures
+        goes = [f is not None and (wanted is None or f in wanted or f in captures) for f, _ in node.next_functions]
+        return [g if to else None for g, to in zip(results, goes)]
+
     def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:
         """Runs one node with its hooks."""
         hooks = node._hooks if type(node) is not AccumulateGrad else _leaf_hooks(node)
@@ -174,7 +180,7 @@ class _Task:
             grads = _call_pre_hooks(hooks, grads)
             results = node.apply(grads)
             if expected:
-                results = _call_post_hooks(hooks, results, grads)
+                results = _call_post_hooks(hooks, self.asked(node, results), grads)
         if node._hooks is not None and node._hooks.post and not expected:
             # Hooks that came while it ran: what had come in is not kept for them.
             results = _call_post_hooks(node._hooks, results, [None] * len(grads))

@@ -97,7 +97,7 @@ def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 _MASKED: dict[str, Any] = dict(
     saved="mask", name="masked_fill", names="", inplace="", out=False, promote=None, check=_check_mask,
-    overlapping=_fill_shared,
+    overlapping=_fill_shared, strides="contiguous", broadcasts=True,
 )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
     made = None
-    if n > 1 and not (x._rg and mode.grad):
+    if n > 1 and not (mode.grad and x.requires_grad):
         made = _cut(x, dim, index + n if index < 0 else index, 0, 1)
     return select(x, dim, index) if made is None else made
 
@@ -94,7 +94,7 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
     if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
         return x
     made = None
-    if not (x._rg and mode.grad):
+    if not (mode.grad and x.requires_grad):
         n = x._layout.size[dim]
         first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
         length = -((first - last) // step)
@@ -242,7 +242,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
 
 
 def _gather(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    if is_large(x._storage) and not (x._rg and mode.grad):
+    if is_large(x._storage) and not (mode.grad and x.requires_grad):
         found = _gathered_there(x, indices)
         if found is not None:
             return found

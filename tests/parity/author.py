@@ -1,0 +1,342 @@
+"""Writing random programs: what lines there are, and which is chosen next. See ``programs.py``.
+
+A line is a template of which ``{x}`` and ``{y}`` are tensors that the program has, ``{y}`` one that broadcasts against
+``{x}`` most often, and ``{a}`` and ``{b}`` new ones. A kind of lines has a weight, and the tensors that it may be
+written about. Not written, as what PyTorch does then is known to be different, or anybody's guess:
+
+- ``inference_mode``; hooks on views that are in the graph only because their base is, where PyTorch crashes;
+- ``detach_`` and ``requires_grad_`` of what shares memory with other tensors, ``set_`` and ``data = `` of what is in
+  the graph, and sizes changed in place under ``no_grad``;
+- writing where elements share places, or where what is read lies in the same memory but elsewhere, and gradients of
+  what was written twice;
+- errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask;
+- operands that neither fit nor are of a dtype that the operation takes: which of the two is complained about first.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from tests.parity.programs import Run
+
+SIZES = ((), (1,), (3,), (4,), (2, 3), (3, 2), (3, 3), (2, 1), (1, 3), (2, 3, 2))
+
+UNARY = (
+    "{x}.mul(0.5)", "{x}.add(1)", "{x} * 2", "1 - {x}", "{x} / 4", "{x}.sin()", "{x}.tanh()", "{x}.sigmoid()",
+    "{x}.relu()", "{x}.neg()", "{x}.exp()", "{x}.square()", "{x}.clone()", "{x}.contiguous()", "{x}.sum()",
+    "{x}.mean()", "{x}.sum(0)", "{x}.sum(-1, keepdim=True)", "{x}.reshape(-1)", "torch.cat([{x}, {x}])",
+    "{x}.mul(0.5).softmax(-1)", "{x}.abs()", "{x} ** 2", "{x}.clamp(-0.5, 0.5)", "{x}.to(torch.float32)",
+    "{x}.to(torch.float64)", "{x}.cumsum(0)", "{x}.flip(0)", "{x}.exp().prod()", "{x}.max()", "{x}.amax(0)",
+    "{x}.max(0)[0]", "{x}.sort(0)[0]", "{x}.roll(1)", "{x}.tril()", "{x}.repeat(2, *[1] * {x}.dim())", "{x}.var()",
+    "{x}.logsumexp(0)", "{x}[{x} > 0]", "{x}[[0]]", "{x}[torch.tensor([0, 0])]", "{x}[..., torch.tensor([0])]",
+    "{x}.index_select(0, torch.tensor([0, 0]))", "{x}.gather(0, torch.zeros_like({x}, dtype=torch.int64))",
+    "{x}.masked_fill({x} > 0, 2.0)", "torch.zeros_like({x})", "torch.ones_like({x})", "torch.complex({x}, {x})",
+    "torch.nn.functional.pad({x}, (1, 1))", "{x}.long()", "{x}.to({x}.dtype, copy=True)",
+    "{x}.unfold(0, 2, 1).sum(-1)",
+)  # fmt: skip
+VIEWS = (
+    "{x}.view(-1)", "{x}.t()", "{x}[0]", "{x}[-1:]", "{x}[:, 1:]", "{x}[..., 0]", "{x}[None]", "{x}.unsqueeze(-1)",
+    "{x}.squeeze()", "{x}.expand(2, *{x}.shape)", "{x}.transpose(0, -1)", "{x}.diagonal()", "{x}.narrow(0, 0, 1)",
+    "{x}.detach()", "{x}.data", "{x}.view_as({x})", "{x}.flatten()", "{x}.select(-1, 0)", "{x}.movedim(0, -1)",
+    "{x}[:]", "{x}.as_strided((2,), (1,))", "{x}[::2]", "{x}.unfold(0, 2, 2)", "{x}.real", "{x}.unfold(0, 2, 1)",
+    "{x}.as_strided((2, 2), (1, 1))", "{x}.as_strided((2,), (2,), 1)", "{x}.as_strided((2, 3), (0, 1))",
+    "{x}.diagonal(1)", "{x}.diagonal(0, -2, -1)", "{x}.mT", "{x}.T", "{x}.permute(tuple(range({x}.dim()))[::-1])",
+    "{x}.expand_as({y})", "{x}.broadcast_to(2, *{x}.shape)", "{x}.unflatten(0, (1, -1))", "{x}.view(1, -1)",
+    "{x}.view({x}.dtype)", "{x}.squeeze(0)", "{x}.squeeze((0, -1))", "{x}[None, 0]", "{x}[..., None, 0:1]",
+    "{x}.swapaxes(0, -1)", "{x}.ravel()", "{x}.positive()", "{x}.imag", "{x}.conj()", "torch.view_as_real({x})",
+    "torch.view_as_complex({x})", "{x}.split(1)[-1]", "{x}.chunk(2)[0]", "{x}.unbind(-1)[-1]",
+    "{x}.tensor_split(2)[0]", "{x}.view(torch.int64)", "{x}.reshape({x}.shape)", "{x}.reshape(1, -1)", "{x}.H",
+    "torch.atleast_2d({x})", "{x}[()]", "{x}[...]", "{x}[True]",
+)  # fmt: skip
+SEVERAL = (
+    "{a}, *_ = {x}.unbind()", "{a}, *_ = {x}.split(1)", "{a}, *_ = {x}.chunk(2)", "{a}, *_ = {x}.unbind(-1)",
+    "{a}, {b} = {x}.chunk(2)", "{a}, {b} = {x}[:2]", "{a}, {b}, *_ = {x}.split([1, 1], -1)", "*_, {a} = {x}",
+    "{a}, {b} = torch.broadcast_tensors({x}, {y})", "{a}, {b} = {x}.sort(0)", "{a}, {b} = Both.apply({x})",
+    "{a}, {b} = torch.meshgrid({x}, {x}, indexing='ij')",
+)  # fmt: skip
+BINARY = (
+    "{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} / ({y}.square() + 1)", "torch.maximum({x}, {y})", "{x} @ {y}",
+    "torch.where({x} > 0, {x}, {y}.to({x}.dtype))", "torch.stack([{x}, {y}])", "{x}.add({y}, alpha=2)",
+    "torch.cat([{x}, {y}])", "torch.lerp({x}, {y}, 0.25)", "torch.addcmul({x}, {y}, {y})",
+    "{x}.view(-1).index_put((torch.tensor([0]),), {y})", "torch.outer({x}.flatten(), {y}.flatten())",
+    "{x}.add(0.5).masked_fill({x} > 0, {y})", "{x}.index_add(0, torch.tensor([0]), {y})",
+    "torch.nn.functional.linear({x}, {y})", "{x} > {y}", "torch.dot({x}, {y})",
+)  # fmt: skip
+FUNCTIONS = (
+    "Twice.apply({x})", "Square.apply({x})", "Identity.apply({x})", "Slice.apply({x})", "Grow.apply({x})",
+    "Grow.apply({x}[...])", "Count.apply({x})", "Nothing.apply({x})", "Weighed.apply({x}, {y})", "Once.apply({x})",
+    "copy.deepcopy({x})", "copy.copy({x})", "pickle.loads(pickle.dumps({x}))", "torch.nn.Parameter({x}).view_as({x})",
+    "torch.utils.checkpoint.checkpoint(lambda v: v.sin() * v, {x}, use_reentrant=False)",
+)  # fmt: skip
+INPLACE = (
+    "{x}.add_(1)", "{x}.mul_(0.5)", "{x}.neg_()", "{x}.zero_()", "{x}.fill_(0.25)", "{x}.relu_()", "{x}.sigmoid_()",
+    "{x}.tanh_()", "{x}.sin_()", "{x}.exp_()", "{x}.clamp_(-0.5, 0.5)", "{x}[0] = 0.5", "{x}[..., 0] = 2",
+    "{x}[:] = 1", "{x}[0] *= 2", "{x}[..., -1].add_(1)", "{x}.view(-1)[0:1].mul_(3)", "{x}.data.mul_(2)",
+    "{x}.square_()", "{x} += 1", "{x}[{x} > 0] = 0.5", "{x}.masked_fill_({x} < 0, 0)", "{x}.div_(2)", "{x}.pow_(2)",
+    "{x}.abs_()", "{x}.sqrt_()", "{x}.round_()", "{x}.sign_()", "{x}.clamp_min_(0)", "{x}.diagonal().fill_(1)",
+    "{x}.diagonal()[0] += 1", "{x}.transpose(0, -1).mul_(2)", "{x}[[0]] = 0.5", "{x}[torch.tensor([0, 0])] = 2.0",
+    "{x}.index_fill_(0, torch.tensor([0]), 0.5)", "{x}.T[0] = 1",
+    "{x}.view(-1).index_put_((torch.tensor([0, 0]),), torch.ones((), dtype={x}.dtype), accumulate=True)",
+    "{x}.as_strided((2,), (1,)).mul_(2)", "{x}.as_strided((1,), (1,)).zero_()", "{x}.unfold(0, 2, 2).add_(1)",
+    "{x}.expand(2, *{x}.shape).add_(1)", "{x}[None, ..., None] = 3", "{x}[()] = 1",
+    "{x}.scatter_(0, torch.zeros_like({x}, dtype=torch.int64), 2.0)", "{x}.squeeze().add_(1)",
+    "{x}.split(1)[0].mul_(2)", "{x}.unbind()[0].add_(1)", "{x}.unbind()[0].zero_()", "{x}.detach().add_(1)",
+    "torch.nn.functional.leaky_relu_({x})", "torch.nn.functional.dropout({x}, 0.0, inplace=True)",
+    "{x}.logical_not_()", "{x} **= 2", "{x}.add_(4).reciprocal_()", "{x}.real.add_(1)",
+    "torch.view_as_real({x}).mul_(2)", "torch.nn.init.ones_({x})",
+)  # fmt: skip
+INPLACE_BINARY = (
+    "{x}.add_({y})", "{x}.mul_({y})", "{x}.copy_({y})", "{x}.sub_({y})", "{x}[0] = {y}", "{x}[0].copy_({y})",
+    "{x} *= {y}", "{x}.addcmul_({y}, {y}, value=0.5)", "{x}.div_({y})", "{x}[{x} > 0] = {y}", "{x}[[0]] = {y}",
+    "{x}.masked_fill_({x} > 0, {y})", "{x}.fill_({y})", "{x}.index_add_(0, torch.tensor([0]), {y})",
+    "{x}.index_copy_(0, torch.tensor([0]), {y})",
+    "{x}.view(-1).index_put_((torch.tensor([0]),), {y}, accumulate=True)", "{x}.diagonal().copy_({y})",
+    "{x}.index_fill_(0, torch.tensor([0]), {y})",
+    "{x}.scatter_add_(0, torch.zeros_like({y}, dtype=torch.int64), {y})", "{x}.expand(2, *{x}.shape).copy_({y})",
+    "{x}.addcdiv_({y}, {y} + 3)", "{x}.maximum({y}).add_({y})",
+)  # fmt: skip
+OUT = (
+    "torch.add({y}, 1, out={x})", "torch.mul({y}, {y}, out={x})", "torch.sum({y}, 0, out={x})",
+    "torch.exp({y}, out={x})", "torch.cat([{y}, {y}], out={x})", "torch.stack([{y}], out={x})",
+    "torch.max({y}, 0, out=({x}, torch.tensor(0)))",
+)  # fmt: skip
+MARKS = (
+    "{x}.retain_grad()", "{x}.grad = None", "{x}.register_hook(hook('{x}'))",
+    "{x}.register_hook(hook('{x} by 2', 2.0))", "del {x}",
+    "{x}.register_post_accumulate_grad_hook(note('after {x}'))", "{x}.grad_fn.register_hook(note('node of {x}'))",
+    "{x}.grad_fn.register_prehook(note('before node of {x}'))", "{x}.grad.mul_(0.5)",
+    "{x}.grad_fn.register_prehook(scale('before {x}', 2.0))", "{x}.grad_fn.register_hook(scale('behind {x}', 0.5))",
+    "{x}.register_hook(hook('removed')).remove()", "{x}.register_hook(lambda g: g[0])",
+    "{x}.register_hook(lambda g: 1)", "{x}.grad = torch.ones_like({x})", "{x}.grad.zero_()", "{x}.grad = {y}",
+    "{x}.grad.requires_grad_()", "{x}.grad = {y}.grad",
+)  # fmt: skip
+ALONE = (
+    "{x}.requires_grad_()", "{x}.requires_grad_(False)", "{x}.requires_grad = False", "{x}.requires_grad = True",
+    "{x}.detach_()",
+)  # fmt: skip
+MEMORY = (
+    "{x}.set_({y})", "{x}.data = {y}", "{x}.data = {x}.data * 2", "{x}.data = {y}.data", "{x}.set_()",
+    "{x}.set_({y}.untyped_storage(), 0, (1,), (1,))", "{x}.data = {x}.data.t()", "{x}.resize_(1)",
+    "{x}.data = {x}[0]", "{x}.data = {y}.clone()", "{x}.set_({y}.detach())", "{x}.data.set_({y}.data)",
+)  # fmt: skip
+RESHAPING = (
+    "{x}.t_()", "{x}.unsqueeze_(0)", "{x}.squeeze_()", "{x}.transpose_(0, -1)", "{x}.as_strided_((1,), (1,))",
+    "{x}.swapaxes_(0, 1)", "{x}.squeeze_(0)",
+)  # fmt: skip
+BACKWARD = (
+    "{x}.sum().backward()", "{x}.backward()", "{x}.sum().backward(retain_graph=True)",
+    "{x}.backward(torch.ones_like({x}), retain_graph=True)", "{x}.sum().backward(create_graph=True)",
+    "{x}.sum().backward(inputs=[{y}])", "torch.autograd.backward([{x}.sum(), {y}.sum()])", "{x}.backward({y})",
+    "{x}.backward(torch.ones_like({x}).expand({x}.shape))",
+    "torch.autograd.backward([{x}, {y}], [None, torch.ones_like({y})])", "({x}.sum() * {x}.grad.sum()).backward()",
+    "{x}.sum().backward(retain_graph=True, inputs=[{x}])",
+)  # fmt: skip
+GRADIENTS = (
+    "torch.autograd.grad({x}.sum(), {y})[0]", "torch.autograd.grad({x}.sum(), {y}, allow_unused=True)[0]",
+    "torch.autograd.grad({x}.sum(), [{x}, {y}], retain_graph=True, materialize_grads=True)[1]",
+    "torch.autograd.grad((torch.autograd.grad({x}.sum(), {y}, create_graph=True)[0] * "
+    "{y}.square()).sum(), {y})[0]",
+    "torch.autograd.grad(torch.autograd.grad({x}.square().sum(), {y}, "
+    "create_graph=True)[0].square().sum(), {y})[0]",
+    "torch.autograd.grad(torch.autograd.grad(torch.autograd.grad({x}.sin().sum(), {y}, "
+    "create_graph=True)[0].sum(), {y}, create_graph=True)[0].sum(), {y})[0]",
+    "torch.autograd.grad({x}.clone(), {y}, torch.eye({x}.numel(), dtype={x}.dtype).view(-1, *{x}.shape), "
+    "is_grads_batched=True)[0]",
+    "torch.autograd.grad({x}.clone(), {y}, {x}.detach())[0]",
+    "torch.autograd.grad([{x}.sum(), {y}.sum()], [{x}, {y}], retain_graph=True)[1]",
+    "torch.autograd.functional.vjp(lambda v: v * {x}, {y}, torch.ones_like({y} * {x}))[1]",
+    "torch.func.grad(lambda v: (v * {x}).sum().real)({y}).detach()",
+    "torch.func.jvp(lambda v: v.sin(), ({x},), ({x},))[1].detach()", "{x}.grad.detach()",
+)  # fmt: skip
+
+#: What lines are written in, where they are written in a block of their own.
+BLOCKS = (
+    "torch.no_grad()",
+    "torch.no_grad()",
+    "torch.no_grad()",
+    "torch.enable_grad()",
+    "torch.set_grad_enabled(False)",
+)
+
+
+class Author:
+    """Writes a program line by line, while it runs.
+
+    Args:
+        chance: where choices come from.
+        run: a run in PyTorch.
+    """
+
+    def __init__(self, chance: random.Random, run: Run):
+        self.chance = chance
+        self.run = run
+        self.count = 0
+        self.kinds = {
+            self.unary: 5, self.binary: 5, self.view: 6, self.several: 1, self.function: 0.8, self.inplace: 6,
+            self.out: 0.5, self.mark: 3, self.status: 0.5, self.memory: 0.4,
+            self.reshaping: 0.6, self.backward: 2, self.gradient: 1, self.look: 0.4,
+        }  # fmt: skip
+
+    def program(self, length: int) -> list[str]:
+        lines: list[str] = []
+        for _ in range(length):
+            line = self.next()
+            lines.append(line)
+            self.run.line(line)
+        lines.append("look()")
+        self.run.line("look()")
+        return lines
+
+    def next(self) -> str:
+        tensors = self.run.tensors()
+        if len(tensors) < 2 or self.chance.random() < 0.06:
+            return self.leaf()
+        (kind,) = self.chance.choices(list(self.kinds), list(self.kinds.values()))
+        line = kind(tensors)
+        if kind not in (self.look, self.reshaping) and self.chance.random() < 0.1:
+            return f"with {self.chance.choice(BLOCKS)}: {line}"
+        return line
+
+    # ---------------------------------------------------------------- about which tensors
+
+    def new(self) -> str:
+        self.count += 1
+        return f"x{self.count}"
+
+    def pick(self, tensors: dict[str, Any]) -> str:
+        """A tensor, recent ones more often."""
+        names = list(tensors)
+        return names[-1 - min(int(self.chance.expovariate(0.35)), len(names) - 1)]
+
+    def partner(self, tensors: dict[str, Any], beside: Any) -> str:
+        """One of the tensors, most often one that broadcasts against a given one."""
+        fitting = [n for n, t in tensors.items() if broadcasts(t.shape, beside.shape)]
+        # What no operation takes and does not fit either may be complained about for one reason or the other.
+        others = fitting or list(tensors)
+        if self.chance.random() < 0.1 and beside.is_floating_point():
+            others = [n for n, t in tensors.items() if t.is_floating_point()] or others
+        return self.chance.choice(others)
+
+    def fill(self, templates: tuple[str, ...], tensors: dict[str, Any]) -> str:
+        x = self.pick(tensors)
+        template = self.chance.choice(templates)
+        new = {name: self.new() for name in "ab" if f"{{{name}}}" in template}
+        return template.format(x=x, y=self.partner(tensors, tensors[x]), **new)
+
+    # ---------------------------------------------------------------- kinds of lines
+
+    def leaf(self) -> str:
+        size = self.chance.choice(SIZES)
+        numbers: Any = np.array([self.chance.randrange(-8, 9) / 4 for _ in range(int(np.prod(size)))]).reshape(size)
+        (dtype,) = self.chance.choices(["float64", "float32", "complex128", "int64"], [20, 2, 1, 1])
+        numbers = {"int64": np.round, "complex128": lambda n: n * (1 - 0.5j)}.get(dtype, lambda n: n)(numbers)
+        asks = dtype != "int64" and self.chance.random() < 0.7
+        return f"{self.new()} = torch.tensor({numbers.tolist()}, dtype=torch.{dtype}{', requires_grad=True' * asks})"
+
+    def unary(self, tensors: dict[str, Any]) -> str:
+        return f"{self.new()} = {self.fill(UNARY, tensors)}"
+
+    def binary(self, tensors: dict[str, Any]) -> str:
+        return f"{self.new()} = {self.fill(BINARY, tensors)}"
+
+    def view(self, tensors: dict[str, Any]) -> str:
+        return f"{self.new()} = {self.fill(VIEWS, tensors)}"
+
+    def several(self, tensors: dict[str, Any]) -> str:
+        return self.fill(SEVERAL, tensors)
+
+    def function(self, tensors: dict[str, Any]) -> str:
+        tensors = {n: t for n, t in tensors.items() if not tangled(t)} or tensors
+        return f"{self.new()} = {self.fill(FUNCTIONS, tensors)}"
+
+    def inplace(self, tensors: dict[str, Any]) -> str:
+        tensors = {n: t for n, t in tensors.items() if not stray(t) and t.numel() and not tangled(t)}
+        if not tensors:
+            return self.leaf()
+        if self.chance.random() < 0.6:
+            line = self.fill(INPLACE, tensors)
+            shared = [n for n, t in tensors.items() if 0 in t.stride() and f"{n}." in line]
+            return self.leaf() if shared and re.search(r"index|mask|> 0|\[\[0", line) else line
+        x = self.pick(tensors)
+        template = self.chance.choice(INPLACE_BINARY)
+        given = apart(tensors, x)
+        if re.search(r"index|copy_|> 0|\]\] =", template):
+            if 0 in tensors[x].stride():
+                return self.leaf()
+            given = {n: t for n, t in given.items() if n != x}  # what is read must lie elsewhere
+        return template.format(x=x, y=self.partner(given, tensors[x])) if given else self.leaf()
+
+    def out(self, tensors: dict[str, Any]) -> str:
+        plain = {n: t for n, t in tensors.items() if not t.requires_grad and alone(t, tensors) and 0 not in t.stride()}
+        if not plain:
+            return self.leaf()
+        x = self.pick(plain)
+        others = {n: t for n, t in tensors.items() if n != x and t.dtype == tensors[x].dtype}
+        others = {n: t for n, t in others.items() if t.shape == tensors[x].shape and t.is_floating_point()}
+        return self.chance.choice(OUT).format(x=x, y=self.chance.choice(list(others))) if others else self.leaf()
+
+    def mark(self, tensors: dict[str, Any]) -> str:
+        plain = {n: t for n, t in tensors.items() if not stray(t)}
+        return self.fill(MARKS, plain) if plain else self.leaf()
+
+    def status(self, tensors: dict[str, Any]) -> str:
+        plain = {n: t for n, t in tensors.items() if alone(t, tensors)}
+        return self.fill(ALONE, plain) if plain else self.leaf()
+
+    def memory(self, tensors: dict[str, Any]) -> str:
+        plain = {n: t for n, t in tensors.items() if alone(t, tensors) and not t.requires_grad}
+        if not plain:
+            return self.leaf()
+        x = self.pick(plain)
+        others = {n: t for n, t in tensors.items() if t.dtype == tensors[x].dtype}
+        return self.chance.choice(MEMORY).format(x=x, y=self.partner(others, tensors[x]))
+
+    def reshaping(self, tensors: dict[str, Any]) -> str:
+        return self.fill(RESHAPING, tensors)
+
+    def backward(self, tensors: dict[str, Any]) -> str:
+        return self.fill(BACKWARD, tensors)
+
+    def gradient(self, tensors: dict[str, Any]) -> str:
+        gradient = self.chance.choice(GRADIENTS).format(x=self.pick(tensors), y=self.pick(tensors))
+        return f"{self.new()} = {gradient}.clone(memory_format=torch.contiguous_format)"
+
+    def look(self, tensors: dict[str, Any]) -> str:
+        return "look()"
+
+
+def stray(t: Any) -> bool:
+    """Whether it is a view that is in the graph only because its base is: PyTorch crashes where that gets a hook."""
+    try:
+        return t._is_view() and t.requires_grad and t.is_leaf
+    except RuntimeError:
+        return True
+
+
+def tangled(t: Any) -> bool:
+    """Whether elements share places though no stride is zero: PyTorch writes them in an order of its own."""
+    if 0 in t.stride():
+        return False
+    places = np.indices(tuple(t.shape)).reshape(t.dim(), -1).T @ np.array(t.stride(), int) if t.dim() else [0]
+    return len(set(places)) < t.numel()
+
+
+def alone(t: Any, tensors: dict[str, Any]) -> bool:
+    """Whether no other of the tensors shares memory with ``t``."""
+    return sum(other.untyped_storage().data_ptr() == t.untyped_storage().data_ptr() for other in tensors.values()) == 1
+
+
+def apart(tensors: dict[str, Any], x: str) -> dict[str, Any]:
+    """The tensors of one dtype with one of them that share no memory with it, and itself."""
+    address, dtype = tensors[x].untyped_storage().data_ptr(), tensors[x].dtype
+    found = {n: t for n, t in tensors.items() if t.dtype == dtype and t.untyped_storage().data_ptr() != address}
+    return {x: tensors[x], **found}
+
+
+def broadcasts(a: Any, b: Any) -> bool:
+    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
