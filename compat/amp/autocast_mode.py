@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat.amp.rules import rules
+from compat.compiling import circumstances
 from compat.device import device as Device
 from compat.dtypes import bfloat16, float16, float32, float64, promote_types
 from compat.dtypes import dtype as Dtype
@@ -108,6 +109,14 @@ class _Casting(TorchFunctionMode):
 
 
 # ---------------------------------------------------------------- the state
+
+
+def _casting() -> Dtype | None:
+    """What products are computed in where it is not their operands' dtype."""
+    return _state.dtypes["cpu"] if _state.enabled.get("cpu") else None
+
+
+circumstances.append(_casting)
 
 
 def get_autocast_dtype(device_type: str) -> Dtype:

@@ -7,6 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
 
+from compat.amp.autocast_mode import (
+    autocast,
+    get_autocast_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)
 from compat.autograd.backward import backward as _backward
 from compat.autograd.function import Function
 from compat.autograd.graph import saved_tensors_hooks
@@ -106,24 +112,30 @@ def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
         _stops_early = before
 
 
-class _Random:
-    """The state of random numbers, to begin there again.
+class _Surroundings:
+    """What a computation ran in, to run it there again: ``autocast``, and the state of random numbers.
 
     Args:
-        kept: whether it is wanted at all.
+        random: whether the latter is wanted.
     """
 
-    def __init__(self, kept: bool):
-        self.state = default_generator.get_state() if kept else None
+    def __init__(self, random: bool):
+        self.state = default_generator.get_state() if random else None
+        self.casting: dict[str, Any] = {
+            "dtype": get_autocast_dtype("cpu"),
+            "enabled": is_autocast_enabled("cpu"),
+            "cache_enabled": is_autocast_cache_enabled(),
+        }
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        if self.state is None:
-            yield
-            return
-        with default_generator.engine.fork():
-            default_generator.set_state(self.state)
-            yield
+        with autocast("cpu", **self.casting):
+            if self.state is None:
+                yield
+                return
+            with default_generator.engine.fork():
+                default_generator.set_state(self.state)
+                yield
 
 
 class _Place:
@@ -145,15 +157,15 @@ class _Frame:
     Args:
         run: calls it.
         context: what is around its second computation.
-        random: where its random numbers began.
+        around: what it ran in, and where its random numbers began.
         check: whether what is found again is compared with what was saved.
         early_stop: whether the second computation ends when all is found.
     """
 
-    def __init__(self, run: Callable[[], Any], context: Any, random: _Random, check: bool, early_stop: bool):
+    def __init__(self, run: Callable[[], Any], context: Any, around: _Surroundings, check: bool, early_stop: bool):
         self.run = run
         self.context = context
-        self.random = random
+        self.around = around
         self.check = check
         self.early_stop = early_stop
         self.places: list[_Place] = []
@@ -201,7 +213,7 @@ class _Frame:
                 raise _Enough
             return kept
 
-        with self.random.again(), self.context, enable_grad(), saved_tensors_hooks(again, lambda t: t):
+        with self.around.again(), self.context, enable_grad(), saved_tensors_hooks(again, lambda t: t):
             with suppress(_Enough):
                 self.run()
         self._compare(found)
@@ -257,7 +269,7 @@ class CheckpointFunction(Function):
         tensors = [a for a in args if isinstance(a, Tensor)]
         if not any(t.requires_grad for t in tensors):
             warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
-        ctx.run, ctx.random = run, _Random(preserve)
+        ctx.run, ctx.around = run, _Surroundings(preserve)
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.save_for_backward(*tensors)
@@ -280,7 +292,7 @@ class CheckpointFunction(Function):
         args = list(ctx.args)
         for place, t in zip(ctx.where, ctx.saved_tensors):
             args[place] = t.detach().requires_grad_(t.requires_grad)
-        with ctx.random.again(), enable_grad():
+        with ctx.around.again(), enable_grad():
             results = ctx.run(*args)
         results = results if isinstance(results, tuple | list) else (results,)
         pairs = [(r, g) for r, g in zip(results, grads) if isinstance(r, Tensor) and r.requires_grad]
@@ -362,7 +374,7 @@ def checkpoint(
     check = determinism_check == "default"
     early_stop = early_stop if _stops_early is None else _stops_early
     kind = _Explained if debug else _Frame
-    frame = kind(lambda: function(*args, **kwargs), second, _Random(preserve), check, early_stop)
+    frame = kind(lambda: function(*args, **kwargs), second, _Surroundings(preserve), check, early_stop)
     with frame.log if isinstance(frame, _Explained) else first, saved_tensors_hooks(frame.pack, frame.unpack):
         result = function(*args, **kwargs)
     frame.complete = True
