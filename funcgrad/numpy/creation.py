@@ -51,6 +51,9 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
     if isinstance(x, Tracer):
         return placed(x, device)
     array = as_array(x)
+    if isinstance(array, jax.core.Tracer):
+        # JAX traces what we trace for it. What code here gets is traced by us, as all other new arrays are.
+        return p.cast(x, dtype=type_of(x).dtype)
     return placed(array.copy() if copy else array, device)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad import dtypes
 from funcgrad.numpy.constants import isdtype
+from funcgrad.tracing import state
 
 #: The version of the standard.
 API_VERSION = "2024.12"
@@ -28,8 +29,9 @@ class Info:
     """
 
     def capabilities(self) -> dict[str, Any]:
-        """Outside ``jit``, shapes may depend on data."""
-        return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
+        """Outside of transforms, shapes may depend on data. Within, libraries had better choose by ``where``."""
+        outside = not (state.depth or state.floor)
+        return {"boolean indexing": outside, "data-dependent shapes": outside, "max dimensions": 64}
 
     def default_device(self) -> Any:
         """Where new arrays are."""

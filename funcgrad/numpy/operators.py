@@ -223,6 +223,36 @@ def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     return method
 
 
+class _At:
+    """``x.at`` of an array outside of a trace: JAX's own, but ours for traced positions and traced values."""
+
+    __slots__ = ("array", "theirs")
+
+    def __init__(self, array: Any, theirs: Any):
+        self.array = array
+        self.theirs = theirs
+
+    def __getitem__(self, index: Any) -> Any:
+        if any(isinstance(part, Tracer) for part in (index if isinstance(index, tuple) else (index,))):
+            return indexing.Place(self.array, index)
+        return _Place(indexing.Place(self.array, index), self.theirs[index])
+
+
+class _Place:
+    __slots__ = ("ours", "theirs")
+
+    def __init__(self, ours: indexing.Place, theirs: Any):
+        self.ours = ours
+        self.theirs = theirs
+
+    def __getattr__(self, name: str) -> Any:
+        def method(*values: Any, **options: Any) -> Any:
+            traced = any(isinstance(value, Tracer) for value in values)
+            return getattr(self.ours if traced else self.theirs, name)(*values, **options)
+
+        return method
+
+
 _INEXACT = frozenset((float, complex))
 
 
@@ -244,6 +274,8 @@ def install() -> None:
     for name in ("mean", "std", "var"):
         setattr(JaxArray, name, _averaging(getattr(JaxArray, name), getattr(reductions, name)))
     JaxArray.__getitem__ = _indexing(JaxArray.__getitem__)
+    theirs = JaxArray.at
+    JaxArray.at = property(lambda self: _At(self, theirs.__get__(self)))
     for name, unary in _UNARY.items():
         setattr(Tracer, f"__{name}__", unary)
     for name, made in _METHODS.items():

@@ -1,0 +1,100 @@
+"""Libraries written to the array API standard compute with funcgrad's arrays, outside of traces and inside."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+
+# SciPy asks the environment, once, whether it is to heed namespaces.
+SCRIPT = """
+import warnings
+
+import numpy as np
+import scipy.cluster.vq as vq
+import scipy.special as special
+import scipy.stats as stats
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+
+warnings.simplefilter("ignore")
+rng = np.random.default_rng(0)
+x, points = rng.uniform(0.1, 0.9, 6), rng.normal(size=(6, 3))
+given = fnp.asarray(x)
+
+plain = {
+    "erf": (special.erf, x),
+    "kurtosis": (stats.kurtosis, x),
+    "vq": (lambda p: vq.vq(p, p[:3])[1], points),
+}
+for name, (f, value) in plain.items():
+    found = f(fnp.asarray(value))
+    assert hasattr(found, "sharding"), name
+    np.testing.assert_allclose(found, f(value), rtol=1e-9, err_msg=name)
+
+traced = {
+    "betainc": lambda x: special.betainc(x + 1, x + 2, x),
+    "skew": stats.skew,
+    "variation": stats.variation,
+}
+for name, f in traced.items():
+    total = lambda x: fnp.sum(f(x))
+    step = 1e-6 * np.cos(np.arange(6))
+    wanted = total(fnp.asarray(x + step)) - total(fnp.asarray(x - step))
+    np.testing.assert_allclose(2 * fg.grad(total)(given) @ step, wanted, rtol=1e-4, atol=1e-12, err_msg=name)
+np.testing.assert_allclose(fg.jit(traced["betainc"])(given), traced["betainc"](x), rtol=1e-9)
+"""
+
+
+def test_scipy_with_namespaces() -> None:
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    command = [sys.executable, "-c", SCRIPT]
+    ran = subprocess.run(command, check=False, env=environment, capture_output=True, text=True, timeout=300)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_what_libraries_are_told_of_shapes() -> None:
+    def told() -> tuple[bool, bool]:
+        capabilities = fnp.__array_namespace_info__().capabilities()
+        return capabilities["boolean indexing"], capabilities["data-dependent shapes"]
+
+    seen = []
+    fg.grad(lambda x: (seen.append(told()), x)[1])(1.0)
+    fg.jit(lambda x: (seen.append(told()), x)[1])(1.0)
+    assert seen == [(False, False)] * 2
+    assert told() == (True, True)
+
+
+def test_plain_arrays_are_updated_with_traced_values() -> None:
+    x = fnp.zeros(3)
+    assert x.at[1].set(2.0).tolist() == [0, 2, 0]
+    assert x.at[5].add(1.0, mode="drop").tolist() == [0, 0, 0]
+    assert x.at[0].get() == 0
+    assert fg.grad(lambda v: fnp.sum(x.at[1].set(v) ** 2))(3.0) == 6
+    assert fg.grad(lambda v: fnp.sum(x.at[1:].add(v) ** 2))(3.0) == 12
+    assert fg.jit(lambda i, v: x.at[i].set(v))(2, 4.0).tolist() == [0, 0, 4]
+
+
+def test_new_arrays_under_jit_are_traced_by_us() -> None:
+    kinds: list[Any] = []
+
+    def f(x: Any) -> Any:
+        made = [fnp.asarray(0.5), fnp.asarray([1, 2]), fnp.asarray(np.ones(2), copy=True), fnp.array([3, 4])]
+        kinds.extend(v.__array_namespace__() for v in made)
+        # Whole numbers by whole numbers are float32 here, and float64 in JAX.
+        return made[1] / made[3] + x
+
+    result = fg.jit(f)(np.float32(1))
+    assert result.dtype == np.float32
+    np.testing.assert_allclose(result, [4 / 3, 1.5], rtol=1e-6)
+    assert all(kind is fnp for kind in kinds)
+    assert fg.grad(fg.jit(lambda x: fnp.sum(fnp.asarray([1.0, 2.0]) * x)))(2.0) == 3
+    assert jax.jit(lambda y: fnp.asarray(y) * fnp.asarray(2.0))(3.0) == 6
