@@ -1,0 +1,136 @@
+"""Adafactor: second moments of matrices by their rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compat.ops.creation import zeros_like
+from compat.ops.together import Job
+from compat.optim.arithmetic import like, wide
+from compat.optim.optimizer import Group, Together, is_zero, number_of, number_tensor
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.tracing import type_of
+
+
+class _Flags(NamedTuple):
+    maximize: bool
+    decay: bool
+    own_eps: bool
+
+
+def _root_mean_square(x: Any) -> Any:
+    return np.sqrt(np.mean(x * x))
+
+
+def _adafactor(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+    """Parameter, step count and second moments (of a vector; or of a matrix's rows and columns) after a step."""
+    lr, beta2_decay, eps1, eps2, d, weight_decay = numbers
+    p, step, *moments, grad = row
+    grad = -grad if flags.maximize else grad
+    smallest = like(np.finfo(type_of(p).dtype).eps, p) if flags.own_eps else like(eps1, p)
+    step = step + 1
+    new = like(wide(step) ** beta2_decay, p)
+    rate = np.minimum(lr, 1 / np.sqrt(wide(step)))
+    size = np.maximum(eps2, wide(_root_mean_square(p))) * rate
+    p = p * like(1 - lr * weight_decay, p) if flags.decay else p
+    squares = grad * grad
+    if len(moments) == 1:
+        moments = [moments[0] + new * (squares - moments[0])]
+        estimate = moments[0]
+    else:
+        means = [np.mean(squares, axis=axis, keepdims=True) for axis in (-1, -2)]
+        rows, columns = moments = [m + new * (mean - m) for m, mean in zip(moments, means)]
+        estimate = rows * columns / np.maximum(np.mean(rows, axis=-2, keepdims=True), smallest)
+    update = grad / np.sqrt(np.maximum(estimate, smallest * smallest))
+    shrink = np.maximum(1.0, wide(_root_mean_square(update)) / d)
+    return [p - like(size / shrink, p) * update, step, *moments]
+
+
+class Adafactor(Together):
+    """Steps by the gradient over the root of its mean square, which matrices keep for rows and columns only.
+
+    Source: N. Shazeer and M. Stern, "Adafactor: adaptive learning rates with sublinear memory cost", ICML 2018.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the largest step relative to the parameter, and how much of the decay is applied.
+        beta2_decay: the power of the step count by which new squares count.
+        eps: the smallest root of a mean square, the dtype's if None; and the smallest parameter to be relative to.
+        d: the largest root of the mean square of an update.
+        weight_decay: how much of the parameter goes at each step, times ``lr``.
+        foreach: accepted; all parameters are one program anyway.
+        maximize: whether to climb.
+
+    Raises:
+        ValueError: for settings out of range.
+        RuntimeError: for complex parameters, at the first step.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.ones(2, 3))
+        >>> optimizer = torch.optim.Adafactor([w])
+        >>> w.sum().backward()
+        >>> optimizer.step()
+        >>> [(name, tuple(value.shape)) for name, value in optimizer.state[w].items()]
+        [('step', ()), ('row_var', (2, 1)), ('col_var', (1, 3))]
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+    ):
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for fits, text, value in (
+            (lr >= 0.0, "Learning rate should be >= 0", lr),
+            (beta2_decay <= 0.0, "beta2_decay should be <= 0", beta2_decay),
+            (eps[0] is None or eps[0] >= 0.0, "epsilon1 should be >= 0", eps[0]),
+            (eps[1] >= 0.0, "epsilon2 should be >= 0", eps[1]),
+            (d >= 1.0, "Clipping threshold d should be >= 1", d),
+            (weight_decay >= 0.0, "weight_decay should be >= 0", weight_decay),
+        ):
+            if not fits:
+                raise ValueError(f"{text} but is: {value}")
+        super().__init__(
+            params,
+            dict(
+                lr=lr, beta2_decay=beta2_decay, eps=eps, d=d, weight_decay=weight_decay, foreach=foreach,
+                maximize=maximize,
+            ),
+        )  # fmt: skip
+
+    def _setting_defaults(self) -> dict[str, Any]:
+        return dict(foreach=None)
+
+    def _row(self, p: Any) -> list[Tensor]:
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+        state = self.state[p]
+        if not state:
+            state["step"] = number_tensor()
+            if p.grad.dim() > 1:
+                *others, rows, columns = p.grad.shape
+                state["row_var"] = p.grad.new_zeros([*others, rows, 1])
+                state["col_var"] = p.grad.new_zeros([*others, 1, columns])
+            else:
+                state["variance"] = zeros_like(p.grad)
+        return [p, *state.values(), p.grad]
+
+    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+        eps1, eps2 = group["eps"]
+        flags = _Flags(group["maximize"], not is_zero(group["weight_decay"]), eps1 is None)
+        settings = (group["lr"], group["beta2_decay"], eps1 or 0.0, eps2, group["d"], group["weight_decay"])
+        numbers = [number_of(value) for value in settings]
+        rows = [self._row(p) for p in parameters]
+        sizes = sorted({len(row) for row in rows})
+        return [Job(_adafactor, flags, numbers, [r for r in rows if len(r) == n], n - 1) for n in sizes]

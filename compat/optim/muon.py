@@ -1,0 +1,134 @@
+"""Muon: steps of orthogonal matrices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compat.ops.creation import zeros_like
+from compat.ops.together import Job
+from compat.optim.arithmetic import like
+from compat.optim.optimizer import Group, Together, number_of
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.dtypes import bfloat16
+from funcgrad.tracing import type_of
+
+
+class _Flags(NamedTuple):
+    nesterov: bool
+    coefficients: tuple[float, ...]
+    eps: float
+    steps: int
+
+
+def _orthogonalized(grad: Any, flags: _Flags) -> Any:
+    """Nearly the closest orthogonal matrix, by Newton-Schulz steps in bfloat16."""
+    a, b, c = flags.coefficients
+    tall = type_of(grad).shape[0] > type_of(grad).shape[1]
+    x = np.astype(grad, bfloat16)
+    x = x.T if tall else x
+    length = np.sqrt(np.sum(np.astype(x * x, "float32")))
+    x = x / np.maximum(np.astype(length, bfloat16), like(flags.eps, x))
+    for _ in range(flags.steps):
+        gram = x @ x.T
+        x = like(a, x) * x + (like(b, x) * gram + like(c, x) * (gram @ gram)) @ x
+    return x.T if tall else x
+
+
+def _muon(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+    lr, size, momentum, weight_decay = numbers
+    p, buffer, grad = row
+    buffer = buffer + like(1 - momentum, p) * (grad - buffer)
+    update = grad + like(momentum, p) * (buffer - grad) if flags.nesterov else buffer
+    update = like(_orthogonalized(update, flags), p)
+    return [p * like(1 - lr * weight_decay, p) - like(size, p) * update, buffer]
+
+
+def _adjusted(kind: str | None, shape: Sequence[int]) -> float:
+    """The factor by which steps of a matrix of that shape are longer."""
+    rows, columns = shape
+    if kind == "match_rms_adamw":
+        return 0.2 * math.sqrt(max(rows, columns))
+    return math.sqrt(max(1, rows / columns))
+
+
+class Muon(Together):
+    """Steps by the orthogonal matrix closest to the mean gradient; for the matrices of hidden layers.
+
+    Source: K. Jordan et al., "Muon: an optimizer for hidden layers in neural networks", 2024; J. Liu et al., "Muon is
+    scalable for LLM training", 2025.
+
+    Args:
+        params: the parameters, all of two dimensions, or groups of them.
+        lr: the learning rate.
+        weight_decay: ``lr * weight_decay`` is how much of the parameter goes at each step.
+        momentum: how much of the mean gradient stays.
+        nesterov: whether to look ahead.
+        ns_coefficients: of the polynomial by which singular values are brought to one.
+        eps: the smallest length that is divided by.
+        ns_steps: how often.
+        adjust_lr_fn: how steps grow with the size of the matrix: ``"original"`` or ``"match_rms_adamw"``.
+
+    Raises:
+        ValueError: for settings out of range and parameters of other dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> layer = torch.nn.Linear(4, 4, bias=False)
+        >>> optimizer = torch.optim.Muon(layer.parameters(), lr=0.1)
+        >>> layer(torch.ones(1, 4)).sum().backward()
+        >>> optimizer.step()
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+        eps: float = 1e-7,
+        ns_steps: int = 5,
+        adjust_lr_fn: str | None = None,
+    ):
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
+            if value < 0.0:
+                raise ValueError(f"{name} should be >= 0 but is: {value}")
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        super().__init__(
+            params,
+            dict(
+                lr=lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,
+                ns_coefficients=ns_coefficients, eps=eps, ns_steps=ns_steps, adjust_lr_fn=adjust_lr_fn,
+            ),
+        )  # fmt: skip
+        for p in (p for group in self.param_groups for p in group["params"] if p.ndim != 2):
+            raise ValueError(f"Muon only supports 2D parameters whereas we found a parameter with size: {p.size()}")
+
+    def _row(self, p: Any) -> list[Tensor]:
+        if p.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        state = self.state[p]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = zeros_like(p.grad)
+        return [p, state["momentum_buffer"], p.grad]
+
+    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+        coefficients, steps = tuple(map(float, group["ns_coefficients"])), int(group["ns_steps"])
+        if steps >= 100:
+            raise ValueError("Number of steps must be less than 100 for computational efficiency")
+        if len(coefficients) != 3:
+            raise ValueError("Coefficients must be a tuple of exactly 3 values")
+        flags = _Flags(group["nesterov"], coefficients, float(group["eps"]), steps)
+        jobs = []
+        for p in parameters:
+            size = group["lr"] * _adjusted(group["adjust_lr_fn"], p.shape)
+            settings = (group["lr"], size, group["momentum"], group["weight_decay"])
+            jobs.append(Job(_muon, flags, [number_of(value) for value in settings], [self._row(p)], 2))
+        return jobs
