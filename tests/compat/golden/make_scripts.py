@@ -16,7 +16,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scripts import GOLDEN, observe
 
 FAMILIES = (
-    "random", "init", "nn", "nn_utils", "distributions", "autocast", "optim", "data", "engine", "tensor", "memory", "environment", "averaging",
+    "random", "init", "nn", "nn_utils", "distributions", "autocast", "signal", "optim", "data", "engine", "tensor",
+    "memory", "environment", "averaging",
     "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad", "gradcheck",
     "checkpoint",
 )  # fmt: skip

@@ -1,0 +1,5 @@
+"""``torch.signal``: windows."""
+
+from compat.signal import windows
+
+__all__ = ["windows"]

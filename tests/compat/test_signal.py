@@ -1,0 +1,13 @@
+"""Short-time Fourier transforms and the windows for them."""
+
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("signal"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
