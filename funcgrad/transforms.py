@@ -70,15 +70,67 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     out_tree = flat.out_tree
     types = [type_of(o) for o in outs]
 
-    def pullback(cotangent: Any) -> Any:
-        cts = match("vjp: the cotangent", cotangent, out_tree, types)
-        with deferring():
-            cotangents = pull([*cts, *unused])
-        found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
-        return trees.unflatten(tree, settled(found))
-
+    form = (tree, tuple(type_of(x) for x in leaves), out_tree, types)
+    pullback = Pullback(lambda cts: pull([*cts, *unused]), form)
     result = trees.unflatten(out_tree, settled(outs))
     return (result, pullback, aux) if has_aux else (result, pullback)
+
+
+class Pullback:
+    """The linear function of cotangents that ``vjp`` returns.
+
+    It is a pytree of the arrays that it keeps: a result of ``jit``, and an argument, like any. Asked for these, it
+    becomes a program; until then it is the tape.
+
+    Attributes:
+        pull: of flat cotangents, None for zero, to those of the primals.
+        form: the structure and the types of the primals, those of the results.
+    """
+
+    def __init__(self, pull: Callable[[list[Any]], list[Any]], form: tuple[Any, ...]):
+        self.pull = pull
+        self.form = form
+        self.closed: tuple[Program, Sequence[Any]] | None = None
+        self.__name__ = "pullback"
+
+    def __call__(self, cotangent: Any) -> Any:
+        tree, types, out_tree, out_types = self.form
+        cts = match("vjp: the cotangent", cotangent, out_tree, out_types)
+        with deferring():
+            cotangents = self.pull(cts)
+        found = [zero_of(t) if ct is None else ct for t, ct in zip(types, cotangents, strict=True)]
+        return trees.unflatten(tree, settled(found))
+
+    def parts(self) -> tuple[Sequence[Any], Any]:
+        """The arrays that it keeps, and the program that takes them first."""
+        if self.closed is None:
+            _, types, _, out_types = self.form
+
+            def linear(*moving: Any) -> list[Any]:
+                given = iter(moving)
+                found = self.pull([next(given) if t.inexact else None for t in out_types])
+                return [zero_of(t) if ct is None else ct for t, ct in zip(types, found, strict=True) if t.inexact]
+
+            self.closed = stage(linear, [t.strong() for t in out_types if t.inexact], name="pullback").closed()
+        program, kept = self.closed
+        return kept, (program, self.form)
+
+    @classmethod
+    def of_parts(cls, form: tuple[Program, Any], kept: Sequence[Any]) -> Pullback:
+        """What ``parts`` took apart."""
+        program, (tree, types, out_tree, out_types) = form
+
+        def pull(cts: list[Any]) -> list[Any]:
+            moving = [zero_of(t) if ct is None else ct for ct, t in zip(cts, out_types, strict=True) if t.inexact]
+            found = iter(evaluate(program, [*kept, *moving]))
+            return [next(found) if t.inexact else None for t in types]
+
+        pullback = cls(pull, (tree, types, out_tree, out_types))
+        pullback.closed = program, kept
+        return pullback
+
+
+trees.register_pytree_node(Pullback, Pullback.parts, Pullback.of_parts)
 
 
 def value_and_grad(

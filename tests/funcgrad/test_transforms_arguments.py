@@ -41,6 +41,24 @@ def test_a_pushforward_leaves_jit_and_enters_it() -> None:
     np.testing.assert_allclose(fg.linear_transpose(fg.linearize(fnp.sin, V)[1], V)(V)[0], np.cos(V) * V)
 
 
+def test_a_pullback_leaves_jit_and_enters_it() -> None:
+    def f(x: Any, n: Any) -> Any:
+        return {"y": fnp.sin(x) * n, "n": n, "total": fnp.sum(x)}
+
+    pull = fg.jit(lambda x, n: fg.vjp(f, x, n)[1])(V, 2)
+    nothing = np.zeros((), jax.dtypes.float0)
+    by_x, by_n = pull({"y": V, "n": nothing, "total": 1.0})
+    np.testing.assert_allclose(by_x, 2 * np.cos(V) * V + 1)
+    assert by_n.dtype == jax.dtypes.float0
+    again = fg.jit(lambda p, ct: p({"y": ct, "n": nothing, "total": 0.0})[0])(pull, V)
+    np.testing.assert_allclose(again, 2 * np.cos(V) * V)
+    many = fg.vmap(lambda x: fg.vjp(fnp.sin, x)[1])(V)
+    np.testing.assert_allclose(fg.vmap(lambda p, ct: p(ct)[0])(many, V), np.cos(V) * V)
+    _, pull = fg.vjp(fnp.square, V)
+    for same in (pull, fg.trees.map(lambda x: x, pull), fg.jit(pull)):
+        np.testing.assert_allclose(same(V)[0], 2 * V * V)
+
+
 def test_unrolled_loops() -> None:
     total, sums = fg.scan(lambda c, x: (c + x, c), 0.0, V, unroll=True)
     assert (float(total), sums.tolist()) == (6.0, [0.0, 1.0, 3.0])
