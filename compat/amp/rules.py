@@ -16,7 +16,7 @@ LOWER = frozenset(
     ["torch.mm", "torch.matmul", "torch.bmm", "torch.addmm", "torch.addbmm", "torch.baddbmm", "torch.einsum"]
     + ["torch.tensordot", "torch.chain_matmul", "linalg.multi_dot", "linalg.vecdot", "linalg.matmul", "torch.prelu"]
     + ["F.linear", "F.prelu", "F.scaled_dot_product_attention", "F.multi_head_attention_forward", "torch.lstm"]
-    + ["torch.rnn_tanh_cell", "torch.rnn_relu_cell", "Tensor.__rmatmul__", "Tensor.addmm_", "Tensor.baddbmm_"]
+    + ["torch.rnn_tanh_cell", "torch.rnn_relu_cell", "Tensor.__rmatmul__", "torch.inner"]
     + [f"{place}.conv{kind}{n}d" for place in ("F", "torch") for kind in ("", "_transpose") for n in (1, 2, 3)]
 )
 

@@ -34,3 +34,11 @@ def test_compiled_functions_tell_blocks_apart() -> None:
             assert f(x).dtype == torch.bfloat16
         with torch.autocast("cpu", dtype=torch.float16):
             assert f(x).dtype == torch.float16
+
+
+def test_what_is_written_in_place_is_written_into_the_tensor() -> None:
+    x = torch.zeros(2, 2)
+    with torch.autocast("cpu"):
+        assert x.addmm_(torch.eye(2), torch.eye(2)) is x
+        assert torch.inner(x, x).dtype == torch.bfloat16
+    assert x.tolist() == [[1.0, 0.0], [0.0, 1.0]]
