@@ -88,35 +88,34 @@ class Recording:
 
     def _gather(self, ops: Sequence[Any]) -> None:
         # Every operation passes here, so this loop is as bare as it can be.
-        codes, wires, pending, numbers = self.codes, self.wires, self.pending, self.numbers
+        codes, wires, pending, numbers, inputs = self.codes, self.wires, self.pending, self.numbers, self.inputs
         places: dict[int, int] = {}
         place_of, wire, wait = places.get, wires.append, pending.append
         for code, buffers, given, results in ops:
             codes.append(code)
             for b in buffers:
                 i = place_of(id(b))
-                wire(self._enter(b, places) if i is None else i)
+                if i is None:
+                    value = b
+                    if b.__class__ is Deferred:  # what an earlier window gave
+                        try:
+                            value = b.value
+                        except AttributeError:
+                            raise Entangled from None
+                        i = place_of(id(value))
+                    if i is None:
+                        i = ~len(inputs)
+                        inputs.append(value)
+                        if id(value) not in shared:
+                            places[id(value)] = i
+                    if value is not b:
+                        places[id(b)] = i
+                wire(i)
             if given:
                 numbers += given
             for r in results:
                 places[id(r)] = len(pending)
                 wait(r)
-
-    def _enter(self, buffer: Any, places: dict[int, int]) -> int:
-        """The place of an operand met for the first time: a buffer from outside, or what an earlier window gave."""
-        if buffer.__class__ is not Deferred:
-            found = ~len(self.inputs)
-            self.inputs.append(buffer)
-            if id(buffer) not in shared:
-                places[id(buffer)] = found
-            return found
-        try:
-            value = buffer.value
-        except AttributeError:
-            raise Entangled from None
-        inner = places.get(id(value))
-        places[id(buffer)] = found = self._enter(value, places) if inner is None else inner
-        return found
 
     def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
         """Gives results their buffers. Done twice it does no harm."""
