@@ -23,6 +23,19 @@ FREED = (
     "calling backward."
 )
 
+NO_GRAD_OF_NON_LEAF = (
+    "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
+    "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
+    "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
+    "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information."
+)
+
+TYPED_STORAGE = (
+    "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
+    "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
+    "directly, use tensor.untyped_storage() instead of tensor.storage()"
+)
+
 OVERLAPS_ITSELF = (
     "unsupported operation: more than one element of the written-to tensor refers to a single memory location. "
     "Please clone() the tensor before performing the operation."
@@ -92,3 +105,19 @@ def wrong_combination(function: str, args: Sequence[Any], kwargs: dict[str, Any]
 def size_text(size: Sequence[Any]) -> str:
     """A size as messages write it: ``[2, 3]``."""
     return f"[{', '.join(map(str, size))}]"
+
+
+def unfit_grad(dtype: Dtype, size: Sequence[int], wanted: Dtype, wanted_size: Sequence[int]) -> RuntimeError:
+    """The complaint about a gradient of another dtype or size than its tensor's."""
+    if dtype is not wanted:
+        return RuntimeError(
+            f"attempting to assign a gradient with dtype '{cpp_name(dtype)}' to a tensor with grad_dtype "
+            f"'{wanted.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
+            "dtype). You can set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. "
+            "Set grad_dtype with caution. Diverging the dtypes of a tensor and its gradient may break downstream "
+            "systems that assume they match."
+        )
+    return RuntimeError(
+        f"attempting to assign a gradient of size '{list(size)}' to a tensor of size '{list(wanted_size)}'. "
+        "Please ensure that the gradient and the tensor are the same size"
+    )

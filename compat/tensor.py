@@ -16,7 +16,7 @@ import numpy as np
 from compat import dtypes, lens, levels
 from compat.device import CPU, device
 from compat.dtypes import dtype as Dtype
-from compat.errors import wrap_dim, wrong_argument
+from compat.errors import NO_GRAD_OF_NON_LEAF, TYPED_STORAGE, unfit_grad, wrap_dim, wrong_argument
 from compat.formats import (
     channels_last,
     channels_last_3d,
@@ -31,7 +31,8 @@ from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.layout import Layout, contiguous_layout, is_channels_last, layout_of
 from compat.size import Size
-from compat.storage import TypedStorage, UntypedStorage
+from compat.storage import UntypedStorage
+from compat.typed_storage import TypedStorage
 from funcgrad import stop_gradient
 
 _new = object.__new__
@@ -274,13 +275,8 @@ class Tensor:
 
     def storage(self) -> TypedStorage:
         """The storage, as elements of the tensor's dtype."""
-        warnings.warn(
-            "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be the only storage "
-            "class. This should only matter to you if you are using storages directly.  To access UntypedStorage "
-            "directly, use tensor.untyped_storage() instead of tensor.storage()",
-            stacklevel=2,
-        )
-        return TypedStorage(self.untyped_storage(), self._layout.dtype)
+        warnings.warn(TYPED_STORAGE, stacklevel=2)
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self._layout.dtype)
 
     def data_ptr(self) -> int:
         """An address: equal for two tensors that begin at the same place of the same storage."""
@@ -595,30 +591,9 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if value.dtype is not t.dtype:
-        from compat.errors import cpp_name
-
-        raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{cpp_name(value.dtype)}' to a tensor with grad_dtype "
-            f"'{t.dtype.scalar_name}'. The gradient must match the tensor's grad_dtype (defaults to the tensor's "
-            "dtype). You can "
-            "set the tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype. Set grad_dtype "
-            "with "
-            "caution. Diverging the dtypes of a tensor and its gradient may break downstream systems that assume they "
-            "match."
-        )
-    if value.shape != t.shape:
-        raise RuntimeError(
-            f"attempting to assign a gradient of size '{list(value.shape)}' to a tensor of size '{list(t.shape)}'. "
-            "Please ensure that the gradient and the tensor are the same size"
-        )
+    if value.dtype is not t.dtype or value.shape != t.shape:
+        raise unfit_grad(value.dtype, value.shape, t.dtype, t.shape)
 
 
 def _warn_non_leaf() -> None:
-    warnings.warn(
-        "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad attribute won't be "
-        "populated during autograd.backward(). If you indeed want the .grad field to be populated for a non-leaf "
-        "Tensor, use .retain_grad() on the non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure "
-        "you access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for more information.",
-        stacklevel=3,
-    )
+    warnings.warn(NO_GRAD_OF_NON_LEAF, stacklevel=3)

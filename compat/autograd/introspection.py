@@ -139,6 +139,7 @@ class _Functions:
     """The classes of nodes by name."""
 
     def __getattr__(self, name: str) -> type:
+        kind: type
         for kind in _kinds(Node):
             if kind.__name__ == name:
                 return kind

@@ -75,6 +75,7 @@ from compat.ops import (
     selection,
     sequences,
     softmax,
+    spectra,
     sorting,
     special,
     special_functions,
@@ -87,7 +88,8 @@ from compat.ops import (
 )
 
 # After them all, since it knows what they declare.
-from compat._ops import aten  # isort: skip
+from compat.ops import watching  # isort: skip
+from compat.ops.overloads import aten  # isort: skip
 
 __all__ = [
     "aten",
@@ -164,6 +166,7 @@ __all__ = [
     "selection",
     "sequences",
     "softmax",
+    "spectra",
     "sorting",
     "special",
     "state",
@@ -172,4 +175,5 @@ __all__ = [
     "view_copies",
     "views",
     "weight_norm",
+    "watching",
 ]

@@ -53,7 +53,7 @@ class Declared:
         made.__annotations__ = dict(getattr(self.body, "__annotations__", {}))
         made.__wrapped__ = self.body  # its signature is the one to show
         self.entries.append((made, miss.__name__ == "miss_inplace"))
-        return made  # type: ignore[no-any-return]
+        return made
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
         """The arguments, each of the kind its parameter wants."""

@@ -16,22 +16,22 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from compat._ops import OpOverload, name_of, overload_of, public_function
 from compat.autograd.saved import Packed, SavedResult, hooks
 from compat.grad_mode import mode, no_grad
 from compat.ops.declared import Declared, every
+from compat.ops.overloads import name_of, overload_of, showing
 from compat.ops.signature import MISSING, Param
 from compat.ops.view_op import ViewOp
+from compat.registry import function
 from compat.tensor import SHARED, Tensor
 from compat.trees import tree_leaves
 
 
 class _State(threading.local):
-    """Who watches in this thread, the innermost last; and the calls that are being shown."""
+    """Who watches in this thread, the innermost last."""
 
     def __init__(self) -> None:
         self.modes: list[Any] = []
-        self.shown: list[tuple[OpOverload, Callable[..., Any]]] = []
 
 
 state = _State()
@@ -40,6 +40,7 @@ _lock = threading.Lock()
 _NOTHING: dict = {}
 
 
+@function("C._watched")
 @contextmanager
 def watched() -> Iterator[None]:
     """Within it operations are shown to ``state.modes``."""
@@ -74,16 +75,9 @@ def _give_back(function: Any) -> None:
         scope["plans"], scope["miss"] = scope.pop("hidden")
 
 
-def function_of(overload: OpOverload) -> Callable[..., Any]:
-    """What calling an overload calls: the very operation that is being shown, or the public one."""
-    if state.shown and state.shown[-1][0] is overload:
-        return state.shown[-1][1]
-    return public_function(overload._opname)
-
-
 def _show(
     declared: Declared,
-    function: Any,
+    called: Any,
     inplace: bool,
     miss: Callable[..., Any],
     args: list,
@@ -103,21 +97,20 @@ def _show(
     ran: list[Any] = []
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        ran.append(function(*args, **kwargs))
+        ran.append(called(*args, **kwargs))
         return ran[-1]
 
-    state.shown.append((overload, call))
     ask = lambda: watcher.__torch_dispatch__(overload, (), *_called(declared, args, out, named))
     try:
-        record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
-        if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
-            return _recorded(partial(miss, args, out, named), ask)
-        found = ask()
-        # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
-        elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
-        return miss(args, out, named) if elsewhere else found
+        with showing(overload, call):
+            record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
+            if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
+                return _recorded(partial(miss, args, out, named), ask)
+            found = ask()
+            # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
+            elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
+            return miss(args, out, named) if elsewhere else found
     finally:
-        state.shown.pop()
         state.modes.append(watcher)
 
 
@@ -216,4 +209,4 @@ def unwatched() -> Iterator[None]:
         state.modes = modes
 
 
-__all__ = ["function_of", "state", "unwatched", "watched"]
+__all__ = ["state", "unwatched", "watched"]

@@ -17,6 +17,7 @@ from typing import Any
 from compat import runtime
 from compat.grad_mode import mode
 from compat.profiler.events import Averages, Event, Events, Shapes
+from compat.registry import names_of
 from compat.tensor import Tensor
 
 __all__ = [
@@ -258,9 +259,7 @@ class profile:
         return True
 
     def _watch(self) -> None:
-        from compat.ops.watching import watched
-
-        self._watching.enter_context(watched())
+        self._watching.enter_context(names_of("C")["_watched"]())
         self._watching.callback(setattr, mode, "observer", mode.observer)
         mode.observer = _operation
 

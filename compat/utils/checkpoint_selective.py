@@ -9,7 +9,7 @@ import enum
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat._ops import OpOverload, OpOverloadPacket, aten
+from compat.ops.overloads import OpOverload, OpOverloadPacket, aten
 from compat.tensor import Tensor
 from compat.trees import tree_map
 from compat.utils._python_dispatch import TorchDispatchMode

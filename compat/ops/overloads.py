@@ -1,0 +1,266 @@
+"""``torch.ops``: operations by the names that they have for those who watch them, ``torch.ops.aten.mm.default``.
+
+An operation has one name and several overloads, which differ in what they are called with. They are what
+``TorchDispatchMode`` is shown, and what the policies of selective checkpoints compare.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from compat.ops.declared import every
+from compat.registry import names_of
+from compat.tensor import Tensor
+
+
+class _Shown(threading.local):
+    """The calls that are being shown in this thread, the innermost last, each with what makes it go on."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[OpOverload, Callable[..., Any]]] = []
+
+
+_shown = _Shown()
+
+
+@contextmanager
+def showing(overload: OpOverload, call: Callable[..., Any]) -> Iterator[None]:
+    """Within it, calling the overload is ``call``."""
+    _shown.calls.append((overload, call))
+    try:
+        yield
+    finally:
+        _shown.calls.pop()
+
+
+class OpOverload:
+    """One overload of an operation; calling it is calling the operation.
+
+    Attributes:
+        namespace: the library's name.
+        overloadpacket: the operation.
+    """
+
+    def __init__(self, packet: OpOverloadPacket, overload: str):
+        self.overloadpacket = packet
+        self.namespace = packet.namespace
+        self._opname, self._overloadname = packet.__name__, overload
+        self.__name__ = f"{packet.__name__}.{overload}"
+        self.__module__ = packet.__module__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if _shown.calls and _shown.calls[-1][0] is self:  # the very operation that is being shown
+            return _shown.calls[-1][1](*args, **kwargs)
+        return public_function(self._opname)(*args, **kwargs)
+
+    def name(self) -> str:
+        """The name as C++ has it."""
+        name = f"{self.namespace}::{self._opname}"
+        return name if self._overloadname == "default" else f"{name}.{self._overloadname}"
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self.overloadpacket}', overload='{self._overloadname}')>"
+
+
+class OpOverloadPacket:
+    """An operation: all its overloads. Calling it is calling the one that the arguments fit."""
+
+    def __init__(self, namespace: str, name: str):
+        self.namespace = namespace
+        self.__name__ = name
+        self.__module__ = f"torch._ops.{namespace}"
+        self._overloads: dict[str, OpOverload] = {}
+
+    def overload(self, name: str) -> OpOverload:
+        """The overload of a name; the same one each time."""
+        found = self._overloads.get(name)
+        if found is None:
+            found = self._overloads[name] = OpOverload(self, name)
+        return found
+
+    def overloads(self) -> list[str]:
+        """The names of its overloads."""
+        return list(_overloads(self.__name__))
+
+    def __getattr__(self, name: str) -> OpOverload:
+        if name.startswith("__") or name not in _overloads(self.__name__):
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        return self.overload(name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return public_function(self.__name__)(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return f"{self.namespace}.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+class _OpNamespace:
+    """A library of operations."""
+
+    def __init__(self, name: str):
+        self.name = name
+        self._packets: dict[str, OpOverloadPacket] = {}
+
+    def packet(self, name: str) -> OpOverloadPacket:
+        """The operation of a name; the same one each time."""
+        found = self._packets.get(name)
+        if found is None:
+            found = self._packets[name] = OpOverloadPacket(self.name, name)
+        return found
+
+    def __getattr__(self, name: str) -> OpOverloadPacket:
+        if name.startswith("__") or not _overloads(name):
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        return self.packet(name)
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops.{self.name}' from 'torch.ops'>"
+
+
+for _class in (OpOverload, OpOverloadPacket, _OpNamespace):
+    _class.__module__ = "torch._ops"
+
+aten = _OpNamespace("aten")
+
+# ---------------------------------------------------------------- which overload a call is of
+
+#: Operations that have another name for those who watch.
+_NAMES = {
+    "view_size": "view", "view_dtype": "view", "_reshaped": "_unsafe_view", "_squeezed": "squeeze",
+    "_squeeze_all": "squeeze", "_squeeze_dim": "squeeze", "_squeeze_dims": "squeeze", "_split_size": "split",
+    "mse_pairs": "mse_loss", "smooth_l1_pairs": "smooth_l1_loss", "huber_pairs": "huber_loss",
+    "binary_pairs": "binary_cross_entropy", "logit_pairs": "binary_cross_entropy_with_logits", "softmax": "_softmax",
+    "log_softmax": "_log_softmax", "_unsafe_split": "unsafe_split", "entr": "special_entr", "zeta": "special_zeta",
+    "xlog1py": "special_xlog1py", "i0e": "special_i0e", "i1": "special_i1", "i1e": "special_i1e",
+    "ndtri": "special_ndtri", "log_ndtr": "special_log_ndtr", "erfcx": "special_erfcx",
+}  # fmt: skip
+#: Operations that only others can do here, which policies name nevertheless.
+_FOREIGN = frozenset(
+    ["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_mm"]
+    + ["_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu"]
+    + ["_scaled_dot_product_fused_attention_overrideable", "_flash_attention_forward", "_efficient_attention_forward"]
+)
+
+Choice = Callable[[Mapping[str, Any]], str]
+
+
+def _by(parameter: str, tensor: str, other: str) -> Choice:
+    return lambda given: tensor if isinstance(given.get(parameter), Tensor) else other
+
+
+def _with(parameter: str, name: str, other: str = "default") -> Choice:
+    return lambda given: other if given.get(parameter) is None else name
+
+
+def _power(given: Mapping[str, Any]) -> str:
+    base, exponent = next(iter(given.values())), given.get("exponent")
+    if not isinstance(base, Tensor):
+        return "Scalar"
+    return "Tensor_Tensor" if isinstance(exponent, Tensor) else "Tensor_Scalar"
+
+
+def _scatter(given: Mapping[str, Any]) -> str:
+    kind = "src" if isinstance(given.get("src"), Tensor) else "value"
+    return kind if given.get("reduce") is None else "reduce" if kind == "src" else "value_reduce"
+
+
+def _always(name: str) -> Choice:
+    return lambda given: name
+
+
+#: How the overload follows from the arguments by name, and which overloads there are; all others have ``default`` only.
+_CHOICES: dict[str, tuple[Choice, tuple[str, ...]]] = {}
+for _names, _choice, _which in (
+    ("add sub mul div", _always("Tensor"), ("Tensor", "Scalar")),
+    ("eq ne lt le gt ge remainder fmod rsub bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift",
+     _by("other", "Tensor", "Scalar"), ("Tensor", "Scalar")),
+    ("floor_divide", _by("other", "default", "Scalar"), ("default", "Scalar")),
+    ("xlogy", _by("other", "Tensor", "Scalar_Other"), ("Tensor", "Scalar_Other", "Scalar_Self")),
+    ("sum nansum", _with("dim", "dim_IntList"), ("default", "dim_IntList")),
+    ("mean", _with("dim", "dim"), ("default", "dim")),
+    ("all any", _with("dim", "dim"), ("default", "dim", "dims")),
+    ("max min", _with("dim", "dim"), ("default", "dim", "other")),
+    ("median nanmedian", _with("dim", "dim"), ("default", "dim")),
+    ("prod", _with("dim", "dim_int"), ("default", "dim_int")),
+    ("var std var_mean std_mean", _always("correction"), ("default", "dim", "correction")),
+    ("norm", _always("ScalarOpt_dim"), ("Scalar", "ScalarOpt_dim", "ScalarOpt_dtype", "ScalarOpt_dim_dtype")),
+    ("pow", _power, ("Tensor_Tensor", "Tensor_Scalar", "Scalar")),
+    ("transpose transpose_copy select select_copy unbind unbind_copy", _always("int"), ("int",)),
+    ("slice slice_copy split split_copy unsafe_split index index_put_put searchsorted", _always("Tensor"), ("Tensor",)),
+    ("fill masked_fill", _by("value", "Tensor", "Scalar"), ("Tensor", "Scalar")),
+    ("lerp", _by("weight", "Tensor", "Scalar"), ("Tensor", "Scalar")),
+    ("index_fill", _by("value", "int_Tensor", "int_Scalar"), ("int_Tensor", "int_Scalar")),
+    ("scatter", _scatter, ("value", "src", "reduce", "value_reduce")),
+    ("scatter_reduce", _always("two"), ("two",)),
+    ("isin", _always("Tensor_Tensor"), ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")),
+    ("where", _always("self"), ("default", "self")),
+    ("clamp", _by("min", "Tensor", "default"), ("default", "Tensor")),
+    ("squeeze", _always("default"), ("default", "dim", "dims")),
+    ("view", _always("default"), ("default", "dtype")),
+):  # fmt: skip
+    for _name in _names.split():
+        _CHOICES[_name] = _choice, _which
+#: What the declared operation alone tells.
+_OWN = {"_squeeze_dim": "dim", "_squeeze_dims": "dims", "view_dtype": "dtype"}
+
+
+@cache
+def _overloads(name: str) -> tuple[str, ...]:
+    """The overloads of an operation; none if there is no such operation."""
+    base = name if name in _CHOICES else name.removesuffix("_")
+    if base in _CHOICES:
+        return _CHOICES[base][1]
+    known = name in _FOREIGN or any(_NAMES.get(d.name, d.name) == base for d in every())
+    return ("default",) if known or _is_public(name) else ()
+
+
+def _is_public(name: str) -> bool:
+    return name in names_of("torch") or hasattr(Tensor, name) or name in names_of("F")
+
+
+def name_of(declared: str, inplace: bool) -> str:
+    """What an operation is called, by its name in its declaration."""
+    return _NAMES.get(declared, declared) + "_" * inplace
+
+
+def overload_of(declared: str, inplace: bool, given: Mapping[str, Any]) -> OpOverload:
+    """What a call is of.
+
+    Args:
+        declared: the operation's name in its declaration.
+        inplace: whether it writes into its first argument.
+        given: the arguments by parameter.
+    """
+    base = _NAMES.get(declared, declared)
+    choice = _CHOICES.get(base)
+    overload = _OWN.get(declared) or ("default" if choice is None else choice[0](given))
+    return aten.packet(base + "_" * inplace).overload(overload)
+
+
+def public_function(name: str) -> Callable[..., Any]:
+    """The function that does what an operation does, wherever it is public.
+
+    Raises:
+        NotImplementedError: if there is none here.
+    """
+    for place in (names_of("torch"), Tensor.__dict__, names_of("F"), names_of("_C._nn")):
+        if name in place:
+            return place[name]
+    for declared in every():
+        for function, inplace in declared.entries:
+            if _NAMES.get(declared.name, declared.name) + "_" * inplace == name:
+                return function
+    raise NotImplementedError(f"Could not run 'aten::{name}': there is no such operation on the CPU")
+
+
+__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
