@@ -63,10 +63,10 @@ class ScalarType:
 
 
 bool_ = ScalarType(dtypes.bool_)
-int8, int16, int32, int64 = map(ScalarType, dtypes.SIGNED)
-uint8, uint16, uint32, uint64 = map(ScalarType, dtypes.UNSIGNED)
-float16, bfloat16, float32, float64 = map(ScalarType, dtypes.FLOATING)
-complex64, complex128 = map(ScalarType, dtypes.COMPLEX)
+int8, int16, int32, int64 = [ScalarType(d) for d in dtypes.SIGNED]
+uint8, uint16, uint32, uint64 = [ScalarType(d) for d in dtypes.UNSIGNED]
+float16, bfloat16, float32, float64 = [ScalarType(d) for d in dtypes.FLOATING]
+complex64, complex128 = [ScalarType(d) for d in dtypes.COMPLEX]
 
 
 class _Arrays(type):
