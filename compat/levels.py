@@ -243,6 +243,29 @@ def concrete(x: Any, asked: str) -> Any:
     return runtime.ready(x._concrete(asked) if isinstance(x, Tracer) else x)
 
 
+_COUNTED = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{0}. "
+    "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+)
+_COUNTED_BY = {
+    "index": "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+    "indexing with a boolean mask.",
+    "masked_select": "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+    "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature.",
+}
+
+
+def check_counted(name: str, t: Any) -> None:
+    """Whether an operation may count elements of a tensor, to give a result of that size.
+
+    Raises:
+        RuntimeError: under ``vmap``, where the number differs between examples.
+    """
+    if t._storage.base.traced and maps(t._storage.buffer):
+        raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
+
+
 def shown(x: Any) -> bool:
     """Whether what is traced has values to show."""
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
+from compat import dtypes, levels
 from compat.errors import size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.ops.op import elementwise, op
@@ -93,6 +93,7 @@ def unique(
         (tensor([1, 3]), tensor([1, 2]))
     """
     along = None if dim is None else _check_unique("unique", input, dim)
+    levels.check_counted("_unique2" if dim is None else "unique_dim", input)
     values = _comparable(array_of(input))
     rows = values.ravel() if along is None else values
     _, first, inverse, counts = numpy.unique(
@@ -113,6 +114,7 @@ def unique_consecutive(
         tensor([1, 2, 1])
     """
     along = None if dim is None else _check_unique("unique_consecutive", input, dim)
+    levels.check_counted("unique_consecutive", input)
     values = _comparable(array_of(input))
     rows = values.reshape(-1, 1) if along is None else numpy.moveaxis(values, along, 0).reshape(values.shape[along], -1)
     new = numpy.ones(len(rows), bool)

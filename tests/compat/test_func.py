@@ -179,3 +179,17 @@ def test_values_are_looked_at_under_vmap() -> None:
     close(got, torch.nn.functional.max_unpool1d(pooled, places, 2))
     with pytest.raises(RuntimeError, match="provide an explicit positive num_classes"):
         vmap(torch.nn.functional.one_hot)(torch.tensor([[0, 1]]))
+
+
+@pytest.mark.parametrize(
+    ("count", "name"),
+    [
+        (torch.nonzero, "aten::nonzero"),
+        (torch.unique, "aten::_unique2"),
+        (lambda x: x[x > 0], "indexing with a boolean mask"),
+        (lambda x: x.masked_select(x > 0), "torch.masked_select"),
+    ],
+)
+def test_what_has_another_size_for_each_example_is_refused_by_name(count: Any, name: str) -> None:
+    with pytest.raises(RuntimeError, match=f"vmap: .*{name}"):
+        vmap(count)(torch.tensor([[1, 2, 0], [2, 1, 0]]))
