@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,6 +32,14 @@ class RemovableHandle:
             found = ref()
             if found is not None:
                 found.pop(self.id, None)
+
+    def __getstate__(self) -> tuple[list[Any], int]:
+        return [ref() for ref in self._dicts], self.id
+
+    def __setstate__(self, state: tuple[list[Any], int]) -> None:
+        dicts, self.id = state
+        self._dicts = tuple(weakref.ref(OrderedDict() if d is None else d) for d in dicts)
+        RemovableHandle._ids = itertools.count(max(next(RemovableHandle._ids), self.id + 1))
 
     def __enter__(self) -> RemovableHandle:
         return self

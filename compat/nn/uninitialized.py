@@ -30,14 +30,15 @@ class UninitializedTensorMixin:
     data: Any
     requires_grad: bool
 
-    def materialize(self, shape: Sequence[int], device: Any = None, dtype: Any = None) -> None:
+    def materialize(self, shape: Sequence[int] | int, device: Any = None, dtype: Any = None) -> None:
         """Gives the tensor a size; its values are to be set.
 
         Args:
             device, dtype: by default those it was made with.
         """
         device = self.data.device if device is None else device
-        self.data = empty(tuple(shape), device=device, dtype=self.data.dtype if dtype is None else dtype)
+        size = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+        self.data = empty(size, device=device, dtype=self.data.dtype if dtype is None else dtype)
         self.__class__ = self.cls_to_become
 
     @property

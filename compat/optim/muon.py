@@ -12,7 +12,7 @@ from compat.optim.arithmetic import like
 from compat.optim.optimizer import Group, Together, number_of
 from compat.tensor import Tensor
 from funcgrad import numpy as np
-from funcgrad.dtypes import bfloat16
+from funcgrad.dtypes import bfloat16, float32
 from funcgrad.tracing import type_of
 
 
@@ -29,11 +29,13 @@ def _orthogonalized(grad: Any, flags: _Flags) -> Any:
     tall = type_of(grad).shape[0] > type_of(grad).shape[1]
     x = np.astype(grad, bfloat16)
     x = x.T if tall else x
-    length = np.sqrt(np.sum(np.astype(x * x, "float32")))
+    length = np.sqrt(np.sum(np.square(np.astype(x, float32))))
     x = x / np.maximum(np.astype(length, bfloat16), like(flags.eps, x))
     for _ in range(flags.steps):
-        gram = x @ x.T
-        x = like(a, x) * x + (like(b, x) * gram + like(c, x) * (gram @ gram)) @ x
+        gram = np.astype(x @ x.T, float32)
+        polynomial = np.astype(b * gram + c * (gram @ gram), bfloat16)
+        wide = np.astype(x, float32)
+        x = np.astype(a * wide + np.astype(polynomial, float32) @ wide, bfloat16)
     return x.T if tall else x
 
 

@@ -156,7 +156,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **options: A
         return window.short()
     if not isinstance(a, Iterable):
         raise TypeError("Coefficients must be a list/tuple")
-    if not a:
+    if not list(a):
         raise ValueError("Coefficients cannot be empty")
     x = window.line(0, (M - 1) * (2 * math.pi / window.span))
     weights = torch.tensor([(-1) ** i * w for i, w in enumerate(a)], **window.options)
