@@ -260,7 +260,7 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     if dtype is None and len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
     # Bytes have no derivative: what is read of them as another dtype is no part of the graph.
-    return view_dtype(self, dtype).detach() if dtype is not None else view_size(self, *size, **named)
+    return view_dtype(self.detach(), dtype).detach() if dtype is not None else view_size(self, *size, **named)
 
 
 @function("Tensor.view_as")
