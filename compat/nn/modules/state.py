@@ -298,6 +298,8 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
             f"but received {type(given)}"
         )
     sized = not is_lazy(tensor)
+    if not sized and is_lazy(given):
+        return ""  # neither has values
     if sized and tensor.ndim == 0 and tuple(given.shape) == (1,):
         given = given[0]  # so some scalars were saved long ago
     if sized and given.shape != tensor.shape:
