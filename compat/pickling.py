@@ -19,8 +19,9 @@ from compat.dtypes import dtype as Dtype
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.size import Size
-from compat.storage import TypedStorage, UntypedStorage, new_storage
+from compat.storage import UntypedStorage, new_storage
 from compat.tensor import SHARED, Tensor, sync, wrap
+from compat.typed_storage import TypedStorage
 from funcgrad import runtime
 
 # ---------------------------------------------------------------- names
@@ -189,7 +190,7 @@ def _plain(t: Tensor) -> _Made:
     place: tuple[Any, ...] = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
     storage: Any = t.untyped_storage()
     if t.dtype in _TYPED:
-        return _Made(_TENSOR, (TypedStorage(storage, t.dtype), *place, *([marks] if marks else [])))
+        return _Made(_TENSOR, (TypedStorage(wrap_storage=storage, dtype=t.dtype), *place, *([marks] if marks else [])))
     return _Made(_TENSOR_OF, (storage, *place, t.dtype, *([marks] if marks else [])))
 
 
@@ -233,7 +234,9 @@ class Loaded:
             dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
             array = self.contents(key).view(dtype.numpy)
             made = self.place(new_storage(array.byteswap() if self.swapped else array, dtype), location)
-            found = self._made[key] = TypedStorage(made, dtype) if isinstance(kind, StorageKind) else made
+            found = self._made[key] = (
+                TypedStorage(wrap_storage=made, dtype=dtype) if isinstance(kind, StorageKind) else made
+            )
         return found
 
 

@@ -38,7 +38,9 @@ class UntypedStorage:
     base: Base
     version: int
 
-    def __init__(self, buffer: Any, base: Base):
+    def __init__(self, buffer: Any = 0, base: Base | None = None, *, device: Any = None):
+        if base is None:  # what programs write: a size in bytes, or the bytes
+            buffer, base = _of_bytes(buffer)
         self.buffer = buffer
         self.base = base
         self.version = 0
@@ -85,7 +87,41 @@ class UntypedStorage:
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
             return new_storage(self.bytes()[index], _byte())
+        if not -self.nbytes() <= index < self.nbytes():
+            raise IndexError(f"index {index} out of range for storage of size {self.nbytes()}")
         return int(self.bytes()[index])
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        contents = self.bytes().copy()
+        contents[index] = value
+        self._write_bytes(contents)
+
+    def _write_bytes(self, contents: np.ndarray) -> None:
+        self.write(runtime.from_numpy(contents.view(self.base.dtype.numpy).reshape(self.base.shape)))
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Writes one byte everywhere; returns the storage."""
+        self[:] = value
+        return self
+
+    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
+        """Writes the bytes of another storage, which has as many or more; returns the storage."""
+        self._write_bytes(source.bytes()[: self.nbytes()].copy())
+        return self
+
+    def element_size(self) -> int:
+        return 1
+
+    def is_shared(self) -> bool:
+        """Whether other processes share it."""
+        return False
+
+    is_pinned = is_shared
+    is_cuda = False
+
+    def cpu(self) -> UntypedStorage:
+        """The storage itself."""
+        return self
 
     def clone(self) -> UntypedStorage:
         """Another storage with the same contents."""
@@ -124,8 +160,8 @@ class UntypedStorage:
         self.base = Base((numel,), self.base.dtype)
 
     def __repr__(self) -> str:
-        lines = "".join(f" {x}\n" for x in self.tolist())
-        return f"{lines}[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        lines = "\n ".join(str(x) for x in self.tolist())
+        return f" {lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
     def __deepcopy__(self, memo: dict) -> UntypedStorage:
         found = memo.get(id(self))
@@ -137,42 +173,19 @@ class UntypedStorage:
         return new_storage, (np.asarray(self.numpy()), self.base.dtype)
 
 
-class TypedStorage:
-    """A storage seen as elements of a dtype: the old face of ``UntypedStorage``."""
-
-    def __init__(self, storage: UntypedStorage, dtype: Dtype):
-        self._storage = storage
-        self.dtype = dtype
-        self.device = storage.device
-
-    def untyped(self) -> UntypedStorage:
-        """The storage itself."""
-        return self._storage
-
-    def data_ptr(self) -> int:
-        """The storage's address."""
-        return self._storage.data_ptr()
-
-    def nbytes(self) -> int:
-        """Its size in bytes."""
-        return self._storage.nbytes()
-
-    def size(self) -> int:
-        """Its size in elements."""
-        return self._storage.nbytes() // self.dtype.itemsize
-
-    __len__ = size
-
-    def tolist(self) -> list[Any]:
-        """Its elements."""
-        return self._storage.bytes().view(self.dtype.numpy).tolist()
-
-    def __getitem__(self, index: Any) -> Any:
-        return self.tolist()[index]
-
-    def __repr__(self) -> str:
-        lines = "".join(f" {x}\n" for x in self.tolist())
-        return f"{lines}[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+def _of_bytes(given: Any) -> tuple[Any, Base]:
+    """The buffer and its base of a storage of this many bytes, or of these."""
+    if isinstance(given, int):
+        array = np.zeros(given, np.uint8)
+    else:
+        wrong = next((x for x in given if not isinstance(x, int)), None)
+        if wrong is not None:
+            raise RuntimeError(
+                f"torch.UntypedStorage(): tried to construct a storage from a sequence ({type(given).__name__}), but "
+                f"one of the items was of type {type(wrong).__name__} instead of int"
+            )
+        array = np.array(given, np.uint8)
+    return runtime.from_numpy(array), Base(array.shape, _byte())
 
 
 def _byte() -> Dtype:

@@ -11,10 +11,12 @@ from compat.ops.creation import empty_strided
 from compat.ops.from_memory import over
 from compat.ops.views import view_size
 from compat.registry import function, publish
-from compat.storage import TypedStorage
 from compat.tensor import Tensor
+from compat.typed_storage import CLASSES, TypedStorage
 
 publish(TypedStorage, "torch.TypedStorage")
+for _name, _class in CLASSES.items():
+    publish(_class, f"torch.{_name}")
 
 # ---------------------------------------------------------------- memory order
 

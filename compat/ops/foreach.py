@@ -87,7 +87,7 @@ def _binary(name: str) -> None:
             return tuple(names_of("torch")["pow"](self, t) for t in _tensors("_foreach_pow", 2, "exponent", other))
         first = _tensors(f"_foreach_{name}", 1, "self", self)
         found = tuple(_method(name, t, o)(o, **more) for t, o in list(zip(first, _each(first, other))))
-        return self if name.endswith("_") else found  # type: ignore[no-any-return]
+        return self if name.endswith("_") else found
 
     _made(run, name, f"``{name.rstrip('_')}`` of each tensor and a number, a tensor, or the one in its place")
 

@@ -73,6 +73,7 @@ def arange(
         raise RuntimeError(f"unsupported range: {first} -> {last}")
     if (by > 0) != (last >= first) and last != first:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    work: type[np.generic]
     if dtype.category <= dtypes.INTEGER:
         first, last, by = int(first), int(last), int(by)
         count, work = max(-(-(last - first) // by), 0), np.int64

@@ -24,8 +24,9 @@ from compat.ops.inplace import check_recorded, rebase
 from compat.ops.out import resize
 from compat.ops.views import check_room
 from compat.registry import function
-from compat.storage import TypedStorage, UntypedStorage
+from compat.storage import UntypedStorage
 from compat.tensor import SHARED, Tensor, Version, autograd_of, sync
+from compat.typed_storage import TypedStorage
 
 # ---------------------------------------------------------------- out of the graph
 
@@ -139,6 +140,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     else:
         if not isinstance(source, Tensor | TypedStorage | UntypedStorage):
             raise wrong_combination("set_", [source])
+        if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+            raise RuntimeError(
+                f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
+                f"{source.dtype.scalar_name} for argument 1 'storage'"
+            )
         storage = source if isinstance(source, UntypedStorage) else source._storage
         ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
         size = (storage.base.numel // ratio - storage_offset,) if size is None else tuple(size)
@@ -187,7 +193,6 @@ def _history_of_set(t: Tensor, source: Any) -> Node | None:
     return node
 
 
-
 @function("Tensor.share_memory_", "Tensor.pin_memory")
 def as_it_is(self: Tensor, *_: Any) -> Tensor:
     """The tensor itself: memory is neither pinned nor shared with other processes here."""
@@ -227,7 +232,7 @@ def is_tensor(obj: Any, /) -> bool:
 @function("torch.is_storage")
 def is_storage(obj: Any, /) -> bool:
     """Whether something is a storage."""
-    return isinstance(obj, UntypedStorage)
+    return isinstance(obj, UntypedStorage | TypedStorage)
 
 
 @function("torch.numel")

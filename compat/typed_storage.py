@@ -1,0 +1,187 @@
+"""Storages seen as elements of a dtype, ``torch.FloatStorage`` and its kin: the old face of ``UntypedStorage``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.dtypes import dtype as Dtype
+from compat.layout import Base
+from compat.storage import UntypedStorage
+from funcgrad import runtime
+
+
+class _OfDtype(type):
+    """The class of ``FloatStorage`` and its kin: their instances are the typed storages of their dtype."""
+
+    dtype: Dtype | None
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return type.__instancecheck__(TypedStorage, instance) and cls.dtype in (None, instance.dtype)
+
+    def __call__(cls, *args: Any, **named: Any) -> TypedStorage:
+        if cls.dtype is not None and "dtype" in named:
+            raise RuntimeError(f"{cls}.__new__ received an invalid combination of arguments")
+        made: TypedStorage = type.__call__(TypedStorage, *args, **{"dtype": cls.dtype, **named})
+        return made
+
+
+def _storage_of(args: Sequence[Any], dtype: Dtype) -> UntypedStorage:
+    given = args[0] if args else 0
+    if len(args) > 1 or not isinstance(given, int | Sequence):
+        raise TypeError(
+            f"<class 'torch.{_NAMES[dtype]}'>.__new__ received an invalid combination of arguments. Expected one of:\n"
+            " * no arguments\n * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)"
+        )
+    array = np.zeros(given, dtype.numpy) if isinstance(given, int) else np.array(given, dtype.numpy)
+    return UntypedStorage(runtime.from_numpy(array), Base(array.shape, dtype))
+
+
+class TypedStorage(metaclass=_OfDtype):
+    """A storage seen as elements of a dtype.
+
+    Called with a size, or with the elements; ``wrap_storage`` is a storage to see so.
+
+    Attributes:
+        dtype: the dtype of its elements.
+    """
+
+    dtype: Any = None
+    is_cuda = False
+
+    def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None):
+        self.dtype = dtype or dtypes.get_default_dtype()
+        self._storage: UntypedStorage = _storage_of(args, self.dtype) if wrap_storage is None else wrap_storage
+        self.device = self._storage.device
+
+    @property
+    def _untyped_storage(self) -> UntypedStorage:
+        return self._storage
+
+    def untyped(self) -> UntypedStorage:
+        """The storage itself."""
+        return self._storage
+
+    def data_ptr(self) -> int:
+        """The storage's address."""
+        return self._storage.data_ptr()
+
+    def nbytes(self) -> int:
+        """Its size in bytes."""
+        return self._storage.nbytes()
+
+    def element_size(self) -> int:
+        """The size of an element in bytes."""
+        return self.dtype.itemsize
+
+    def size(self) -> int:
+        """Its size in elements."""
+        return self._storage.nbytes() // self.dtype.itemsize
+
+    __len__ = size
+
+    def resizable(self) -> bool:
+        """Whether its size may change."""
+        return self._storage.resizable()
+
+    def resize_(self, size: int) -> None:
+        """Makes it hold ``size`` elements."""
+        self._storage.resize_(size * self.dtype.itemsize)
+
+    def is_shared(self) -> bool:
+        """Whether other processes share it."""
+        return False
+
+    is_pinned = is_shared
+
+    def _elements(self) -> np.ndarray:
+        return self._storage.bytes().view(self.dtype.numpy)
+
+    def tolist(self) -> list[Any]:
+        """Its elements."""
+        return self._elements().tolist()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return self.tolist()[self._place(index)]
+
+    def _place(self, index: Any) -> int:
+        if not isinstance(index, int):
+            raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        if not -self.size() <= index < self.size():
+            raise IndexError(f"index {index} out of range for storage of size {self.size()}")
+        return index
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        elements = self._elements().copy()
+        elements[index if isinstance(index, slice) else self._place(index)] = value
+        self._storage._write_bytes(elements.view(np.uint8))
+
+    def fill_(self, value: Any) -> TypedStorage:
+        """Writes one value everywhere; returns the storage."""
+        self[:] = value
+        return self
+
+    def copy_(self, source: TypedStorage, non_blocking: bool = False) -> TypedStorage:
+        """Writes the bytes of another storage; returns the storage."""
+        self._storage.copy_(source._storage)
+        return self
+
+    def clone(self) -> TypedStorage:
+        """Another storage with the same elements."""
+        return TypedStorage(wrap_storage=self._storage.clone(), dtype=self.dtype)
+
+    def cpu(self) -> TypedStorage:
+        """The storage itself."""
+        return self
+
+    def type(self, dtype: Any = None) -> str:
+        """The name of its class, ``torch.FloatStorage``."""
+        return f"torch.{_NAMES[self.dtype]}"
+
+    def __repr__(self) -> str:
+        lines = "\n ".join(str(x) for x in self.tolist())
+        return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+
+
+_NAMES: dict[Dtype, str] = {
+    dtypes.float64: "DoubleStorage",
+    dtypes.float32: "FloatStorage",
+    dtypes.float16: "HalfStorage",
+    dtypes.bfloat16: "BFloat16Storage",
+    dtypes.int64: "LongStorage",
+    dtypes.int32: "IntStorage",
+    dtypes.int16: "ShortStorage",
+    dtypes.int8: "CharStorage",
+    dtypes.uint8: "ByteStorage",
+    dtypes.bool_: "BoolStorage",
+    dtypes.complex128: "ComplexDoubleStorage",
+    dtypes.complex64: "ComplexFloatStorage",
+}
+
+
+def _conversion(dtype: Dtype) -> Any:
+    def convert(self: TypedStorage) -> TypedStorage:
+        return TypedStorage(self._elements().astype(dtype.numpy).tolist(), dtype=dtype)
+
+    name = _NAMES[dtype].removesuffix("Storage")
+    convert.__name__ = {"ComplexDouble": "complex_double", "ComplexFloat": "complex_float"}.get(name, name.lower())
+    convert.__qualname__ = convert.__name__
+    convert.__doc__ = f"Its elements as {dtype}, in a storage of their own."
+    return convert
+
+
+for _dtype in _NAMES:
+    _converted = _conversion(_dtype)
+    setattr(TypedStorage, _converted.__name__, _converted)
+
+#: ``FloatStorage`` and its kin, by name.
+CLASSES = {
+    name: _OfDtype(name, (TypedStorage,), {"dtype": dtype, "__module__": "torch", "__doc__": f"Storages of {dtype}."})
+    for dtype, name in _NAMES.items()
+}
+TypedStorage.__module__ = "torch.storage"
