@@ -130,7 +130,8 @@ def unsafe_set_version_counter(tensors: Tensor | tuple[Tensor, ...], versions: i
 
 
 def _kinds(base: type) -> Iterator[type]:
-    for kind in base.__subclasses__():
+    below: list[type] = base.__subclasses__()
+    for kind in below:
         yield kind
         yield from _kinds(kind)
 
@@ -139,7 +140,6 @@ class _Functions:
     """The classes of nodes by name."""
 
     def __getattr__(self, name: str) -> type:
-        kind: type
         for kind in _kinds(Node):
             if kind.__name__ == name:
                 return kind
