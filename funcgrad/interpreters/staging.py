@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -108,7 +110,20 @@ def stage(
         description: what an error message calls the transform.
     """
     interpreter = Staging(description)
-    with running(interpreter, floor=True):
+    with uncollected(), running(interpreter, floor=True):
         inputs = [interpreter.input(t) for t in types]
         outputs = f(*inputs)
         return interpreter.program(inputs, list(outputs), name)
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Within it Python does not look for cycles of garbage: a trace makes many objects that all stay, and to look at
+    them again and again takes time that grows faster than the program."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
