@@ -289,7 +289,7 @@ def edge_of(t: Tensor) -> Edge:
     """Where a gradient of the tensor goes."""
     if not t.requires_grad:
         return NO_EDGE
-    node = t._node
+    node = t.grad_fn
     return leaf_edge(t) if node is None else (node, t._nr)
 
 
