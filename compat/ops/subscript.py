@@ -289,9 +289,27 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     found, left = _apply(self, _as_tuple(index))
     if left:
         value = _without_leading_ones(value) if value._layout.size[:1] == (1,) else value
-        names_of("torch")["_index_put_"](found, list(left), value)
+        if not _filled(found, left, value):
+            names_of("torch")["_index_put_"](found, list(left), value)
     else:
         _write(found, value)
+
+
+def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
+    """Writes one value where a mask says, if that is what is asked for and nothing is recorded: how many places there
+    are need not be known, and is no size in a program."""
+    mask = indices[0]
+    if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout.ndim:
+        return False
+    if value.dtype is not x.dtype or mode.grad and (x._rg or value._rg):
+        return False
+    ndim = mask._layout.ndim
+    if mask._layout.size != x._layout.size[:ndim]:
+        return False
+    if ndim < x._layout.ndim:
+        mask = view_size(mask.contiguous(), (*mask.shape, *[1] * (x._layout.ndim - ndim)))
+    x.masked_fill_(mask, value)
+    return True
 
 
 def _value(x: Tensor, value: Any) -> Tensor:

@@ -92,3 +92,31 @@ def test_embeddings_are_shortened_in_place() -> None:
     found = torch.nn.functional.embedding(torch.tensor([0, 1]), table, max_norm=1.0)
     np.testing.assert_allclose(table.numpy(), [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)
     np.testing.assert_array_equal(found.numpy(), table.numpy())
+
+
+def test_one_value_under_a_mask_needs_no_count() -> None:
+    """Masks of other counts are other values, not other programs."""
+    x = torch.arange(12).view(4, 3)
+    rows = torch.tensor([True, False, False, True])
+    x[rows] = -1
+    assert x.tolist() == [[-1, -1, -1], [3, 4, 5], [6, 7, 8], [-1, -1, -1]] and x._version == 1
+    x[x > 6] = torch.tensor([0])
+    assert x.tolist() == [[-1, -1, -1], [3, 4, 5], [6, 0, 0], [-1, -1, -1]]
+    x[1:][~rows[1:], 0] = 9
+    assert x[:, 0].tolist() == [-1, 9, 9, -1]
+
+    def step(mask: Any) -> None:
+        labels = torch.zeros(8, dtype=torch.int64)
+        labels[mask] = -100
+        assert labels.tolist() == [-100 * m for m in mask.tolist()]
+
+    masks = [torch.arange(8) < n for n in range(6)]
+    for mask in masks[:3]:
+        step(mask)
+    torch.runtime.reset_stats()
+    for mask in masks[3:]:
+        step(mask)
+    assert torch.runtime.stats()["compiles"] == 0
+    w = torch.zeros(2, 2, requires_grad=True) * 1
+    w[torch.tensor([True, False])] = 1.0
+    assert w.grad_fn.name() == "IndexPutBackward0"
