@@ -163,7 +163,8 @@ def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Non
         raise RuntimeError(
             f"index_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
-    if isinstance(value, complex) and not input.dtype.is_complex:
+    given = value.is_complex() if isinstance(value, Tensor) else isinstance(value, complex)
+    if given and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not supported")
 
 
