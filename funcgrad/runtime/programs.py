@@ -121,9 +121,12 @@ def buffers_of(values: Sequence[Any]) -> Sequence[Any]:
     places = [i for i, v in enumerate(values) if v.__class__ is np.ndarray]
     if not places:
         return values
+    found = list(values)
+    if len(places) == 1:  # half the time of what follows
+        found[places[0]] = jax.numpy.array(values[places[0]], copy=True)
+        return found
     # JAX takes memory over where it can. It must not be a constant's, or another result's: buffers are given away.
     arrays = [values[i].copy() for i in places]
-    found = list(values)
     for i, buffer in zip(places, jax.device_put(arrays), strict=True):
         found[i] = buffer
     return found
