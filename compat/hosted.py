@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import ctypes
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,8 @@ from funcgrad import runtime
 from funcgrad.tracing import Tracer
 
 _buffer: Any = UntypedStorage.__dict__["buffer"]
+#: Held while a storage changes sides.
+_lock = threading.RLock()
 
 
 class Hosted(UntypedStorage):
@@ -48,23 +51,30 @@ class Hosted(UntypedStorage):
     @property
     def buffer(self) -> Any:
         """The contents as they are now."""
-        known, memory = _buffer.__get__(self), self._memory
-        if known is None or not _same_bytes(runtime.to_numpy(known), memory):
-            known = runtime.from_numpy(memory)
-            _buffer.__set__(self, known)
-        if _unshared(memory):
-            self._settle()
-        return known
+        with _lock:
+            known = _buffer.__get__(self)
+            if self.__class__ is not Hosted:  # another thread found nobody else to refer to the memory
+                return known
+            memory = self._memory
+            if known is None or not _same_bytes(runtime.to_numpy(known), memory):
+                known = runtime.from_numpy(memory)
+                _buffer.__set__(self, known)
+            if _unshared(memory):
+                self._settle()
+            return known
 
     @buffer.setter
     def buffer(self, new: Any) -> None:
         new = runtime.ready(new)
-        if isinstance(new, Tracer) or not self._memory.flags.writeable:
-            # What is traced has no contents yet, and what may not be written is not: there the ways part.
-            self._settle()
-        elif new is not None:  # None lets go of the buffer for a while
-            np.copyto(self._memory, runtime.to_numpy(new))
-        _buffer.__set__(self, new)
+        with _lock:
+            if self.__class__ is not Hosted:
+                pass
+            elif isinstance(new, Tracer) or not self._memory.flags.writeable:
+                # What is traced has no contents yet, and what may not be written is not: there the ways part.
+                self._settle()
+            elif new is not None:  # None lets go of the buffer for a while
+                np.copyto(self._memory, runtime.to_numpy(new))
+            _buffer.__set__(self, new)
 
     def _settle(self) -> None:
         """Makes it an ordinary storage. The memory stays where its address was told, so that no other has it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array as arrays
 import gc
+import time
 import warnings
 from typing import Any
 
@@ -351,3 +352,21 @@ def test_every_place_of_a_tensor_is_cut_out_by_one_plan() -> None:
     before = len(select.plans)
     assert [x[i].tolist()[0] for i in range(0, 10000, 500)] == [2.0 * i for i in range(0, 10000, 500)]
     assert len(select.plans) == before
+
+
+def test_threads_find_together_that_memory_is_shared_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from compat import hosted
+
+    x = torch.ones(3)
+    x.numpy()  # nobody keeps it
+    same_bytes = hosted._same_bytes
+
+    def slowly(a: np.ndarray, b: np.ndarray) -> bool:
+        time.sleep(0.01)
+        return same_bytes(a, b)
+
+    monkeypatch.setattr(hosted, "_same_bytes", slowly)
+    with ThreadPoolExecutor(4) as threads:
+        assert [t.tolist() for t in threads.map(lambda n: x + n, range(4))] == [[n + 1.0] * 3 for n in range(4)]
