@@ -301,7 +301,7 @@ def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
     mask = indices[0]
     if len(indices) != 1 or mask is None or mask.dtype is not dtypes.bool_ or value._layout.ndim:
         return False
-    if value.dtype is not x.dtype or mode.grad and (x._rg or value._rg):
+    if value.dtype is not x.dtype or (mode.grad and (x._rg or value._rg)):
         return False
     ndim = mask._layout.ndim
     if mask._layout.size != x._layout.size[:ndim]:
