@@ -437,3 +437,18 @@ def test_a_loop_that_compiles_without_end_is_told_once(monkeypatch: pytest.Monke
         run()
     told = [str(w.message) for w in caught if "was compiled" in str(w.message)]
     assert len(told) == 1 and f"sin(f32[{4}])" in told[0] and "a window of 2 operations" in told[0]
+
+
+def test_bfloat16_is_rounded_at_every_operation_by_numpy_and_by_xla(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Muon's five products of matrices in bfloat16 leave nothing of a difference small."""
+    start = np.sin(np.arange(48.0, dtype=np.float32)).reshape(6, 8)
+
+    def stepped() -> Any:
+        w = torch.nn.Parameter(torch.tensor(start))
+        w.grad = torch.tensor(np.cos(start * 3))
+        torch.optim.Muon([w], lr=0.1).step()
+        return w.tolist()
+
+    by_numpy = stepped()
+    monkeypatch.setattr(deferred.settings, "by_numpy", False)
+    np.testing.assert_allclose(stepped(), by_numpy, atol=1e-5)
