@@ -418,19 +418,21 @@ def runnable(ops: Sequence[Any]) -> int:
 def _run_one(queue: Queue) -> None:
     """A single operation needs no window."""
     ops = queue.ops
-    code, buffers, numbers, results = ops[0]
+    op = code, buffers, numbers, results = ops[0]
     if not runnable(ops[:1]):
         raise Entangled
     try:
         found = buffers_of(code.now([ready(b) for b in buffers], numbers))
     except Exception:
         # The next time it is tried as one of those that were interrupted.
-        queue.backlog.append(Recording(ops[:1]))
-        del ops[0]
+        queue.backlog.append(Recording([op]))
+        if ops and ops[0] is op:
+            del ops[0]
         raise
     for deferred, value in zip(results, found):
         deferred.value = value
-    del ops[0]
+    if ops and ops[0] is op:  # JAX may have called a function of the user's meanwhile, which asked for values
+        del ops[0]
     report.stats.single += 1
 
 
