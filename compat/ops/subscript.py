@@ -37,9 +37,7 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
     n = size[dim] if size else 0
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
-    made = None
-    if n > 1 and not (mode.grad and x.requires_grad):
-        made = _cut(x, dim, index + n if index < 0 else index, 0, 1)
+    made = _cut(x, dim, index + n if index < 0 else index, 0, 1) if n > 1 else None
     return select(x, dim, index) if made is None else made
 
 
@@ -48,14 +46,18 @@ _cuts: dict[tuple, Layout] = {}
 
 
 def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | None:
-    """What is cut out of a tensor that is not to be recorded, if that is all of its storage: a view that needs no plan,
-    of which every place would have one of its own.
+    """What is cut out of a tensor that is all of its storage: a view that needs no plan, of which every place would
+    have one of its own. None where the view is recorded, or has to be made of its base in steps.
 
     Args:
         length: how many places are kept, ``step`` apart; 0 for one without its dimension.
     """
+    if mode.grad and x.requires_grad:
+        return None
     if x._view is not None:
         sync(x)
+        if x._view.steps:
+            return None
     layout = x._layout
     if not layout.whole:
         return None
@@ -93,13 +95,10 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
         raise IndexError("slice() cannot be applied to a 0-dim tensor.")
     if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
         return x
-    made = None
-    if not (mode.grad and x.requires_grad):
-        n = x._layout.size[dim]
-        first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
-        length = -((first - last) // step)
-        if 0 < length < n:
-            made = _cut(x, dim, first, length, step)
+    n = x._layout.size[dim]
+    first, last = (max(b + n, 0) if b < 0 else min(b, n) for b in (start, stop))
+    length = -((first - last) // step)
+    made = _cut(x, dim, first, length, step) if 0 < length < n else None
     return slice_view(x, dim, start, stop, step) if made is None else made
 
 

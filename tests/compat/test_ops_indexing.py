@@ -120,3 +120,13 @@ def test_one_value_under_a_mask_needs_no_count() -> None:
     w = torch.zeros(2, 2, requires_grad=True) * 1
     w[torch.tensor([True, False])] = 1.0
     assert w.grad_fn.name() == "IndexPutBackward0"
+
+
+def test_parts_of_a_conjugate_are_made_of_the_base_again() -> None:
+    """What is cut out of a view that changes elements knows the way back, as the view does (PyTorch gives 9 and 3)."""
+    for cut, wanted in ((lambda v: v[1:4], 9.0), (lambda v: v[2], 3.0)):
+        w = torch.tensor(3.0, requires_grad=True)
+        z = torch.arange(6.0).to(torch.complex64) + 1j
+        cut(z.conj()).mul_(w)
+        torch.view_as_real(z).sum().backward()
+        assert w.grad is not None and w.grad.item() == wanted
