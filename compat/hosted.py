@@ -67,14 +67,17 @@ class Hosted(UntypedStorage):
     def buffer(self, new: Any) -> None:
         new = runtime.ready(new)
         with _lock:
-            if self.__class__ is not Hosted:
-                pass
-            elif isinstance(new, Tracer) or not self._memory.flags.writeable:
-                # What is traced has no contents yet, and what may not be written is not: there the ways part.
-                self._settle()
-            elif new is not None:  # None lets go of the buffer for a while
-                np.copyto(self._memory, runtime.to_numpy(new))
+            if self.__class__ is Hosted:
+                self._take(new)
             _buffer.__set__(self, new)
+
+    def _take(self, new: Any) -> None:
+        """Writes a buffer into the memory."""
+        if isinstance(new, Tracer) or not self._memory.flags.writeable:
+            # What is traced has no contents yet, and what may not be written is not: there the ways part.
+            self._settle()
+        elif new is not None:  # None lets go of the buffer for a while
+            np.copyto(self._memory, runtime.to_numpy(new))
 
     def _settle(self) -> None:
         """Makes it an ordinary storage. The memory stays where its address was told, so that no other has it."""
@@ -131,16 +134,11 @@ def is_large(storage: UntypedStorage) -> bool:
 def part_of(storage: UntypedStorage, layout: Layout, offset: int) -> tuple[UntypedStorage, Layout, int]:
     """What lies at a layout and offset in large memory, as a storage of its own if it is small; its layout there."""
     span = 1 + sum((n - 1) * s for n, s in zip(layout.size, layout.stride))
-    itemsize = layout.dtype.itemsize
-    memory = storage._memory
     plain = layout.dtype is layout.base.dtype and layout.numel and not layout.conj and not layout.neg
-    if not plain or span * itemsize * _SHARE > memory.nbytes:
+    if not plain or span * layout.dtype.itemsize * _SHARE > storage._memory.nbytes:
         return storage, layout, offset
-    strides = [n * itemsize for n in layout.stride]
-    found = np.ndarray(tuple(layout.size), memory.dtype, memory.reshape(-1), offset * itemsize, strides)
-    part, inside = storage_over(found, layout.dtype)
-    root, start = getattr(storage, "_root", (storage, 0))
-    part._root = root, start + offset
+    part, inside = storage_over(array_over(storage, layout, offset), layout.dtype)
+    part._root = place_of(storage, offset)
     return part, inside, 0
 
 
@@ -153,10 +151,10 @@ def place_of(storage: UntypedStorage, offset: int) -> tuple[UntypedStorage, int]
 def rejoin(t: Any) -> None:
     """Has a tensor over a part of a storage lie in the whole of it."""
     if hasattr(t._storage, "_root"):
-        (storage, start), layout = t._storage._root, t._layout
-        t._storage, t._offset = storage, t._offset + start
+        layout = t._layout
+        t._storage, t._offset = place_of(t._storage, t._offset)
         t._layout = layout_of(
-            storage.base, tuple(layout.size), layout.stride, t._offset, layout.dtype, layout.conj, layout.neg
+            t._storage.base, tuple(layout.size), layout.stride, t._offset, layout.dtype, layout.conj, layout.neg
         )
 
 

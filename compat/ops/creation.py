@@ -81,16 +81,17 @@ def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}") from None
 
 
-def from_table(key: tuple, make: Callable[[], np.ndarray], size: tuple[int, ...], dtype: Dtype) -> Tensor:
+def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype) -> Tensor:
     """A contiguous tensor whose contents follow from a key: an arange from its bounds.
 
     Args:
         key: what tells it from all others, hashable.
         make: the contents, as an array of any dtype.
-        size, dtype: of the tensor.
+        dtype: of the tensor.
     """
     kind = dtype.numpy
-    return from_buffer(runtime.table((*key, size, kind), lambda: make().astype(kind)), contiguous_layout(size, dtype))
+    buffer = runtime.table((*key, kind), lambda: make().astype(kind))
+    return from_buffer(buffer, contiguous_layout(buffer.shape, dtype))
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:

@@ -233,10 +233,13 @@ def _triangle(name: str, row: int, col: int, offset: int, dtype: Dtype | None, u
     dtype = int64 if dtype is None else dtype
     if dtype.category != int64.category:
         raise RuntimeError(f"\"{name}\" not implemented for '{dtype.scalar_name}'")
-    rows, columns = numpy.indices((row, col))
-    inside = columns - rows >= offset if upper else columns - rows <= offset
-    places = numpy.stack([rows[inside], columns[inside]])
-    return from_table((name, row, col, offset), lambda: places, places.shape, dtype)
+
+    def places() -> numpy.ndarray:
+        rows, columns = numpy.indices((row, col))
+        inside = columns - rows >= offset if upper else columns - rows <= offset
+        return numpy.stack([rows[inside], columns[inside]])
+
+    return from_table((name, row, col, offset), places, dtype)
 
 
 @function("torch.tril_indices")

@@ -292,34 +292,10 @@ class Plan:
         if self.code is None or any(what != _BUFFER for _, what in self._places):
             self.run = self._one(make, layout)
             return
-        if len(self._places) < len(self.kinds):
-            self.run = self._one_of_some(make, layout, [i for i, _ in self._places])
-            return
-        code, record = self.code, runtime.record
+        code, record, operands = self.code, runtime.record, [i for i, _ in self._places]
         if self.node is None:
-            self.run = lambda values: make(record(code, [v._storage.buffer for v in values]), layout)
+            self.run = lambda values: make(record(code, [values[i]._storage.buffer for i in operands]), layout)
             return
-        make_node, keeps = self.make_node, bool(self._results)
-
-        def run(values: Sequence[Any]) -> Tensor:
-            node = make_node(values)
-            t = make(record(code, [v._storage.buffer for v in values]), layout)
-            t._rg = True
-            t._node = node
-            if keeps:
-                node.saved += (save_result(t, 0),)
-            return t
-
-        self.run = run
-
-    def _one_of_some(
-        self, make: Callable[[Any, Layout], Tensor], layout: Layout, operands: Sequence[int]
-    ) -> Callable[[Sequence[Any]], Tensor]:
-        """``give_one`` where some operands are not given."""
-        code, record = self.code, runtime.record
-        assert code is not None
-        if self.node is None:
-            return lambda values: make(record(code, [values[i]._storage.buffer for i in operands]), layout)
         make_node, keeps = self.make_node, bool(self._results)
 
         def run(values: Sequence[Any]) -> Tensor:
@@ -331,7 +307,7 @@ class Plan:
                 node.saved += (save_result(t, 0),)
             return t
 
-        return run
+        self.run = run
 
     def _one(self, make: Callable[[Any, Layout], Tensor], layout: Layout) -> Callable[[Sequence[Any]], Tensor]:
         """``give_one`` for operands that are not all whole buffers, and for what is not deferred."""

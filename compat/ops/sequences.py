@@ -79,8 +79,8 @@ def arange(
         count, work = max(-(-(last - first) // by), 0), np.int64
     else:
         count, work = ceil((last - first) / by), np.float64
-    key = ("arange", str(first), str(by))  # by how they are written: 0.0 and -0.0 are not the same number
-    made = from_table(key, lambda: first + by * np.arange(count, dtype=work), (count,), dtype)
+    key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
+    made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype)
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -101,8 +101,8 @@ def range_(
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
-    key = ("arange", str(start), str(step))
-    made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), (count,), dtype)
+    key = ("arange", str(start), str(step), count)
+    made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), dtype)
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -152,8 +152,8 @@ def linspace(
         raise RuntimeError(
             f"torch.linspace(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
         )
-    key = ("linspace", str(first), str(last))
-    made = from_table(key, lambda: _even(first, last, steps, dtype), (steps,), dtype)
+    key = ("linspace", str(first), str(last), steps)
+    made = from_table(key, lambda: _even(first, last, steps, dtype), dtype)
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -193,5 +193,5 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    made = from_table(("eye",), lambda: np.eye(n, m, dtype=dtype.numpy), (n, n if m is None else m), dtype)
+    made = from_table(("eye", n, m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype)
     return into(out, with_grad(made, requires_grad))

@@ -150,8 +150,8 @@ def logspace(
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
         if isinstance(first, complex) or isinstance(last, complex):
             dtype = dtype.to_complex()
-    key = ("logspace", str(base), str(first), str(last))
-    made = from_table(key, lambda: _powers(base, first, last, steps, dtype), (steps,), dtype)
+    key = ("logspace", str(base), str(first), str(last), steps)
+    made = from_table(key, lambda: _powers(base, first, last, steps, dtype), dtype)
     return into_all(out, with_grad(made, requires_grad))
 
 

@@ -263,7 +263,7 @@ class _SpectralNorm(Module):
         return value
 
 
-def _output_dim(module: Any, dim: int | None) -> int:
+def output_dim(module: Any, dim: int | None) -> int:
     """The dimension of a weight that counts outputs, if none is given."""
     return dim if dim is not None else 1 if isinstance(module, _ConvTransposeNd) else 0
 
@@ -294,5 +294,5 @@ def spectral_norm(
         True
     """
     weight = _tensor_of(module, name)
-    made = _SpectralNorm(weight, n_power_iterations, _output_dim(module, dim), eps)
+    made = _SpectralNorm(weight, n_power_iterations, output_dim(module, dim), eps)
     return register_parametrization(module, name, made)

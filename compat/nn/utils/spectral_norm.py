@@ -6,9 +6,9 @@ from typing import Any
 
 from compat.grad_mode import no_grad
 from compat.nn import functional as F
-from compat.nn.modules.conv import _ConvTransposeNd
 from compat.nn.parameter import Parameter
 from compat.nn.uninitialized import is_lazy
+from compat.nn.utils.parametrizations import output_dim
 from compat.registry import names_of
 
 __all__ = [
@@ -183,9 +183,7 @@ def spectral_norm(
         >>> layer.weight_u.shape
         torch.Size([40])
     """
-    if dim is None:
-        dim = 1 if isinstance(module, _ConvTransposeNd) else 0
-    SpectralNorm.apply(module, name, n_power_iterations, dim, eps)
+    SpectralNorm.apply(module, name, n_power_iterations, output_dim(module, dim), eps)
     return module
 
 
