@@ -433,6 +433,7 @@ def _run_one(queue: Queue) -> None:
         deferred.value = value
     if ops and ops[0] is op:  # JAX may have called a function of the user's meanwhile, which asked for values
         del ops[0]
+    queue.transient = None  # what comes next has its own
     report.stats.single += 1
 
 

@@ -72,6 +72,17 @@ def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> Non
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
 
 
+def test_a_window_after_a_single_operation_with_a_program_of_its_own_is_kept_with_the_others() -> None:
+    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
+    start = runtime.record(sin, [START])
+    start.type = ArrayType((4,), np.dtype(np.float32))
+    runtime.flush()
+    last, _ = fg.scan(lambda total, x: (total + x, x), np.float32(0), start)  # its program lives as long as it does
+    np.testing.assert_allclose(last, np.sin(np.arange(4)).sum(), rtol=1e-6)
+    runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
+    assert [window.codes for window in windows._windows.values()] == [[sin, plus]]
+
+
 def test_a_new_window_of_cold_operations_is_compiled_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.settings, "by_numpy", False)
     codes = [executable(lambda x, k=k: fnp.multiply(x, np.float32(k))) for k in (3, 5, 7)]
