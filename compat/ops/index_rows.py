@@ -23,7 +23,8 @@ def _written(input: Any, dim: int, index: Any, how: str, value: Any) -> Any:
     elif not type_of(value).shape and how != "fill":
         value = reshape(value, shape=(1,) * type_of(input).ndim)
     key = (*[slice(None)] * dim, flat(index))
-    found = put_at(as_vector(input), key, "set" if how == "fill" else how, value)
+    row = as_vector(input)
+    found = np.at(row)[key].set(value) if how == "fill" else put_at(row, key, how, value)
     return found if type_of(input).shape else reshape(found, shape=())
 
 
@@ -70,7 +71,10 @@ def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
 
 
 def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
-    check_places(index, input, wrap_dim(dim, input.dim()))
+    if input.dim() > 1:
+        check_places(index, input, wrap_dim(dim, input.dim()))
+    elif outside(index, 0, extent(input, dim)) is not None:
+        raise IndexError("index out of range in self")
 
 
 @op(
@@ -82,6 +86,7 @@ def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Sca
 
     Raises:
         RuntimeError: for positions outside, sizes that do not fit, other dtypes.
+        IndexError: for positions outside of a vector.
 
     Example:
         >>> import compat as torch

@@ -57,8 +57,13 @@ def as_dtype_of(value: Any, like: Any) -> Any:
 
 
 def put_at(x: Any, key: Any, how: str, value: Any) -> Any:
-    """``x`` with values set, added or multiplied (``how``) at a key; booleans then say if any, or all, are true."""
-    if how != "set" and type_of(x).dtype == fdtypes.bool_:
+    """``x`` with values set, added or multiplied (``how``) at a key; booleans then say if any, or all, are true.
+
+    Of several values that are set at one place each gets the whole gradient of the place.
+    """
+    if how == "set":
+        return np.at(x)[key].set(value, every=True)
+    if type_of(x).dtype == fdtypes.bool_:
         counts = getattr(np.at(np.astype(x, fdtypes.int32))[key], how)(np.astype(value, fdtypes.int32))
         return np.not_equal(counts, 0)
     return getattr(np.at(x)[key], how)(value)

@@ -89,7 +89,7 @@ def _set(out: Any, where: Any, updates: Any) -> None:
     out[where] = updates
 
 
-RULES["scatter"] = _scatter(_set)
+RULES["scatter"] = RULES["put"] = _scatter(_set)
 RULES.update({
     f"scatter_{name}": _scatter(function.at)
     for name, function in (("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum))

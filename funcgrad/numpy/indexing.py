@@ -125,8 +125,6 @@ class _Gather:
         self.block = (before, len(common))
 
     def read(self, x: Any) -> Any:
-        if 0 in self.shape:
-            return s.full(p.number(0, x), self.shape)
         mode = "promise" if self.checked else "clip"
         return ix.gather(x, self.coordinates, dims=self.dims, sizes=self.sizes, mode=mode, unique=self.unique)
 
@@ -291,9 +289,14 @@ class Place:
         """What is there."""
         return getitem(self.array, self.index)
 
-    def set(self, value: Any) -> Any:
-        """The array with ``value`` there."""
-        return self._updated(value, None, ix.scatter)
+    def set(self, value: Any, *, every: bool = False) -> Any:
+        """The array with ``value`` there.
+
+        Args:
+            every: whether each of several values for one place is to get the gradient of that place, as in PyTorch; by
+                default the one that stays gets it.
+        """
+        return self._updated(value, None, ix.put if every else ix.scatter)
 
     def add(self, value: Any) -> Any:
         """The array with ``value`` added there."""
@@ -311,7 +314,7 @@ class Place:
 
     def divide(self, value: Any) -> Any:
         """The array divided by ``value`` there."""
-        return self._updated(p.div(p.number(1, self.array), self._cast(value)), p.mul, ix.scatter_mul)
+        return self._updated(p.div(p.number(1, self.array), self.cast(value)), p.mul, ix.scatter_mul)
 
     def min(self, value: Any) -> Any:
         """The array with the smaller of itself and ``value`` there."""
@@ -321,7 +324,12 @@ class Place:
         """The array with the larger of itself and ``value`` there."""
         return self._updated(value, p.maximum, ix.scatter_max)
 
-    def _cast(self, value: Any) -> Any:
+    def cast(self, value: Any) -> Any:
+        """``value`` in the array's dtype.
+
+        Raises:
+            TypeError: where that would lose something.
+        """
         value, wanted = asoperand(value, "at"), type_of(self.array).dtype
         given = type_of(value).dtype
         kinds = [dtypes.is_complex(d) + dtypes.is_inexact(d) for d in (given, wanted)]
@@ -333,7 +341,7 @@ class Place:
         return astype(value, wanted)
 
     def _updated(self, value: Any, operation: Callable[[Any, Any], Any] | None, scatter: Any) -> Any:
-        x, value = asoperand(self.array, "at"), self._cast(value)
+        x, value = asoperand(self.array, "at"), self.cast(value)
         type = type_of(x)
         if (
             is_mask(self.index)
@@ -361,12 +369,12 @@ def at(x: Any) -> At:
 # ---------------------------------------------------------------- by position along an axis
 
 
-def _along(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
+def along(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
     x = asoperand(x, name)
     return (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, name))
 
 
-def _integers(indices: Any, name: str) -> Any:
+def integers(indices: Any, name: str) -> Any:
     indices = asoperand(indices, name)
     indices = np.asarray(indices) if isinstance(indices, int | np.generic) else indices
     if not dtypes.is_integer(type_of(indices).dtype):
@@ -391,8 +399,8 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
         [[2 2 1]
          [4 4 3]]
     """
-    x, axis = _along(x, axis, "take")
-    indices, size = _integers(indices, "take"), type_of(x).shape[axis]
+    x, axis = along(x, axis, "take")
+    indices, size = integers(indices, "take"), type_of(x).shape[axis]
     if mode not in (None, "clip", "wrap", "raise"):
         raise ValueError(f'take: mode must be "clip", "wrap" or None, got {mode!r}')
     if mode in ("clip", "wrap") and size:
@@ -406,7 +414,7 @@ def _brought_inside(indices: Any, size: int, mode: str) -> Any:
     return e.clip(indices, 0, size - 1) if mode == "clip" else remainder(indices, size)
 
 
-def _along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.IndexDims]:
+def along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.IndexDims]:
     """Coordinates and their description for positions along ``axis``, the other axes broadcast."""
     t, i = type_of(x), type_of(indices)
     if t.ndim != i.ndim:
@@ -432,28 +440,12 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
         >>> print(take_along_axis(np.array([[3, 1, 2]]), np.array([[1, 2, 0]]), axis=1))
         [[1 2 3]]
     """
-    x, place = _along(x, axis, "take_along_axis")
-    indices = _integers(indices, "take_along_axis")
+    x, place = along(x, axis, "take_along_axis")
+    indices = integers(indices, "take_along_axis")
     indices = ravel(indices) if axis is None else indices
-    coordinates, dims = _along_dims(x, indices, place, "take_along_axis")
+    coordinates, dims = along_dims(x, indices, place, "take_along_axis")
     sizes = tuple(1 if d == place else min(1, n) for d, n in enumerate(type_of(x).shape))
     return ix.gather(x, coordinates, dims=dims, sizes=sizes, mode="clip", unique=False)
-
-
-def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1) -> Any:
-    """``x`` with ``values`` at what ``take_along_axis`` would take: a new array, as arrays never change.
-
-    Example:
-        >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1))
-        [[3 9 2]]
-    """
-    shape = type_of(asoperand(x, "put_along_axis")).shape
-    x, place = _along(x, axis, "put_along_axis")
-    indices = _integers(indices, "put_along_axis")
-    indices = ravel(indices) if axis is None else indices
-    coordinates, dims = _along_dims(x, indices, place, "put_along_axis")
-    values = broadcast_to(At(x)[...]._cast(values), type_of(coordinates).shape[:-1])
-    return _reshaped(ix.scatter(x, coordinates, values, dims=dims, mode="fill", unique=False), shape)
 
 
 # ---------------------------------------------------------------- diagonals
@@ -521,4 +513,4 @@ def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = 
     return r.sum(diagonal(x, offset, axis1, axis2), -1, dtype)
 
 
-__all__ = ["at", "diag", "diagonal", "put_along_axis", "take", "take_along_axis", "trace"]
+__all__ = ["at", "diag", "diagonal", "take", "take_along_axis", "trace"]

@@ -284,6 +284,20 @@ scatter = Primitive(
     batch=_scatter_batch(lambda: scatter),
 )
 
+# The same with the backward that PyTorch gives it, which is one read: every update gets what comes in for its place,
+# whether it stayed there or not.
+put = Primitive(
+    "put",
+    infer=_scatter_infer("put"),
+    lower=_scatter_lower(lax.scatter),
+    transpose=(
+        _set_transpose_x,
+        None,
+        lambda ct, x, indices, updates, *, dims, mode, unique: _read(ct, indices, updates, dims, mode, unique),
+    ),
+    batch=_scatter_batch(lambda: put),
+)
+
 
 # ---------------------------------------------------------------- scatters that are not linear
 

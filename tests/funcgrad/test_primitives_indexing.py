@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -166,6 +167,7 @@ CASES = {
     "gather": gather,
     "scatter_add": scatter(p.scatter_add, lax.scatter_add, np.int32),
     "scatter": scatter(p.scatter, lax.scatter, np.int32, bool),
+    "put": scatter(p.put, partial(lax.scatter, unique_indices=True), np.int32, bool),  # then its transpose only reads
     "scatter_mul": rows(p.scatter_mul, jnp.prod, 1),
     "scatter_max": rows(p.scatter_max, jnp.max, -np.inf),
     "scatter_min": rows(p.scatter_min, jnp.min, np.inf),
