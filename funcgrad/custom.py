@@ -116,7 +116,9 @@ class _VjpCall(_Call):
     ) -> list[Any]:
         """The cotangents of the operands, of ``types``; ``None`` is zero, here and there."""
         residuals = trees.unflatten(self.residual_tree, kept)
-        filled = [zero_of(t) if ct is None else ct for ct, t in zip(cotangents, self.out_types, strict=True)]
+        filled = list(cotangents)
+        if self.owner.materialize:
+            filled = [zero_of(t) if ct is None else ct for ct, t in zip(cotangents, self.out_types, strict=True)]
         found = self.owner.backward(*self.fixed.values(), residuals, trees.unflatten(self.out_tree, filled))
         wanted = trees.unflatten(self.tree, types)
         if not isinstance(found, tuple | list) or len(found) != len(wanted):
@@ -548,11 +550,12 @@ class custom_vjp(_Custom):
     _primitive, _call, _stated_by = custom_vjp_p, _VjpCall, "defvjp"
     forward: Callable[..., Any]
     backward: Callable[..., Any]
+    materialize: bool
 
     def _is_stated(self) -> bool:
         return hasattr(self, "forward")
 
-    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any]) -> None:
+    def defvjp(self, fwd: Callable[..., Any], bwd: Callable[..., Any], *, materialize: bool = True) -> None:
         """States the rule.
 
         Args:
@@ -560,5 +563,6 @@ class custom_vjp(_Custom):
             bwd: ``(*nondiff, residuals, cotangent)``; returns a tuple of cotangents, one per argument that is
                 differentiated, each like its argument, or None for zero. Linear in the cotangent where forward or
                 second derivatives are wanted.
+            materialize: whether ``bwd`` gets zeros, rather than None, for results that nothing depends on.
         """
-        self.forward, self.backward = fwd, bwd
+        self.forward, self.backward, self.materialize = fwd, bwd, materialize

@@ -16,6 +16,7 @@ from compat.autograd.saved import SavedTensor, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
 from compat.grad_mode import mode, no_grad
+from compat.meta import in_transform
 from compat.size import Size
 from compat.tensor import Tensor
 from compat.trees import tree_leaves
@@ -291,7 +292,7 @@ class Function(metaclass=FunctionMeta):
         if cls._separate() or kwargs:
             args = _bound(cls, args, kwargs)
         given = tree_leaves(args) if levels.state.levels else args
-        if any(isinstance(a, Tensor) and a._storage.base.traced for a in given):
+        if any(isinstance(a, Tensor) and in_transform(a._storage.buffer) for a in given):
             from compat.autograd.function_traced import apply_traced
 
             return apply_traced(cls, args)
@@ -310,12 +311,16 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def _run(cls, ctx: Any, args: tuple) -> Any:
         """The result of ``forward``; ``ctx`` is prepared."""
-        with no_grad():
-            if not cls._separate():
-                return cls.forward(ctx, *args)
-            output = cls.forward(*args)
-            cls.setup_context(ctx, args, output)
-            return output
+        forward, levels.state.forward = levels.state.forward, False
+        try:
+            with no_grad():
+                if not cls._separate():
+                    return cls.forward(ctx, *args)
+                output = cls.forward(*args)
+                cls.setup_context(ctx, args, output)
+                return output
+        finally:
+            levels.state.forward = forward
 
     @classmethod
     def _recorded(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:

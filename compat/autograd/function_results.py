@@ -55,7 +55,8 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
         raise RuntimeError(_NOT_RETURNED)
     for t in dirty:
         t._counter.version += 1
-    saved = (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())) if separate else ()
+    if separate:
+        check_saved(ctx, outputs, args, dirty)
     results = []
     for nr, output in enumerate(outputs):
         if not isinstance(output, Tensor):
@@ -69,9 +70,20 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
         elif among(output, dirty):
             results.append(output.detach() if output.requires_grad and among(output, args) else output)
         else:
-            results.append(_placed(ctx, nr, output, args, moving, among(output, saved)))
+            results.append(_placed(ctx, nr, output, args, moving))
     _forbid_writing(ctx, outputs, results, dirty)
     return results
+
+
+def check_saved(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], dirty: Sequence[Tensor] = ()) -> None:
+    """Whether what ``setup_context`` saved leaves out arguments that are returned as they are.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    for t in (*(ctx.to_save or ()), *(ctx.saved_for_forward or ())):
+        if isinstance(t, Tensor) and among(t, outputs) and among(t, args) and not among(t, dirty):
+            raise RuntimeError(_SAVED_INPUT)
 
 
 def _marked(ctx: Any, name: str, complaint: str) -> tuple[Tensor, ...]:
@@ -91,15 +103,15 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
         raise RuntimeError(_LEAF)
     if not among(output, args):
         warnings.warn(_NOT_AN_INPUT, stacklevel=4)
+    elif output._meta is not None:
+        output._meta.grad = None  # it was the gradient of another value
     output._rebase_history(ctx, nr)
     return output
 
 
-def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool, saved_too: bool) -> Tensor:
+def _placed(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], moving: bool) -> Tensor:
     """A result that is not one of the arguments, changed in place."""
     given = among(output, args)
-    if given and saved_too:
-        raise RuntimeError(_SAVED_INPUT)
     if not moving:
         if given:
             # An argument keeps its own place in the graph: what is returned is an alias.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from compat import lens, levels
 from compat.arrays import array, elements, tensor_of
-from compat.autograd.function_results import among
+from compat.autograd.function_results import among, check_saved
 from compat.autograd.saved import save
 from compat.dtypes import FLOATING
 from compat.grad_mode import enable_grad
@@ -31,6 +31,8 @@ _NOT_IN_PLACE = (
     "input inplace, then the jvp function must modify the corresponding gradient inplace."
 )
 _NOT_A_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
+
+_NOT_OF_TANGENT = "A custom Function is returning a view but the jvp is not returning a view of the {} grad input."
 
 
 class VmapInfo(NamedTuple):
@@ -67,7 +69,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     if isinstance(innermost, Forward):
         return _pushed(call, innermost)
     operation = custom_vjp(call.function)
-    operation.defvjp(call.forward, call.backward)
+    operation.defvjp(call.forward, call.backward, materialize=False)
     return call.results(operation(*call.arrays))
 
 
@@ -162,12 +164,17 @@ class _Call:
         """The gradients of the tensors among the arguments."""
         ctx, given, cts = self.ctx, iter(kept), iter(cotangents)
         ctx.saved = tuple(None if absent else save(tensor_of(next(given))) for absent in self._absent)
-        grads = [tensor_of(next(cts)) if isinstance(o, Tensor) else None for o in self.outputs]
+        grads = [self._cotangent(o, next(cts)) if isinstance(o, Tensor) else None for o in self.outputs]
         ctx.saved_for_forward = None
         ctx._count = len(self.args)
         found = ctx._counted(ctx._backward()(ctx, *grads))
         pairs = [(self.leaves[i], g) for i, g in zip(self.places, self._of_places(found))]
         return tuple(None if g is None or x.dtype.category < FLOATING else array(g) for x, g in pairs)
+
+    def _cotangent(self, output: Tensor, ct: Any) -> Tensor | None:
+        if ct is not None:
+            return tensor_of(ct)
+        return output.detach().new_zeros(output.shape) if self.ctx.materialize_grads else None
 
     def push(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The results, and their tangents, None for zero."""
@@ -235,8 +242,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
 
     tangents = [unpack_dual(a).tangent if isinstance(a, Tensor) else None for a in args]
     memory = [(t._storage, t._storage.buffer) for t in tangents if t is not None]
-    with set_fwd_grad_enabled(False):
-        output = cls._run(ctx, args)
+    output = cls._run(ctx, args)
     for storage, buffer in memory:  # writing into a dual wrote its tangent, too
         if storage.buffer is not buffer:
             storage.write(buffer)
@@ -252,6 +258,8 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
         raise RuntimeError(
             f"Function's jvp returned an incorrect number of tangents (expected {len(outputs)}, got {len(found)})"
         )
+    if cls._separate():
+        check_saved(ctx, outputs, args, ctx.dirty_tensors or ())
     results = []
     for i, (o, t) in enumerate(zip(outputs, found)):
         if t is None:
@@ -263,7 +271,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
             o._storage.write(lens.write(o._storage.buffer, o._layout, o._offset, elements(dual)))
             results.append(o)
         else:
-            _check_pushed(cls, ctx, i, o, t, args)
+            _check_pushed(cls, ctx, i, o, t, args, tangents)
             results.append(make_dual(unpack_dual(o).primal, unpack_dual(t).primal))
     # What was marked or saved is known by its identity, which is now another.
     for name in ("to_save", "non_differentiable", "dirty_tensors"):
@@ -274,16 +282,25 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     return tuple(results) if isinstance(output, tuple) else results[0]
 
 
-def _check_pushed(cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple) -> None:
-    """Whether a result can have the tangent that ``jvp`` gave it."""
+def _check_pushed(
+    cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple, given: Sequence[Tensor | None]
+) -> None:
+    """Whether a result can have the tangent that ``jvp`` gave it, who was given those of the arguments."""
     moving = isinstance(output, Tensor) and output.dtype.category >= FLOATING
     if not moving or among(output, ctx.non_differentiable or ()):
         raise RuntimeError(
             f"The jvp of {cls.__name__} returned a tangent at index {i}, where forward returned what has none. You "
             "should return None at that position instead."
         )
-    if (among(output, args) or output._is_view()) and not tangent._is_view():
+    if not (among(output, args) or output._is_view()):
+        return
+    if not tangent._is_view():
         raise RuntimeError(_NOT_A_VIEW)
+    for a, seen in zip(args, given):
+        if seen is None or not (output is a or output._base is a or (a._base is not None and output._base is a._base)):
+            continue
+        if tangent._base is not (seen if seen._base is None else seen._base):
+            raise RuntimeError(_NOT_OF_TANGENT.format("given" if seen._base is None else "same base as the given"))
 
 
 def _pushed(call: _Call, interpreter: Forward) -> Any:

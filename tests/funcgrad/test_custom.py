@@ -167,6 +167,21 @@ def test_a_rule_by_arguments() -> None:
     assert [float(g) for g in fg.grad(f, (0, 1, 2))(2.0, 3.0, 4.0)] == [36.0, 0.0, 6.0]
 
 
+def test_a_rule_may_be_told_what_nothing_depends_on() -> None:
+    seen: list[bool] = []
+    for materialize in (True, False):
+        f = fg.custom_vjp(lambda x: (x, 2 * x))
+        f.defvjp(
+            lambda x: ((x, 2 * x), None),
+            lambda _, cts: (seen.append(cts[1] is None), (cts[0] * 3,))[1],
+            materialize=materialize,
+        )
+        slope = fg.grad(lambda x, f=f: f(x)[0])
+        assert float(slope(1.0)) == 3
+        assert fg.vmap(slope)(np.ones(2)).tolist() == [3, 3]
+    assert seen == [False, False, True, True]
+
+
 def test_methods() -> None:
     class Model:
         @fg.custom_jvp
