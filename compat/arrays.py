@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes, lens, levels
+from compat.device import CPU, META
 from compat.grad_mode import mode
 from compat.layout import Base, contiguous_layout, layout_of
-from compat.tensor import Tensor, from_buffer, sync
+from compat.meta import Unknown
+from compat.tensor import Tensor, from_buffer, refresh
 from funcgrad import runtime
 from funcgrad.primitives.shape import broadcast
 from funcgrad.tracing import Interpreter, Tracer, type_of
@@ -30,7 +32,7 @@ class TensorTracer(Tracer):
 def elements(t: Tensor) -> Any:
     """A tensor's elements as an array, or as what is being traced, without its graph."""
     if t._view is not None:
-        sync(t)
+        refresh(t)
     return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
 
 
@@ -47,7 +49,9 @@ def tensor_of(x: Any) -> Tensor:
     if isinstance(x, TensorTracer):
         return x.tensor
     t = type_of(x)
-    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced=isinstance(x, Tracer)))
+    traced = isinstance(x, Tracer)
+    where = META if traced and isinstance(levels.inmost(x), Unknown) else CPU
+    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced, where))
 
 
 def outside(x: Any) -> Any:
@@ -60,7 +64,7 @@ def outside(x: Any) -> Any:
 def of_examples(made: Tensor, source: Tensor) -> Tensor:
     """A new tensor as one of its own for each example of a ``vmap`` over which ``source`` differs, so that what differs
     can be written into it."""
-    if not source._storage.base.traced:
+    if not source._storage.base.traced or made._storage.base.traced:
         return made
     over = levels.maps(source._storage.buffer)[::-1]
     if not over:

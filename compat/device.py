@@ -75,43 +75,12 @@ class device:
         return device, (str(self),)
 
     def __enter__(self) -> device:
-        # Within it new tensors are made here; that is the CPU, or there is nothing to make them on.
-        available(self)
-        _entered.devices.append(self)
+        # Within it new tensors are made here.
+        _entered.devices.append(available(self))
         return self
 
     def __exit__(self, *_: object) -> None:
         _entered.devices.pop()
-
-
-class _Entered(threading.local):
-    """The devices that a thread is within, the innermost last."""
-
-    def __init__(self) -> None:
-        self.devices: list[device] = []
-
-
-_entered = _Entered()
-
-
-def default_device() -> device:
-    """Where new tensors are made."""
-    return _entered.devices[-1] if _entered.devices else CPU
-
-
-def available(where: Any) -> device:
-    """A device that tensors can be made on.
-
-    Raises:
-        AssertionError: for a GPU, where there is none.
-        RuntimeError: for another one that is not there.
-    """
-    found = where if isinstance(where, device) else device(where)
-    if found.type == "cuda":
-        raise AssertionError("Torch not compiled with CUDA enabled")
-    if found.type != "cpu":
-        raise RuntimeError(f"tensors can be made on 'cpu', got device '{found}'")
-    return found
 
 
 def _parse(text: str) -> tuple[str, int | None]:
@@ -126,3 +95,53 @@ def _parse(text: str) -> tuple[str, int | None]:
 
 
 CPU = device("cpu")
+META = device("meta")
+
+
+class _Entered(threading.local):
+    """The devices that a thread is within, the innermost last, and the one for outside of them."""
+
+    def __init__(self) -> None:
+        self.devices: list[device] = []
+        self.default = CPU
+
+
+_entered = _Entered()
+
+
+def default_device() -> device:
+    """Where new tensors are made."""
+    return _entered.devices[-1] if _entered.devices else _entered.default
+
+
+def set_default(where: device) -> None:
+    """Says where new tensors are made outside of all devices that are entered."""
+    _entered.default = where
+
+
+def place(where: Any) -> device:
+    """Where a new tensor is to be made: on the device given, or on the default one.
+
+    Raises:
+        AssertionError, RuntimeError: as ``available``.
+    """
+    if where is not None:
+        return available(where)
+    return _entered.devices[-1] if _entered.devices else _entered.default
+
+
+def available(where: Any) -> device:
+    """A device that tensors can be made on: ``CPU`` or ``META``.
+
+    Raises:
+        AssertionError: for a GPU, where there is none.
+        RuntimeError: for another one that is not there.
+    """
+    found = where if isinstance(where, device) else device(where)
+    if found.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if found.type == "meta":
+        return META
+    if found.type != "cpu":
+        raise RuntimeError(f"tensors can be made on 'cpu' and 'meta', got device '{found}'")
+    return CPU

@@ -107,6 +107,28 @@ def size_text(size: Sequence[Any]) -> str:
     return f"[{', '.join(map(str, size))}]"
 
 
+def check_grad_fits(grad: Any, t: Any) -> None:
+    """Whether a tensor can be another's gradient.
+
+    Raises:
+        RuntimeError: for another device, dtype or size.
+    """
+    if grad.device != t.device:
+        raise RuntimeError(
+            f"attempting to assign a gradient with device type '{grad.device}' to a tensor with device type "
+            f"'{t.device}'. Please ensure that the gradient and the tensor are on the same device"
+        )
+    if grad.dtype is not t.dtype or grad.shape != t.shape:
+        raise unfit_grad(grad.dtype, grad.shape, t.dtype, t.shape)
+
+
+def other_data() -> RuntimeError:
+    """The complaint about memory on another device for a tensor."""
+    return RuntimeError(
+        "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+    )
+
+
 def unfit_grad(dtype: Dtype, size: Sequence[int], wanted: Dtype, wanted_size: Sequence[int]) -> RuntimeError:
     """The complaint about a gradient of another dtype or size than its tensor's."""
     if dtype is not wanted:

@@ -13,6 +13,8 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+from compat.device import CPU, META
+from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.size import Size
 
@@ -20,23 +22,35 @@ Ints = tuple[int, ...]
 
 
 class Base:
-    """What a storage's buffer is: its shape and dtype, and whether it is an array or something being traced."""
+    """What a storage's buffer is.
 
-    __slots__ = ("shape", "dtype", "traced", "numel")
+    Attributes:
+        shape, dtype: the buffer's.
+        traced: whether it is something being traced, or nothing but a type, rather than an array.
+        device: where it is.
+        numel: how many elements it has.
+    """
+
+    __slots__ = ("shape", "dtype", "traced", "device", "numel")
     shape: Ints
     dtype: Dtype
     traced: bool
+    device: Device
     numel: int
 
-    def __new__(cls, shape: Ints, dtype: Dtype, traced: bool = False) -> Base:
-        key = (shape, dtype, traced)
+    def __new__(cls, shape: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Base:
+        traced = traced or device is META
+        key = (shape, dtype, traced, device.type)
         self = _bases.get(key)
         if self is None:
             self = super().__new__(cls)
-            self.shape, self.dtype, self.traced = tuple(shape), dtype, traced
+            self.shape, self.dtype, self.traced, self.device = tuple(shape), dtype, traced, device
             self.numel = prod(shape)
-            self = _bases.setdefault((self.shape, dtype, traced), self)
+            self = _bases.setdefault((self.shape, dtype, traced, device.type), self)
         return self
+
+    def __reduce__(self) -> tuple:
+        return Base, (self.shape, self.dtype, self.traced, self.device)
 
     def __repr__(self) -> str:
         return f"Base({self.shape}, {self.dtype}{', traced' if self.traced else ''})"
@@ -123,13 +137,13 @@ def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, con
     return found
 
 
-def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False) -> Layout:
+def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Layout:
     """The layout of a new row-major tensor over a buffer of its own."""
     size = tuple(size)
-    key = (size, dtype, traced)
+    key = (size, dtype, traced, device.type)
     found = _contiguous.get(key)
     if found is None:
-        found = layout_of(Base(size, dtype, traced), size, contiguous_strides(size), 0)
+        found = layout_of(Base(size, dtype, traced, device), size, contiguous_strides(size), 0)
         _contiguous[key] = found
     return found
 
@@ -137,16 +151,16 @@ def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False) -> Layout:
 _contiguous: dict[tuple, Layout] = {}
 
 
-def dense_layout(size: Ints, stride: Ints, dtype: Dtype, traced: bool = False) -> Layout:
+def dense_layout(size: Ints, stride: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Layout:
     """The layout of a new tensor with gapless strides; its buffer has the dimensions in memory order."""
-    key = (size, stride, dtype, traced)
+    key = (size, stride, dtype, traced, device.type)
     found = _dense.get(key)
     if found is None:
         order = [d for d in range(len(size)) if size[d] != 1]
         if prod(size):
             order.sort(key=lambda d: -stride[d])
         shape = tuple(size) if order == sorted(order) else tuple(size[d] for d in order)
-        found = _dense[key] = layout_of(Base(shape, dtype, traced), tuple(size), tuple(stride), 0)
+        found = _dense[key] = layout_of(Base(shape, dtype, traced, device), tuple(size), tuple(stride), 0)
     return found
 
 
@@ -376,7 +390,7 @@ def elementwise_strides(operands: Sequence[tuple[Ints, Ints]], size: Ints) -> In
             return first
     ndim = len(size)
     strides = [_broadcast_strides(s, st, size) for s, st in operands]
-    order = _memory_order(strides, size)
+    order = memory_order(strides, size)
     if order == list(range(ndim - 1, -1, -1)):
         return contiguous_strides(size)
     result = [0] * ndim
@@ -392,7 +406,7 @@ def _broadcast_strides(size: Ints, stride: Ints, to: Ints) -> Ints:
     return (0,) * shift + tuple(0 if n == 1 and to[d + shift] != 1 else s for d, (n, s) in enumerate(zip(size, stride)))
 
 
-def _memory_order(strides: Sequence[Ints], size: Ints) -> list[int]:
+def memory_order(strides: Sequence[Ints], size: Ints) -> list[int]:
     """Dimensions from the fastest to the slowest. Not every pair can be told apart (strides of zero), hence a sort by
     insertion."""
 

@@ -16,6 +16,7 @@ from typing import Any
 from compat import lens
 from compat.grad_mode import mode
 from compat.layout import Base
+from compat.meta import Unknown, check_values, refused
 from funcgrad import runtime
 from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer
@@ -183,7 +184,28 @@ def buffer(t: Any) -> Any:
         base = t._layout.base
         blank = zeros(ArrayType(base.shape, base.dtype.numpy))  # around the tensor's elements
         return lens.write(blank, t._layout, t._offset, _lift(t))
-    return t._storage.buffer
+    x = t._storage.buffer
+    return _outlived(x) if isinstance(x, Tracer) and not x.interpreter.alive else x
+
+
+def _outlived(x: Any) -> Any:
+    """The value of what was kept from a transform that has returned.
+
+    Raises:
+        RuntimeError: for one of an example of a ``vmap``, which has none of its own.
+    """
+    while isinstance(x, ForwardTracer | ReverseTracer) and not x.interpreter.alive:
+        x = x.underlying()
+    if isinstance(x, BatchTracer) and not x.interpreter.alive:
+        raise RuntimeError(_ESCAPED)
+    return x
+
+
+_ESCAPED = (
+    "Either your tensor may have escaped from inside a function being vmapped and this is a user error (see "
+    "https://pytorch.org/functorch/stable/ux_limitations.html), or there is an internal functorch error in "
+    "`gen_vmap_plumbing` Please file an issue if it looks like the latter"
+)
 
 
 def through(interpreter: Interpreter | None) -> None:
@@ -240,6 +262,8 @@ def concrete(x: Any, asked: str) -> Any:
     """
     if maps(x):
         raise RuntimeError(_ASKED[asked])
+    if isinstance(inmost(x), Unknown):
+        raise refused(asked)
     return runtime.ready(x._concrete(asked) if isinstance(x, Tracer) else x)
 
 
@@ -261,8 +285,12 @@ def check_counted(name: str, t: Any) -> None:
 
     Raises:
         RuntimeError: under ``vmap``, where the number differs between examples.
+        NotImplementedError: on the meta device, where there is nothing to count.
     """
-    if t._storage.base.traced and maps(t._storage.buffer):
+    if not t._storage.base.traced:
+        return
+    check_values(name, t)
+    if maps(t._storage.buffer):
         raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
 
 
@@ -314,6 +342,12 @@ _RANDOM = (
     "randomness flags on vmap or perform the randomness operation out of vmap"
 )
 
+#: The same, where autograd's own functions map backward passes.
+_RANDOM_GRADIENTS = (
+    "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of "
+    "vmap as a workaround"
+)
+
 
 def drawing() -> list[Batching]:
     """The ``vmap``s around whose examples each get random numbers of their own, outermost first.
@@ -323,7 +357,7 @@ def drawing() -> list[Batching]:
     """
     entered_maps = [entered for entered in state.levels if entered.kind == "vmap"]
     if any(entered.randomness == "error" for entered in entered_maps):
-        raise RuntimeError(_RANDOM)
+        raise RuntimeError(_RANDOM_GRADIENTS if state.graphs else _RANDOM)
     return [entered.interpreter for entered in entered_maps if entered.randomness == "different"]
 
 
@@ -335,8 +369,8 @@ def refuse_out() -> None:
     """
     if any(entered.kind == "vmap" for entered in state.levels):
         raise RuntimeError(
-            "vmap: We do not support calling out variants of random operations. Please use non-out variants as a "
-            "workaround"
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
+            "variants as a workaround"
         )
 
 

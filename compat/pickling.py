@@ -14,10 +14,12 @@ from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
 from compat import dtypes, formats
+from compat.device import META
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
+from compat.ops.creation import empty_strided
 from compat.size import Size
 from compat.storage import UntypedStorage, new_storage
 from compat.tensor import SHARED, Tensor, sync, wrap
@@ -44,6 +46,7 @@ def _global(text: str) -> Global:
 
 
 _TENSOR, _TENSOR_OF = _global("torch._utils._rebuild_tensor_v2"), _global("torch._utils._rebuild_tensor_v3")
+_TENSOR_ON_META = _global("torch._utils._rebuild_meta_tensor_no_storage")
 _SUBCLASS = _global("torch._tensor._rebuild_from_type_v2")
 _PARAMETER = _global("torch._utils._rebuild_parameter")
 _PARAMETER_WITH = _global("torch._utils._rebuild_parameter_with_state")
@@ -188,6 +191,8 @@ class _Made(NamedTuple):
 def _plain(t: Tensor) -> _Made:
     marks = {name: True for name, on in (("conj", t.is_conj()), ("neg", t.is_neg())) if on}
     place: tuple[Any, ...] = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
+    if t.is_meta:
+        return _Made(_TENSOR_ON_META, (t.dtype, tuple(t.shape), t.stride(), t.requires_grad))
     storage: Any = t.untyped_storage()
     if t.dtype in _TYPED:
         return _Made(_TENSOR, (TypedStorage(wrap_storage=storage, dtype=t.dtype), *place, *([marks] if marks else [])))
@@ -256,8 +261,9 @@ def _rebuild(
     fresh = len(owner.base.shape) == 1 and owner.version == 0
     if fresh and stride == contiguous_strides(size) and _fills(owner, size, dtype):
         # The buffer takes the tensor's own shape, which reads fastest.
-        owner.buffer = runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size))
-        owner.base = Base(size, dtype)
+        if owner.device is not META:
+            owner.buffer = runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size))
+            owner.base = Base(size, dtype)
     layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
     made = wrap(owner, layout, offset)
     made._view = SHARED
@@ -280,6 +286,10 @@ def _rebuild_v3(
 
 def _rebuild_v1(storage: Any, offset: int, size: Any, stride: Any) -> Tensor:
     return _rebuild(storage, offset, size, stride, False, None)
+
+
+def _rebuild_on_meta(dtype: Dtype, size: Any, stride: Any, grad: bool) -> Tensor:
+    return empty_strided(size, stride, dtype=dtype, device=META, requires_grad=grad)
 
 
 def _parameter(data: Tensor, requires_grad: bool, hooks: Any, state: Any = None) -> Parameter:
@@ -311,6 +321,7 @@ def _known() -> dict[Global, Any]:
         _TENSOR: _rebuild,
         _TENSOR_OF: _rebuild_v3,
         _global("torch._utils._rebuild_tensor"): _rebuild_v1,
+        _TENSOR_ON_META: _rebuild_on_meta,
         _SUBCLASS: _subclass,
         _PARAMETER: _parameter,
         _PARAMETER_WITH: _parameter,

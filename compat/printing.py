@@ -247,6 +247,23 @@ def tensor_text(
     return _with_suffixes(prefix + text, suffixes, indent)
 
 
+def meta_text(t: Any, grad_fn: str | None) -> str:
+    """What ``repr`` of a tensor on the meta device says.
+
+    Args:
+        grad_fn: the name of its backward node.
+    """
+    suffixes = ["device='meta'", f"size={tuple(t.shape)}"]
+    if t.dtype is not dtypes.get_default_dtype():
+        suffixes.append(f"dtype={t.dtype}")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{grad_fn}>")
+    elif t.requires_grad:
+        suffixes.append("requires_grad=True")
+    prefix = f"{type(t)._shown_as}("
+    return _with_suffixes(f"{prefix}...", suffixes, len(prefix))
+
+
 def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
     parts = [text]
     used = len(text) - text.rfind("\n") + 1

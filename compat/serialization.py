@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 
+from compat.device import META
 from compat.device import device as Device
+from compat.layout import Base
 from compat.pickling import Forbidden, Global, Loaded, Reader, Writer
 from compat.registry import function
-from compat.storage import UntypedStorage
+from compat.storage import UntypedStorage, unknown_storage
 
 __all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
 
@@ -286,6 +288,8 @@ def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
 def _restored(storage: UntypedStorage, location: str) -> UntypedStorage:
     if location == "cpu":
         return storage
+    if location == "meta":
+        return unknown_storage(Base(storage.base.shape, storage.base.dtype, device=META))
     if location.startswith("cuda"):
         raise RuntimeError(
             "Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False. If you are "

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from compat.device import CPU, device
+from compat.device import META, device
 from compat.dtypes import dtype as Dtype
 from compat.layout import Base
+from compat.meta import unknown
 from funcgrad import runtime
 
 # Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
@@ -61,7 +62,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """An address of its own, 0 if it is empty. Two tensors have a common storage exactly if these are equal."""
-        if not self.base.numel:
+        if not self.base.numel or self.base.device is META:
             return 0
         try:
             return self._address
@@ -71,10 +72,14 @@ class UntypedStorage:
 
     @property
     def device(self) -> device:
-        return CPU
+        return self.base.device
 
     def numpy(self) -> np.ndarray:
-        """The contents in the buffer's shape, read-only."""
+        """The contents in the buffer's shape, read-only.
+
+        Raises:
+            NotImplementedError: on the meta device.
+        """
         return runtime.to_numpy(self.buffer)
 
     def bytes(self) -> np.ndarray:
@@ -160,8 +165,8 @@ class UntypedStorage:
         self.base = Base((numel,), self.base.dtype)
 
     def __repr__(self) -> str:
-        lines = "\n ".join(str(x) for x in self.tolist())
-        return f" {lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
+        lines = "..." if self.base.device is META else " " + "\n ".join(str(x) for x in self.tolist())
+        return f"{lines}\n[torch.storage.UntypedStorage(device={self.device}) of size {self.nbytes()}]"
 
     def __deepcopy__(self, memo: dict) -> UntypedStorage:
         found = memo.get(id(self))
@@ -170,6 +175,8 @@ class UntypedStorage:
         return found
 
     def __reduce__(self) -> tuple:
+        if self.base.device is META:
+            return unknown_storage, (self.base,)
         return new_storage, (np.asarray(self.numpy()), self.base.dtype)
 
 
@@ -192,6 +199,11 @@ def _byte() -> Dtype:
     from compat.dtypes import uint8
 
     return uint8
+
+
+def unknown_storage(base: Base) -> UntypedStorage:
+    """A storage on the meta device."""
+    return UntypedStorage(unknown(base), base)
 
 
 def new_storage(array: np.ndarray, dtype: Dtype) -> UntypedStorage:

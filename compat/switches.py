@@ -5,8 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from compat.device import available
-from compat.device import device as Device
+from compat.device import CPU, available, set_default
 from compat.errors import wrong_argument
 from compat.registry import function
 from funcgrad import runtime
@@ -154,7 +153,7 @@ def set_flush_denormal(mode: bool, /) -> bool:
 
 @function("torch.set_default_device")
 def set_default_device(device: Any) -> None:
-    """Says where new tensors are made: on the CPU, which is where they are made anyway.
+    """Says where new tensors are made: on the CPU, as at first, or on the meta device.
 
     Args:
         device: ``"cpu"``, a device, or None for where it was at first.
@@ -163,8 +162,7 @@ def set_default_device(device: Any) -> None:
         RuntimeError: for a device that is not there.
         AssertionError: for a GPU, where there is none.
     """
-    if device is not None:
-        available(Device(device))
+    set_default(CPU if device is None else available(device))
 
 
 @function("torch.set_warn_always")

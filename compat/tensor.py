@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat import dtypes, lens, levels
-from compat.device import CPU, device
+from compat.device import CPU, META, device
 from compat.dtypes import dtype as Dtype
-from compat.errors import NO_GRAD_OF_NON_LEAF, TYPED_STORAGE, unfit_grad, wrap_dim, wrong_argument
+from compat.errors import NO_GRAD_OF_NON_LEAF, TYPED_STORAGE, check_grad_fits, other_data, wrap_dim, wrong_argument
 from compat.formats import (
     channels_last,
     channels_last_3d,
@@ -30,6 +30,7 @@ from compat.formats import (
 from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.layout import Layout, contiguous_layout, is_channels_last, layout_of
+from compat.meta import Unknown
 from compat.size import Size
 from compat.storage import UntypedStorage
 from compat.typed_storage import TypedStorage
@@ -76,6 +77,8 @@ class View:
 
 #: Marks a tensor whose memory others share, though it is no view itself.
 SHARED = View(None)
+#: Marks a gradient that is a view of another, made on its way.
+PASSING = View(None)
 
 
 class Autograd:
@@ -84,7 +87,8 @@ class Autograd:
     Attributes:
         grad: the gradient.
         accumulator: a weak reference to the ``AccumulateGrad`` node of a leaf.
-        hooks: tensor hooks of a leaf; those of a result belong to its node.
+        hooks: tensor hooks of a leaf; those of a result belong to its node, which is noted here where that is not the
+            one it comes from any more.
         post_accumulate: hooks that run after ``grad`` was updated.
         retains: whether a non-leaf keeps its gradient.
         own: whether it was itself said to require grad, which a view may also do because its base does.
@@ -150,9 +154,9 @@ class Tensor:
             cls._shown_as = cls.__name__
         _subclassed(cls)
 
-    def __new__(cls, *args: Any) -> Any:
+    def __new__(cls, *args: Any, **named: Any) -> Any:
         # The old constructor, torch.Tensor(2, 3) or torch.Tensor([1.0]); everything here makes tensors with `wrap`.
-        made = _construct(args)
+        made = _construct(args, named)
         return made if cls is Tensor else made._of_class(cls)
 
     # ---------------------------------------------------------------- what it is
@@ -215,7 +219,7 @@ class Tensor:
 
     @property
     def device(self) -> device:
-        return CPU
+        return self._layout.base.device
 
     @property
     def layout(self) -> Any:
@@ -224,10 +228,11 @@ class Tensor:
     def get_device(self) -> int:
         return -1
 
-    is_cuda = is_meta = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_xla = (
-        property(lambda self: False)
+    is_cuda = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_xla = property(
+        lambda self: False
     )
-    is_cpu = property(lambda self: True)
+    is_cpu = property(lambda self: self._layout.base.device is CPU)
+    is_meta = property(lambda self: self._layout.base.device is META)
 
     def is_floating_point(self) -> bool:
         return self._layout.dtype.is_floating_point
@@ -296,6 +301,8 @@ class Tensor:
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if new.device != self.device:
+            raise other_data()
         if self._rg and new.dtype.category < dtypes.FLOATING:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._counter is self._storage and self._view is None:
@@ -390,7 +397,7 @@ class Tensor:
         meta = self._meta
         if meta is None or (meta.grad is None and self._node is not None and not meta.retains):
             if self._node is not None:
-                _warn_non_leaf()
+                warnings.warn(NO_GRAD_OF_NON_LEAF, stacklevel=2)
             return None
         return meta.grad
 
@@ -420,13 +427,10 @@ class Tensor:
         made: Any = _new(kind)
         set_memory(made, source._storage, source._layout, source._offset)
         source._view = source._view or SHARED
+        made._counter = source._counter
         made._view = SHARED
         made._rg = bool(requires_grad)
         return made
-
-    def as_subclass(self, cls: type) -> Any:
-        """A view of all of the tensor, as an instance of a subclass."""
-        return self._alias()._of_class(cls)
 
     def _of_class(self, cls: type) -> Any:
         """The same tensor, graph included, as an instance of a subclass."""
@@ -493,7 +497,7 @@ def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
 def _alias(t: Tensor, counter: Any) -> Tensor:
     """The same memory in a tensor outside the graph."""
     storage = t._storage
-    if storage.base.traced:
+    if storage.base.traced and storage.buffer.__class__ is not Unknown:
         # What is traced goes on into no derivative; only then is the memory not the same.
         storage = UntypedStorage(stop_gradient(storage.buffer), storage.base)
     made = wrap(storage, t._layout, t._offset)
@@ -511,7 +515,7 @@ def autograd_of(t: Tensor) -> Autograd:
     return t._meta
 
 
-_construct: Callable[[tuple], Tensor]
+_construct: Callable[[tuple, dict[str, Any]], Tensor]
 _subclassed: Callable[[type], None] = lambda cls: None
 
 
@@ -521,7 +525,7 @@ def set_subclass_hook(function: Callable[[type], None]) -> None:
     _subclassed = function
 
 
-def set_constructor(function: Callable[[tuple], Tensor]) -> None:
+def set_constructor(function: Callable[[tuple, dict[str, Any]], Tensor]) -> None:
     """Names the function behind ``torch.Tensor(...)``."""
     global _construct
     _construct = function
@@ -591,9 +595,4 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    if value.dtype is not t.dtype or value.shape != t.shape:
-        raise unfit_grad(value.dtype, value.shape, t.dtype, t.shape)
-
-
-def _warn_non_leaf() -> None:
-    warnings.warn(NO_GRAD_OF_NON_LEAF, stacklevel=3)
+    check_grad_fits(value, t)

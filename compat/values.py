@@ -12,17 +12,17 @@ from compat import dtypes, lens, levels
 from compat.grad_mode import mode, no_grad
 from compat.hosted import array_over
 from compat.layout import layout_of
-from compat.printing import tensor_text
+from compat.meta import Unknown, on_meta
+from compat.printing import meta_text, tensor_text
 from compat.registry import function
-from compat.storage import new_storage
-from compat.tensor import SHARED, Tensor, Version, array_of, autograd_of, set_memory, sync, wrap
+from compat.tensor import SHARED, Tensor, Version, array_of, autograd_of, refresh, set_memory, wrap
 from funcgrad import runtime
 
 
 def _number(t: Tensor, asked: str = "item()") -> Any:
     """The one element of a tensor."""
     if t._view is not None:
-        sync(t)
+        refresh(t)
     if t._layout.base.traced:
         read = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
         return np.asarray(levels.concrete(read, asked)).item()
@@ -49,9 +49,14 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         tensor([3., 0.])
     """
     if self._view is not None:
-        sync(self)
+        refresh(self)
     layout = self._layout
     if not force:
+        if on_meta(self):
+            raise TypeError(
+                "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
+                "first."
+            )
         if mode.grad and self.requires_grad:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         for bit, name, fix in ((layout.conj, "conjugate", "conj"), (layout.neg, "negative", "neg")):
@@ -179,6 +184,8 @@ def text(self: Tensor) -> str:
         shown = None if node is None else type(node).__name__
     except RuntimeError:  # a view whose history cannot be told
         shown = "Invalid"
+    if on_meta(self) and self._storage.buffer.__class__ is Unknown:
+        return meta_text(self, shown)
     if self._layout.base.traced:
         from compat.func.printing import traced_text
 
@@ -197,7 +204,7 @@ def text(self: Tensor) -> str:
 @function("Tensor.__format__")
 def formatted(self: Tensor, spec: str) -> str:
     """A tensor without dimensions formatted as its number; others take no format."""
-    if self._layout.ndim == 0 and type(self) is Tensor:
+    if self._layout.ndim == 0 and type(self) is Tensor and not on_meta(self):
         return format(self.item(), spec)
     if spec:
         raise TypeError("unsupported format string passed to Tensor.__format__")
@@ -256,16 +263,17 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
     """How a tensor is pickled: its memory, where it lies there, and whether it requires grad."""
     requires_grad = self.requires_grad
     layout = self._layout
-    if layout.base.traced:
+    if layout.base.traced and not on_meta(self):
         levels.concrete(self._storage.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
-    return rebuild, (cls, self._storage.__reduce__()[1], place, requires_grad, dict(self.__dict__))
+    return rebuild, (cls, self._storage.__reduce__(), place, requires_grad, dict(self.__dict__))
 
 
 def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, attributes: dict) -> Any:
     """What unpickling a tensor calls."""
-    storage = new_storage(*memory)
+    make, given = memory
+    storage = make(*given)
     dtype, size, stride, offset, conj, neg = place
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:

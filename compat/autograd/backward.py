@@ -11,7 +11,9 @@ from typing import Any, NamedTuple
 from compat import levels
 from compat.autograd.engine import run_backward
 from compat.autograd.graph import GradientEdge
-from compat.autograd.node import NO_EDGE, Edge, accumulator, edge_of
+from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of
+from compat.device import CPU
+from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
@@ -34,21 +36,33 @@ def _several(x: Any) -> tuple:
     return (x,) if isinstance(x, Tensor | GradientEdge) or x is None else tuple(x)
 
 
+def _device_of(node: Node) -> Device:
+    """Where the results of a node are, as far as is known."""
+    if isinstance(node, AccumulateGrad):
+        return node.variable.device
+    plan = getattr(node, "plan", None)
+    found: Device = plan.device if plan is not None else CPU
+    return found
+
+
 class _Root(NamedTuple):
     """Where backward begins: a tensor, or what is known of one from its place in the graph."""
 
     edge: Edge
     size: Size
     dtype: Dtype
+    device: Device
 
     @classmethod
     def of(cls, given: Tensor | GradientEdge) -> _Root:
         if not isinstance(given, GradientEdge):
-            return cls(edge_of(given) if given.grad_fn is None else (given._node, given._nr), given.shape, given.dtype)
+            edge = edge_of(given) if given.grad_fn is None else (given._node, given._nr)
+            return cls(edge, given.shape, given.dtype, given.device)
         expected = given.node.expects(given.output_nr)
         if expected is None:
             raise RuntimeError(f"{given.node.name()} has no output {given.output_nr}")
-        return cls((given.node, given.output_nr), *expected)
+        size, dtype = expected
+        return cls((given.node, given.output_nr), size, dtype, _device_of(given.node))
 
     def gradient(self, i: int, grad: Any) -> Tensor | None:
         """The gradient to begin with: the one given, one for a scalar."""
@@ -62,7 +76,7 @@ class _Root(NamedTuple):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if self.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {self.dtype}")
-        ones: Tensor = names_of("torch")["ones"](self.size, dtype=self.dtype)
+        ones: Tensor = names_of("torch")["ones"](self.size, dtype=self.dtype, device=self.device)
         return ones
 
     def _checked(self, i: int, grad: Tensor) -> Tensor:
@@ -77,6 +91,8 @@ class _Root(NamedTuple):
                 "Mismatch in dtype: "
                 f"grad_output[{i}] has a dtype of {grad.dtype} and output[{i}] has a dtype of {self.dtype}."
             )
+        if grad.device is not self.device:
+            raise RuntimeError(f"invalid gradient at index {i} - expected device {self.device} but got {grad.device}")
         return grad if grad.dtype is self.dtype else grad.to(self.dtype)
 
 
@@ -299,6 +315,8 @@ def tensor_backward(
 def _hooks_of(t: Tensor) -> HookDict:
     """Where a tensor's hooks are kept: a leaf's with the tensor, a result's with its node."""
     node = t.grad_fn
+    if node is not None and t._meta is not None and t._meta.hooks is not None:
+        return t._meta.hooks
     if node is None:
         meta = autograd_of(t)
         if meta.hooks is None:
@@ -346,12 +364,13 @@ def retain_grad(self: Tensor) -> None:
     levels.refuse("retain_grad")
     if not self.requires_grad:
         raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if self._node is None:
+    node = self.grad_fn
+    if node is None:
         return
     meta = autograd_of(self)
     if not meta.retains:
         meta.retains = True
-        self._node.hooks().retains[self._nr] = weakref.ref(self)
+        node.hooks().retains[self._nr] = weakref.ref(self)
 
 
 __all__ = ["NO_EDGE", "backward", "grad", "mode"]

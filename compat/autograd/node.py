@@ -15,7 +15,7 @@ from compat.errors import size_text
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
 from compat.size import Size
-from compat.tensor import Autograd, Tensor, autograd_of, from_buffer
+from compat.tensor import PASSING, SHARED, Autograd, Tensor, autograd_of, from_buffer
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 
@@ -247,14 +247,20 @@ class AccumulateGrad(Node):
 def _owned(variable: Tensor, grad: Tensor) -> Tensor:
     """A gradient with memory of its own, laid out as its variable if that is gapless, else row-major.
 
-    Buffers are never changed, so one that holds just this gradient need not be copied.
+    Buffers are never changed, so one that holds just this gradient need not be copied. What backward was given, and
+    came here by views alone, shares its memory with the gradient, as in PyTorch.
     """
     from compat.layout import contiguous_strides
 
     layout = variable._layout
     stride = layout.stride if layout.dense else contiguous_strides(layout.size)
     found = grad._layout
-    if not mode.grad and found.stride == stride and found.whole and not found.conj and not found.neg:
+    whole = found.whole and not found.conj and not found.neg and found.base.device is layout.base.device
+    if grad._view is PASSING and mode.task.hands_over(grad):
+        if all(n < 2 or a == b for n, a, b in zip(found.size, found.stride, stride)):
+            grad._view = SHARED
+            return grad
+    if not mode.grad and found.stride == stride and whole:
         return from_buffer(grad._storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride).copy_(grad)
 

@@ -256,7 +256,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
     """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")
-    if tensor.numel() == 0:
+    if tensor.numel() == 0 or tensor.is_meta:
         return tensor
     rows = tensor.shape[0]
     shape = (rows, tensor.numel() // rows)

@@ -7,6 +7,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import wrong_argument
+from compat.meta import check_values
 from compat.ops.combinations import fits_none
 from compat.ops.elements import (
     binary,
@@ -80,6 +81,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     for i, (name, t) in enumerate((("input", input), ("other", other))):
         if not isinstance(t, Tensor):
             raise wrong_argument("equal", name, i + 1, "Tensor", t)
+    check_values("equal", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
 
 

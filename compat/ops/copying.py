@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
-from compat.device import available
+from compat.device import CPU, available
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.formats import (
     channels_last,
+    channels_last_3d,
     contiguous_format,
     preserve_format,
 )
@@ -18,8 +19,10 @@ from compat.formats import (
     memory_format as MemoryFormat,
 )
 from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
+from compat.meta import NO_DATA
 from compat.ops.op import op
 from compat.ops.signature import Array, Scalar
+from compat.ops.windows import suggests_channels_last
 from compat.registry import function
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
@@ -108,8 +111,17 @@ def _truncated(x: Any, dtype: Dtype) -> Any:
 
 
 @op("ToCopyBackward0", strides=_copy_strides, names="torch._to_copy")
-def _to_copy(input: Array, *, dtype: Dtype | None = None, memory_format: MemoryFormat | None = None) -> Any:
+def _to_copy(
+    input: Array, *, dtype: Dtype | None = None, device: Device | None = None, memory_format: MemoryFormat | None = None
+) -> Any:
     return input if dtype is None else converted(input, dtype)
+
+
+@op(None, strides=_copy_strides, name="_to_copy", names="")
+def _to_integers(
+    input: Array, *, dtype: Dtype, device: Device | None = None, memory_format: MemoryFormat | None = None
+) -> Any:
+    return converted(input, dtype)
 
 
 @function("Tensor.to")
@@ -128,14 +140,26 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         >>> torch.tensor([1.7]).to(torch.int64)
         tensor([1])
     """
-    dtype, copy, memory_format = _parse_to(args, kwargs)
-    same = dtype is None or dtype is self.dtype
-    if same and not copy and (memory_format is preserve_format or self.is_contiguous(memory_format=memory_format)):
+    where, dtype, copy, memory_format = _parse_to(args, kwargs)
+    same, here = dtype is None or dtype is self.dtype, where is None or where is self.device
+    fits = memory_format in (preserve_format, _suggested_format(self))
+    if same and here and not copy and fits:
         return self
-    return _to_copy(self, dtype=None if same else dtype, memory_format=memory_format)
+    if not here and self.is_meta:
+        raise NotImplementedError(NO_DATA)
+    wanted = None if same else dtype
+    copied = _to_copy if wanted is None or wanted.category >= dtypes.FLOATING else _to_integers
+    return copied(self, dtype=wanted, device=None if here else where, memory_format=memory_format)
 
 
-def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dtype | None, bool, MemoryFormat]:
+def _suggested_format(t: Tensor) -> MemoryFormat:
+    """The order in which a tensor has its dimensions, gaps or not."""
+    if t.dim() in (4, 5) and suggests_channels_last(tuple(t.shape), t.stride()):
+        return channels_last if t.dim() == 4 else channels_last_3d
+    return contiguous_format
+
+
+def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | None, Dtype | None, bool, MemoryFormat]:
     dtype, rest = kwargs.pop("dtype", None), []
     other = kwargs.pop("other", None)
     where = kwargs.pop("device", None)
@@ -148,24 +172,23 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Dtype | No
             where = a
         elif a is not None:
             rest.append(a)
-    if where is not None:
-        available(where)
+    where = None if where is None else available(where)
     if other is not None:
-        dtype = other.dtype
+        where, dtype = other.device, other.dtype
     dtype = dtypes.wanted("to", dtype)
     copy = bool(kwargs.pop("copy", rest[1] if len(rest) > 1 else False))
     kwargs.pop("non_blocking", None)
     memory_format = kwargs.pop("memory_format", preserve_format) or preserve_format
     if kwargs:
         raise TypeError(f"to() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return dtype, copy, memory_format
+    return where, dtype, copy, memory_format
 
 
 @function("Tensor.type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type; or, given a dtype or such a name, the tensor in it."""
     if dtype is None:
-        return f"torch.{self.dtype.scalar_name}Tensor"
+        return f"torch.{'meta.' if self.is_meta else ''}{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, str):
         name = dtype.removeprefix("torch.").removesuffix("Tensor")
         dtype = next((d for d in dtypes.ALL if d.scalar_name == name), None)
@@ -183,8 +206,8 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 @function("Tensor.type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of ``other``."""
-    return to(self, other.dtype)
+    """The tensor in the dtype of ``other``, and on its device."""
+    return to(self, other)
 
 
 def _conversion(name: str, dtype: Dtype) -> None:
@@ -207,8 +230,12 @@ for _name, _dtype in dict(
 
 @function("Tensor.cpu")
 def cpu(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
-    """The tensor itself: it is on the CPU."""
-    return to(self, memory_format=memory_format)
+    """The tensor on the CPU: itself, if it is there.
+
+    Raises:
+        NotImplementedError: on the meta device, where it has no values.
+    """
+    return to(self, CPU, memory_format=memory_format)
 
 
 @function("Tensor.cuda")
@@ -252,6 +279,8 @@ def copy(self: Array, src: Array, non_blocking: bool = False) -> Any:
 
 
 def _check_copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> None:
+    if src.is_meta and not self.is_meta:
+        raise NotImplementedError(NO_DATA)
     mine, theirs = tuple(self.shape), tuple(src.shape)
     for i in range(1, len(theirs) + 1):
         if i > len(mine) or theirs[-i] not in (1, mine[-i]):

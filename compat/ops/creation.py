@@ -10,11 +10,13 @@ import numpy as np
 
 from compat import dtypes
 from compat.arrays import of_examples
-from compat.device import available
+from compat.device import CPU, META, available, place
+from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument
 from compat.formats import contiguous_format, preserve_format
-from compat.layout import Base, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
+from compat.layout import Base, Layout, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
+from compat.meta import unknown
 from compat.ops.copying import format_strides
 from compat.registry import function
 from compat.storage import UntypedStorage
@@ -70,8 +72,16 @@ def _c_name(dtype: Dtype) -> str:
 # ---------------------------------------------------------------- one value everywhere
 
 
-def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
+def _of_value(layout: Layout, value: Any) -> Tensor:
+    """A tensor of one value, over memory of its own."""
+    return from_buffer(_buffer(layout.base, value), layout)
+
+
+def _buffer(base: Base, value: Any) -> Any:
     """A buffer of one value."""
+    if base.device is META:
+        return unknown(base)
+    shape, dtype = base.shape, base.dtype
     assert dtype.numpy is not None, f"there are no arrays of {dtype}"
     try:
         return runtime.filled(shape, value, dtype.numpy)
@@ -81,17 +91,31 @@ def _buffer(shape: tuple[int, ...], value: Any, dtype: Dtype) -> Any:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}") from None
 
 
-def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype) -> Tensor:
+def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU) -> Tensor:
     """A contiguous tensor whose contents follow from a key: an arange from its bounds.
 
     Args:
         key: what tells it from all others, hashable.
         make: the contents, as an array of any dtype.
         dtype: of the tensor.
+        where: its device.
     """
     kind = dtype.numpy
     buffer = runtime.table((*key, kind), lambda: make().astype(kind))
-    return from_buffer(buffer, contiguous_layout(buffer.shape, dtype))
+    return placed(from_buffer(buffer, contiguous_layout(buffer.shape, dtype)), where)
+
+
+def blank(size: Sequence[int], like: Tensor, dtype: Dtype | None = None) -> Tensor:
+    """A tensor on the device of another one, whose values nobody asks for: what draws are on the meta device."""
+    return constant(tuple(size), 0, dtype or like.dtype, where=like.device)
+
+
+def placed(t: Tensor, where: Device) -> Tensor:
+    """A new tensor of the CPU as one of a device."""
+    if where is CPU:
+        return t
+    layout = dense_layout(tuple(t.shape), t.stride(), t.dtype, device=where)
+    return from_buffer(unknown(layout.base), layout)
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:
@@ -121,9 +145,11 @@ def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[
     return tuple(result)
 
 
-def constant(size: tuple[int, ...], value: Any, dtype: Dtype | None, requires_grad: bool = False) -> Tensor:
-    layout = contiguous_layout(size, dtype or dtypes.get_default_dtype())
-    return with_grad(from_buffer(_buffer(layout.base.shape, value, layout.dtype), layout), requires_grad)
+def constant(
+    size: tuple[int, ...], value: Any, dtype: Dtype | None, requires_grad: bool = False, where: Device = CPU
+) -> Tensor:
+    layout = contiguous_layout(size, dtype or dtypes.get_default_dtype(), device=where)
+    return with_grad(_of_value(layout, value), requires_grad)
 
 
 def into(out: Tensor | None, made: Tensor) -> Tensor:
@@ -155,15 +181,15 @@ def _maker(name: str, value: Any, what: str) -> Any:
         names: Any = None,
         **more: Any,
     ) -> Tensor:
-        if device is not None:
-            available(device)
+        where = place(device)
         sizes = _sizes(name, size, more)
         dtype = dtypes.wanted(name, dtype)
         if out is not None and dtype is None:
             dtype = out.dtype
         if memory_format is not contiguous_format:
-            return empty_strided(sizes, format_strides(sizes, contiguous_strides(sizes), memory_format), dtype=dtype)
-        return into(out, constant(sizes, value, dtype, requires_grad))
+            stride = format_strides(sizes, contiguous_strides(sizes), memory_format)
+            return empty_strided(sizes, stride, dtype=dtype, device=where)
+        return into(out, constant(sizes, value, dtype, requires_grad, where if out is None else out.device))
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"""A tensor of {what}.
@@ -195,8 +221,7 @@ def full(
     names: Any = None,
 ) -> Tensor:
     """A tensor of one value; its dtype is that of the value unless given."""
-    if device is not None:
-        available(device)
+    where = place(device) if out is None else out.device
     if out is not None and dtype is not None and dtype is not out.dtype:
         raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     value = fill_value.item() if isinstance(fill_value, Tensor | np.generic) else fill_value
@@ -204,7 +229,7 @@ def full(
         raise wrong_argument("full", "fill_value", 2, "Number", value)
     dtype = dtypes.wanted("full", dtype) or (out.dtype if out is not None else dtypes.of_number(value))
     sizes = _sizes("full", (size,), {})
-    return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad))
+    return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad, where))
 
 
 @function("torch.scalar_tensor")
@@ -212,7 +237,7 @@ def scalar_tensor(
     s: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:
     """A tensor without dimensions; of the default floating-point dtype unless given."""
-    return constant((), s, dtype, requires_grad)
+    return constant((), s, dtype, requires_grad, place(device))
 
 
 @function("torch.empty_strided")
@@ -236,14 +261,12 @@ def empty_strided(
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
+    where = place(device)
     if is_dense(size, stride):
-        made = dense_layout(size, stride, dtype)
-        return with_grad(from_buffer(_buffer(made.base.shape, 0, dtype), made), requires_grad)
+        return with_grad(_of_value(dense_layout(size, stride, dtype, device=where), 0), requires_grad)
     room = 1 + sum((n - 1) * s for n, s in zip(size, stride))
-    base = Base((room,), dtype)
-    return with_grad(
-        wrap(UntypedStorage(_buffer((room,), 0, dtype), base), layout_of(base, size, stride, 0)), requires_grad
-    )
+    base = Base((room,), dtype, device=where)
+    return with_grad(wrap(UntypedStorage(_buffer(base, 0), base), layout_of(base, size, stride, 0)), requires_grad)
 
 
 # ---------------------------------------------------------------- like another tensor
@@ -284,13 +307,11 @@ def full_like(
     """A tensor of one value, of the size, dtype and memory order of ``input``."""
     if not isinstance(input, Tensor):
         raise wrong_argument("full_like", "input", 1, "Tensor", input)
-    if device is not None:
-        available(device)
+    where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
-    made = dense_layout(tuple(input.shape), stride, dtype)
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    new = from_buffer(_buffer(made.base.shape, converted_number(value, dtype), dtype), made)
+    new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), converted_number(value, dtype))
     return with_grad(of_examples(new, input), requires_grad)
 
 
@@ -310,9 +331,8 @@ def _new(name: str, value: Any, what: str) -> None:
         pin_memory: bool = False,
         **more: Any,
     ) -> Tensor:
-        if device is not None:
-            available(device)
-        made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False)
+        where = self.device if device is None else available(device)
+        made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False, where)
         return with_grad(of_examples(made, self), requires_grad)
 
     make.__name__ = make.__qualname__ = name
@@ -337,7 +357,7 @@ def new_full(
     **more: Any,
 ) -> Tensor:
     """A tensor of one value, of this one's dtype."""
-    made = full(size, fill_value, dtype=dtype or self.dtype, device=device)
+    made = full(size, fill_value, dtype=dtype or self.dtype, device=self.device if device is None else device)
     return with_grad(of_examples(made, self), requires_grad)
 
 
@@ -353,4 +373,5 @@ def new_empty_strided(
     **more: Any,
 ) -> Tensor:
     """A tensor of given strides, of this one's dtype."""
-    return with_grad(of_examples(empty_strided(size, stride, dtype=dtype or self.dtype), self), requires_grad)
+    made = empty_strided(size, stride, dtype=dtype or self.dtype, device=self.device if device is None else device)
+    return with_grad(of_examples(made, self), requires_grad)

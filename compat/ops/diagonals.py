@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy
 
+from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrap_dim
 from compat.formats import contiguous_format
 from compat.layout import channels_last_strides
 from compat.ops.composite import composite, tensor_argument
-from compat.ops.creation import from_table
+from compat.ops.creation import empty, from_table
 from compat.ops.joining import flatten
 from compat.ops.op import op
 from compat.ops.signature import Array, Arrays, Dim
@@ -226,7 +227,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
 # ---------------------------------------------------------------- triangles' indices
 
 
-def _triangle(name: str, row: int, col: int, offset: int, dtype: Dtype | None, upper: bool) -> Tensor:
+def _triangle(
+    name: str, row: int, col: int, offset: int, dtype: Dtype | None, upper: bool, options: dict[str, Any]
+) -> Tensor:
     for what, n in (("row", row), ("col", col)):
         if n < 0:
             raise RuntimeError(f"{what} must be non-negative, got{n}")
@@ -239,7 +242,7 @@ def _triangle(name: str, row: int, col: int, offset: int, dtype: Dtype | None, u
         inside = columns - rows >= offset if upper else columns - rows <= offset
         return numpy.stack([rows[inside], columns[inside]])
 
-    return from_table((name, row, col, offset), places, dtype)
+    return from_table((name, row, col, offset), places, dtype, place(options.get("device")))
 
 
 @function("torch.tril_indices")
@@ -252,7 +255,7 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
         tensor([[0, 1, 1],
                 [0, 0, 1]])
     """
-    return _triangle("tril_indices", row, col, offset, dtype, upper=False)
+    return _triangle("tril_indices", row, col, offset, dtype, False, options)
 
 
 @function("torch.triu_indices")
@@ -265,7 +268,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
         tensor([[0, 0, 1],
                 [0, 1, 1]])
     """
-    return _triangle("triu_indices", row, col, offset, dtype, upper=True)
+    return _triangle("triu_indices", row, col, offset, dtype, True, options)
 
 
 # ---------------------------------------------------------------- repetition of single elements
@@ -328,6 +331,10 @@ def _interleaved(repeats: Tensor, output_size: int | None) -> Tensor:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
     if repeats.dtype.category != int64.category:
         raise RuntimeError("repeats has to be Long or Int tensor")
+    if repeats.is_meta:
+        if output_size is None:
+            raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+        return empty((output_size,), dtype=repeats.dtype, device=repeats.device)
     counts = repeats.detach().numpy()
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes, levels
+from compat.meta import on_meta, refused
 from compat.ops.indexing import POSITIONS, outside
 from compat.ops.inspection import values_of
 from compat.ops.op import op
@@ -65,6 +66,8 @@ def embedding_backward(ct: Any, weight: Any, indices: Any, padding_idx: int, sca
 
 def _renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shortens, in place and outside the graph, the rows that are looked up and longer than ``max_norm``."""
+    if on_meta(weight):
+        return
     table = weight.detach()
     rows = numpy.unique(array_of(indices))
     picked = array_of(table)[rows]
@@ -146,6 +149,8 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
         return one_hot_rows.function(input, num_classes)
+    if num_classes == -1 and on_meta(input):
+        raise refused("item()")
     if num_classes == -1 and levels.maps(input._storage.buffer):
         raise RuntimeError(
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."

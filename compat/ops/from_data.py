@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.device import available
+from compat.device import place
+from compat.dlpack import array_from
 from compat.dtypes import dtype as Dtype
-from compat.ops.creation import constant, converted_number, with_grad
+from compat.ops.creation import converted_number, placed, with_grad
 from compat.registry import function
-from compat.size import Size
-from compat.tensor import Tensor, from_array, set_constructor
+from compat.tensor import Tensor, from_array
 
 # ---------------------------------------------------------------- nested sequences
 
@@ -118,6 +118,9 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
         reject_negative_strides(data)
         found = dtypes.from_numpy(data.dtype)
         return _cast(data, dtype or found), dtype or found
+    if hasattr(data, "__dlpack__") and not isinstance(data, np.generic | Tensor):
+        lent, found = array_from(data)
+        return _cast(lent, dtype or found), dtype or found
     quick = _quick_array(data, dtype)
     if quick is not None:
         return quick
@@ -203,8 +206,7 @@ def tensor(
         tensor([[1.0000, 2.0000],
                 [3.0000, 4.5000]])
     """
-    if device is not None:
-        available(device)
+    where = place(device)
     dtype = dtypes.wanted("tensor", dtype)
     if isinstance(data, Tensor):
         warnings.warn(
@@ -212,9 +214,10 @@ def tensor(
             "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
             stacklevel=2,
         )
-        return with_grad(data.detach().clone().to(dtype or data.dtype), requires_grad)
+        where = data.device if device is None else where
+        return with_grad(data.detach().clone().to(where, dtype or data.dtype), requires_grad)
     array, dtype = _array(data, dtype)
-    return with_grad(from_array(array, dtype), requires_grad)
+    return with_grad(placed(from_array(array, dtype), where), requires_grad)
 
 
 @function("Tensor.new_tensor")
@@ -222,60 +225,5 @@ def new_tensor(
     self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:
     """A tensor with a copy of ``data``, of this one's dtype."""
-    return tensor(data, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
-
-
-@function("Tensor.new")
-def new(self: Tensor, *args: Any, size: Any = None, device: Any = None) -> Tensor:
-    """What the old constructor of this tensor's dtype makes of the arguments: sizes, or data."""
-    args = args if size is None else tuple(size)
-    if device is not None:
-        available(device)
-    if len(args) == 1 and isinstance(args[0], bool | float | complex):
-        raise TypeError(f"new(): data must be a sequence (got {type(args[0]).__name__})")
-    return legacy(self.dtype, args)
-
-
-# ---------------------------------------------------------------- the old constructors, FloatTensor and its kin
-
-
-def legacy(dtype: Dtype, args: tuple[Any, ...], device: Any = None) -> Tensor:
-    """What the old constructors make: from sizes an empty tensor, from data a copy."""
-    if device is not None:
-        available(device)
-    if not args:
-        return constant((0,), 0, dtype)
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        return args[0].detach() if args[0].dtype is dtype else args[0].detach().to(dtype)
-    if all(isinstance(a, int | np.integer) for a in args):
-        return constant(tuple(int(a) for a in args), 0, dtype)
-    if len(args) == 1 and isinstance(args[0], Size):
-        return constant(tuple(args[0]), 0, dtype)
-    return tensor(args[0], dtype=dtype)
-
-
-set_constructor(lambda args: legacy(dtypes.get_default_dtype(), args))
-
-
-def _legacy_class(name: str, dtype: Dtype) -> None:
-    class Meta(type):
-        def __instancecheck__(cls, instance: object) -> bool:
-            return isinstance(instance, Tensor) and instance.dtype is dtype
-
-    made = Meta(
-        name,
-        (),
-        {"__new__": lambda cls, *args, device=None: legacy(dtype, args, device), "__module__": "torch", "dtype": dtype},
-    )
-    made.__doc__ = f"The old name of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``."
-    function(f"torch.{name}")(made)
-
-
-for _d in dtypes.ALL:
-    if (
-        _d.numpy is not None
-        and not _d.is_complex
-        and _d.itemsize <= 8
-        and _d not in (dtypes.uint16, dtypes.uint32, dtypes.uint64)
-    ):
-        _legacy_class(f"{_d.scalar_name}Tensor", _d)
+    where = self.device if device is None else device
+    return tensor(data, dtype=dtype or self.dtype, device=where, requires_grad=requires_grad)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compat import dlpack, dtypes
-from compat.device import available
+from compat.device import META, available, place
 from compat.dtypes import dtype as Dtype
 from compat.hosted import storage_over
 from compat.ops.creation import with_grad
@@ -138,14 +138,13 @@ def _bytes_of(buffer: Any) -> memoryview:
 @function("torch.as_tensor")
 def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy."""
-    if device is not None:
-        available(device)
+    where = place(device)
     if isinstance(data, Tensor):
-        return data if dtype is None else data.to(dtype)
+        return data.to(data.device if device is None else where, data.dtype if dtype is None else dtype)
     if isinstance(data, np.ndarray):
         made = from_numpy(data)
-        return made if dtype is None else made.to(dtype)
-    return tensor(data, dtype=dtype)
+        return made.to(where, made.dtype if dtype is None else dtype)
+    return tensor(data, dtype=dtype, device=where)
 
 
 @function("torch.asarray")
@@ -171,15 +170,16 @@ def asarray(
         >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
         (True, False)
     """
-    if device is not None:
-        available(device)
+    where = place(device)
     found = _aliased(obj, dtype, copy)
     if found is None:
         if copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
-        made = tensor(obj, dtype=dtype)
+        made = tensor(obj, dtype=dtype, device=where)
     else:
         made = _as_dtype(found, dtype, copy)
+        if device is not None or not isinstance(obj, Tensor):
+            made = made.to(where)
         if copy and made is found:
             made = made.clone()
     wanted = getattr(obj, "requires_grad", False) if requires_grad is None else requires_grad
@@ -254,11 +254,16 @@ def to_capsule(
 
     Raises:
         BufferError: for a tensor that requires grad, or whose conjugation is still to be done.
+        TypeError: for a stream that is no number.
     """
     if self.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     if self.is_conj():
         raise BufferError("Can't export tensors with the conjugate bit set")
+    if self.device is META:
+        raise BufferError("Cannot pack tensors on meta")
+    if stream is not None and not isinstance(stream, int):
+        raise TypeError("stream must be ``int`` or ``none``")
     if stream not in (None, -1):
         raise AssertionError("stream should be None on cpu.")
     source = self.clone() if copy or self.is_neg() else self
@@ -274,4 +279,6 @@ def to_dlpack(tensor: Tensor, /) -> Any:
 @function("Tensor.__dlpack_device__")
 def dlpack_device(self: Tensor) -> tuple[Any, int]:
     """Where the memory is: (kind of device, number of it)."""
+    if self.device is META:
+        raise ValueError("Unknown device type meta for Dlpack")
     return dlpack.CPU, 0

@@ -43,11 +43,13 @@ class Kernel:
         constant: numbers of the results without a derivative.
         shows: what nodes need to know of the call: static arguments by name.
         keeps: names of inputs and results that nodes keep though backward may do without them.
+        device: where the results are; None for where the operands are.
+        strict: whether these have to be on one device.
     """
 
     __slots__ = (
         "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "constant", "shows",
-        "keeps", "plans",
+        "keeps", "plans", "device", "strict",
         "_programs", "_derivatives",
     )  # fmt: skip
 
@@ -65,6 +67,8 @@ class Kernel:
         constant: frozenset[int] = frozenset(),
         shows: dict[str, Any] | None = None,
         keeps: frozenset[str] = frozenset(),
+        device: Any = None,
+        strict: bool = False,
     ):
         self.name = name
         self.body = body
@@ -77,6 +81,8 @@ class Kernel:
         self.constant = constant
         self.shows = shows or {}
         self.keeps = keeps
+        self.device = device
+        self.strict = strict
         self.plans: dict[tuple, Any] = {}
         self._programs: dict[tuple, Program] = {}
         self._derivatives: dict[tuple, Derivative] = {}
@@ -171,7 +177,7 @@ class Derivative:
         self.results = len(self.out_types)
         self._backwards: dict[tuple, Backward] = {}
         self._staged: dict[tuple[bool, ...], tuple[Program, list[int]]] = {}
-        used = self._used() if kernel.derivable else [False] * (len(types) + self.results)
+        used = self._used() if kernel.derivable and any(self.differentiable()) else [False] * (len(types) + self.results)
         n = len(types)
         kept = [name in kernel.keeps and t is not None for name, t in zip(kernel.inputs, types)]
         self.saved_inputs = tuple(i for i in range(n) if (used[i] or kept[i]) and not is_number(types[i]))

@@ -8,6 +8,7 @@ from typing import Any
 
 from compat.autograd.node import Node
 from compat.autograd.saved import SavedTensor, unpack
+from compat.device import META
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
 from compat.ops.derived_names import OUTERMOST
@@ -56,6 +57,8 @@ class OpNode(Node):
             values += [kept[i] for i in backward.saved]
             values += [self.numbers[i] for i in backward.numbers]
             results = backward.kernel.call(values)
+            if self.plan.device is META:  # what follows from no gradient, zeros, would be the CPU's
+                results = [r.to(META) for r in results]
         found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]
         return found if self.plan.target is None else self._in_operands_dtypes(found)
 

@@ -45,6 +45,9 @@ Options of ``op``:
     ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
     least;
     ``None``: operands come as they are.
+``unrounded``
+    names of operands that, where they are numbers or have no dimensions, promotion leaves in single precision though
+    the others are in half; the body rounds the result (``compat.ops.halves``).
 ``numbers``
     whether operands may be numbers; by default where ``promote`` is set.
 ``strides``
@@ -102,7 +105,7 @@ from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
-from compat.ops.declared import Declared
+from compat.ops.declared import Declared, Late
 from compat.ops.inplace import check_apart, check_recorded
 from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
@@ -129,6 +132,7 @@ class Op(Declared):
         self.promote: str | None = options.get("promote")
         self.numbers = options.get("numbers", self.promote is not None)
         self.promoted: str | None = options.get("promoted")
+        self.unrounded = options.get("unrounded", "").split()
         self.strides: Any = options.get("strides", "contiguous")
         self.broadcasts: bool = options.get("broadcasts", self.strides == "elementwise")
         self.check: Callable[..., None] | None = options.get("check")
@@ -145,6 +149,7 @@ class Op(Declared):
         self.keeps = frozenset(options.get("keeps", "").split())
         self.stated: Callable[..., Any] | None = None
         self.node_name = node
+        self.recorded = node is not None or options.get("undifferentiable", False)
         self.saved = tuple(saved.split())
         self.kernels: dict[tuple, Kernel] = {}
         self.inplace_plans: dict[tuple, Any] = {}
@@ -194,7 +199,7 @@ class Op(Declared):
         return self._plan(args, self.inplace_plans, 0).run(self.values(args))
 
     def _plan(self, args: list[Any], plans: dict, target: int | None) -> Any:
-        key = key_of(self.params, args, self.offsets)
+        key = key_of(self.params, args, self.offsets, self.recorded)
         plan = plans.get(key)
         if plan is None:
             plan = plans[key] = self._make(args, target)
@@ -205,14 +210,19 @@ class Op(Declared):
         tensors = [v for v in values if isinstance(v, Tensor)]
         if not tensors and self.numbers and self.name not in _OF_NUMBERS:
             self._refuse_numbers(args)
-        if self.check is not None:
+        late = isinstance(self.check, Late)
+        if self.check is not None and not late:
             self.check(*self._positional(args), **self._keywords(args))
+        if target is not None and not self.overlapping and overlaps_itself(args[0].shape, args[0].stride()):
+            raise RuntimeError(OVERLAPS_ITSELF)
         if self.broadcasts:
             size = broadcast_size(*[tuple(t.shape) for t in tensors])
             if target is not None and size != tensors[0].shape:
                 raise RuntimeError(
                     f"output with shape {list(tensors[0].shape)} doesn't match the broadcast shape {list(size)}"
                 )
+        if self.check is not None and late:
+            self.check(*self._positional(args), **self._keywords(args))
         kinds, mask = self._kinds(args)
         statics = self.statics(args, tensors[0].dim() if tensors else 0)
         kernel = self._kernel(args, kinds, statics)
@@ -261,8 +271,6 @@ class Op(Declared):
                     "should match"
                 )
             raise RuntimeError(f"output with shape {list(layout.size)} doesn't match the broadcast shape {wanted}")
-        if not self.overlapping and overlaps_itself(layout.size, layout.stride):
-            raise RuntimeError(OVERLAPS_ITSELF)
 
     def _positional(self, args: Sequence[Any]) -> list[Any]:
         return [a for p, a in zip(self.params, args) if not p.keyword]
@@ -297,6 +305,8 @@ class Op(Declared):
             constant=self.constant,
             shows=raw,
             keeps=self.keeps,
+            device=raw.get("device"),
+            strict=self.promote is not None,
         )
 
     def _saveable(self, call: Call) -> frozenset[str]:

@@ -45,6 +45,11 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(results)} Tensors, got {len(outs)}")
         for r, t in zip(results, outs):
             check_dtype(r, t, exact=not op.casts)
+            if r.device is not t.device:
+                raise RuntimeError(
+                    f"Attempting to copy from device {r.device} to device {t.device}, but cross-device copies are not "
+                    "allowed!"
+                )
         for r, t in zip(results, outs):
             resize_out(t, tuple(r.shape))
             t.copy_(r)

@@ -17,8 +17,10 @@ from compat import dtypes, lens, levels
 from compat.autograd.anomaly_mode import made
 from compat.autograd.node import NO_EDGE, Edge, leaf_edge, next_sequence
 from compat.autograd.saved import HookStack, save, save_result
+from compat.device import CPU, META
 from compat.grad_mode import mode
 from compat.layout import Layout, contiguous_layout, dense_layout
+from compat.meta import common_device, in_transform, results_of
 from compat.ops.inplace import run_into
 from compat.tensor import Tensor, from_buffer, new_tensor
 from funcgrad import runtime
@@ -75,6 +77,15 @@ def run_traced(program: Program, buffers: Sequence[Any], numbers: Sequence[Any])
     return [levels.held(x) for x in results]
 
 
+def run_typed(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
+    """A program on the meta device: what types its results have."""
+    if not any(map(in_transform, buffers)):
+        return results_of(program)
+    for entered in levels.state.levels:
+        levels.through(entered.interpreter)
+    return run_traced(program, buffers, numbers)
+
+
 # ---------------------------------------------------------------- the program
 
 
@@ -122,9 +133,11 @@ def _overwrite(place: Any, layout: Layout, result: Any) -> Any:
 Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
-def _runner(program: Program, numbers: int, traced: bool) -> tuple[Run, runtime.Executable | None]:
+def _runner(program: Program, numbers: int, traced: bool, device: Any) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
     executable that it is noted down with in that case."""
+    if device is META:
+        return partial(run_typed, program), None
     if not program.equations and all(atom in program.inputs for atom in program.outputs):
         # A copy. Buffers never change, so the results may be the operands'.
         places = [program.inputs.index(atom) for atom in program.outputs]  # type: ignore[arg-type]
@@ -160,6 +173,7 @@ class Plan:
 
     Attributes:
         outputs: the layouts of the results.
+        device: where they are.
         program: from buffers and numbers, in this order, to buffers.
         forward: runs it.
         code: the executable that it is noted down with; None where it runs at once.
@@ -172,7 +186,7 @@ class Plan:
 
     __slots__ = (
         "kernel", "kinds", "target", "outputs", "program", "forward", "code", "traced", "node", "derivative", "run",
-        "_places", "_saves", "_results", "_differentiable", "finish", "types", "make_node", "grad_strides",
+        "_places", "_saves", "_results", "_differentiable", "finish", "types", "make_node", "grad_strides", "device",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
@@ -181,7 +195,8 @@ class Plan:
         self.target = target
         self.types = types = tuple(type_of_kind(k) for k in kinds)
         logical = kernel.program(types)
-        self.traced = any(isinstance(k, Layout) and k.base.traced for k in kinds)
+        self.device = kernel.device or common_device(kinds, kernel.strict and target is None) or CPU
+        self.traced = self.device is META or any(isinstance(k, Layout) and k.base.traced for k in kinds)
         self.outputs = self._layouts(logical.output_types)
         simple = target is None and all(
             k is None or k is type(None) or not isinstance(k, Layout) or _plain(k) for k in kinds
@@ -189,7 +204,7 @@ class Plan:
         program = logical if simple and all(_plain(o) for o in self.outputs) else _forward(self, logical)
         numeric = self._numeric()
         self.program = numbers_last(program, numeric)
-        self.forward, self.code = _runner(self.program, sum(numeric), self.traced)
+        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device)
         self.finish: Callable[[list[Tensor]], Any] | None = None
         self.run: Callable[[Sequence[Any]], Any]
         self.make_node: Callable[[Sequence[Any]], Any]
@@ -214,9 +229,9 @@ class Plan:
         for t, stride in zip(types, strides):
             dtype = dtypes.from_numpy(t.dtype)
             if stride is None:
-                layouts.append(contiguous_layout(t.shape, dtype, self.traced))
+                layouts.append(contiguous_layout(t.shape, dtype, self.traced, self.device))
             else:
-                layouts.append(dense_layout(t.shape, stride, dtype, self.traced))
+                layouts.append(dense_layout(t.shape, stride, dtype, self.traced, self.device))
         return tuple(layouts)
 
     def _prepare(self, types: tuple, mask: tuple[bool, ...]) -> None:

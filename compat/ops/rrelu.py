@@ -8,6 +8,8 @@ import numpy
 
 from compat import rng
 from compat.errors import wrong_argument
+from compat.meta import on_meta
+from compat.ops.creation import blank
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.random import engine_of
@@ -40,6 +42,8 @@ def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, tra
 
 def _noise(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
     """A slope for each element that is not positive, in their order; one elsewhere."""
+    if on_meta(input):
+        return blank(input.shape, input)
     values = array_of(input)
     noise = numpy.ones(values.shape, values.dtype)
     negative = values <= 0

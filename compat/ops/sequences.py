@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.device import available
+from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, wrong_argument, wrong_combination
 from compat.ops.creation import from_table, into, into_all, with_grad
@@ -44,8 +44,7 @@ def arange(
         >>> torch.arange(1, 2.5, 0.5)
         tensor([1.0000, 1.5000, 2.0000])
     """
-    if device is not None:
-        available(device)
+    where = place(device)
     dtype = dtypes.wanted("arange", dtype)
     given = [_number(b) for b in bounds]
     if len(given) == 1 and end is None:
@@ -80,7 +79,7 @@ def arange(
     else:
         count, work = ceil((last - first) / by), np.float64
     key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
-    made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype)
+    made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype, where)
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -102,7 +101,7 @@ def range_(
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
     key = ("arange", str(start), str(step), count)
-    made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), dtype)
+    made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -153,7 +152,7 @@ def linspace(
             f"torch.linspace(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
         )
     key = ("linspace", str(first), str(last), steps)
-    made = from_table(key, lambda: _even(first, last, steps, dtype), dtype)
+    made = from_table(key, lambda: _even(first, last, steps, dtype), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -193,5 +192,5 @@ def eye(
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    made = from_table(("eye", n, m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype)
+    made = from_table(("eye", n, m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device))
     return into(out, with_grad(made, requires_grad))

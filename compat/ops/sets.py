@@ -10,6 +10,7 @@ import numpy
 from compat import dtypes, levels
 from compat.errors import size_text, wrap_dim
 from compat.layout import contiguous_strides
+from compat.meta import check_values
 from compat.ops.op import elementwise, op
 from compat.ops.signature import Array, Index
 from compat.registry import function
@@ -151,6 +152,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{input.dtype.scalar_name}'")
     if input.dim() == 1 and not input.numel():
         return _long(numpy.zeros(minlength))
+    check_values("bincount", input)
     values = array_of(input)
     if input.dim() != 1 or values.min() < 0:
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")

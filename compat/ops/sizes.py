@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.device import available
+from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument, wrong_combination
 from compat.ops.creation import from_table, into_all, with_grad
@@ -57,7 +57,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
         torch.Size([2, 3])
     """
     result: list[int] = []
-    for place, shape in enumerate(shapes):
+    for where, shape in enumerate(shapes):
         size = (shape,) if isinstance(shape, int) else shape
         if not isinstance(size, tuple | list):
             raise RuntimeError(f"Input shapes should be of type ints, a tuple of ints, or a list of ints, got {shape}")
@@ -71,7 +71,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
             if result[dim] != 1:
                 raise RuntimeError(
                     f"Attempting to broadcast a dimension of length {n} at {dim}! Mismatching argument at index "
-                    f"{place} had {tuple(size)}; but expected shape should be broadcastable to {size_text(result)}"
+                    f"{where} had {tuple(size)}; but expected shape should be broadcastable to {size_text(result)}"
                 )
             result[dim] = n
     return Size(result)
@@ -135,8 +135,7 @@ def logspace(
     """
     if not hasattr(steps, "__index__"):
         raise wrong_combination("logspace", (start, end, steps))
-    if device is not None:
-        available(device)
+    where = place(device)
     for name, value in (("start", start), ("end", end)):
         if isinstance(value, Tensor) and value.dim():
             raise RuntimeError(
@@ -151,7 +150,7 @@ def logspace(
         if isinstance(first, complex) or isinstance(last, complex):
             dtype = dtype.to_complex()
     key = ("logspace", str(base), str(first), str(last), steps)
-    made = from_table(key, lambda: _powers(base, first, last, steps, dtype), dtype)
+    made = from_table(key, lambda: _powers(base, first, last, steps, dtype), dtype, where)
     return into_all(out, with_grad(made, requires_grad))
 
 

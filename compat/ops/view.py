@@ -23,7 +23,7 @@ from compat.ops.kernel import Derivative, Kernel
 from compat.ops.plan import edge
 from compat.ops.recut import extended
 from compat.size import Size
-from compat.tensor import SHARED, Tensor, View, wrap
+from compat.tensor import PASSING, SHARED, Tensor, View, wrap
 from funcgrad.ir import ArrayType, Program
 from funcgrad.primitives.shape import zeros
 
@@ -75,7 +75,7 @@ class ViewNode(Node):
         if all(g is None for g in grads):
             return (None,)
         if plan.rearrangement is not None and grads[0] is not None:
-            undone = _undo(grads[0], *plan.rearrangement, plan.undone)
+            undone = _undo(grads[0], *plan.rearrangement, plan.undone, plan.op.undone)
             if undone is not None:
                 return (undone,)
         derivative, offsets = plan.derivative
@@ -90,12 +90,13 @@ class ViewNode(Node):
         return self.plan.derivative[0].shown()
 
 
-def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | None]) -> Tensor | None:
+def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | None], undone: str) -> Tensor | None:
     """The gradient of a mere rearrangement, itself one: dimensions in ``order``, then seen in ``size``; None if that
     takes a copy.
 
     Args:
         known: the layouts of those found before.
+        undone: when PyTorch's is a view as well, as in ``ViewOp``.
     """
     if mode.grad:
         return grad.permute(order).reshape(size) if order != tuple(range(len(order))) else grad.reshape(size)
@@ -107,9 +108,11 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | Non
         found = known[key] = _undone_layout(storage.base, layout, offset, order, size)
     if found is None:
         return None
+    if found is layout and undone == "changed":
+        return grad
     made = wrap(storage, found, offset)
     made._counter = grad._counter
-    made._view = SHARED
+    made._view = PASSING if undone else SHARED
     grad._view = grad._view or SHARED
     return made
 
@@ -239,6 +242,11 @@ class ViewPlan:
             )
             self._derivative = kernel.derivative(types, mask), offsets
         return self._derivative
+
+    @property
+    def device(self) -> Any:
+        """Where the results are."""
+        return self.input.base.device
 
     def _inside(self) -> tuple[Geometry, list[Geometry]]:
         """The view, of a contiguous tensor of the input's size."""

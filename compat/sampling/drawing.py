@@ -11,6 +11,8 @@ from compat import rng
 from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrong_argument
 from compat.layout import broadcast_size, contiguous_layout
+from compat.meta import on_meta
+from compat.ops.creation import blank
 from compat.ops.node import Underivable
 from compat.random import engine_of
 from compat.registry import function
@@ -66,8 +68,11 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
-        tosses = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), contiguous_layout(t.shape, t.dtype))
+        layout = contiguous_layout(t.shape, t.dtype, device=t.device)
+        tosses = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), layout)
         return _given(out, _BERNOULLI_P.call([t, tosses])[0])
+    if on_meta(t):
+        return _given(out, _BERNOULLI.call([t, blank(t.shape, t)])[0])
     (probabilities,), over = given(t)
     values = rng.bernoulli(engine, probabilities.shape, t.dtype.numpy, np.asarray(probabilities, order="C"))
     return _given(out, _BERNOULLI.call([t, drawn(values, over, t.dtype)])[0])
@@ -81,6 +86,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
         RuntimeError: for a negative rate.
     """
     t = _tensor("poisson", "input", 1, input)
+    if on_meta(t):
+        return _POISSON.call([t, blank(t.shape, t)])[0]
     (rates,), over = given(t)
     values = rng.poisson(engine_of("poisson", generator), np.asarray(rates, order="C"))
     return _POISSON.call([t, drawn(values, over, t.dtype)])[0]
@@ -92,6 +99,8 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     _tensor("binomial", "count", 1, count)
     _tensor("binomial", "prob", 2, prob)
     size = broadcast_size(tuple(count.shape), tuple(prob.shape))
+    if on_meta(count):
+        return _BINOMIAL.call([count, prob, blank(size, count)])[0]
     both, over = given(count.expand(size), prob.expand(size))
     counts, probabilities = [np.asarray(x, order="C") for x in both]
     values = rng.binomial(engine_of("binomial", generator), counts, probabilities)
@@ -125,6 +134,8 @@ def multinomial(
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
     engine = engine_of("multinomial", generator)
+    if on_meta(t):
+        return _given(out, blank((*t.shape[:-1], int(samples)), t, int64))
     (weights,), over = given(t)
     rows = np.asarray(weights, order="C")
     flat = rows.reshape(-1, rows.shape[-1]) if over else rows
@@ -174,11 +185,14 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
     operands = [t for t in (mean, std) if isinstance(t, Tensor)]
     size = broadcast_size(*[tuple(t.shape) for t in operands])
     dtype = operands[0].dtype
+    kernel = _NORMAL if len(operands) == 2 else _NORMAL_MEAN if isinstance(mean, Tensor) else _NORMAL_STD
+    if on_meta(operands[0]):
+        return kernel.call([*operands, blank(size, operands[0])])[0]
     kind = np.dtype(dtype.numpy)
     if not isinstance(std, Tensor):
         (shift,), over = given(mean)
         values = rng.normal(engine, shift.shape, kind, 0.0, number("normal", "std", 2, std))
-        return _NORMAL_MEAN.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
+        return kernel.call([mean, drawn((values + shift).astype(kind, copy=False), over, dtype)])[0]
     (shift, scale), over = given(mean, std)
     if scale.size and not (scale >= 0).all():
         raise RuntimeError("normal expects all elements of std >= 0.0")
@@ -186,5 +200,4 @@ def _normal_of(engine: Any, mean: Any, std: Any) -> Tensor:
         shift = kind.type(number("normal", "mean", 1, mean))
     whole = (*[m.size for m in over], *size)
     values = (rng.normal(engine, whole, kind) * scale + shift).astype(kind, copy=False)
-    kernel = _NORMAL if isinstance(mean, Tensor) else _NORMAL_STD
     return kernel.call([*operands, drawn(values, over, dtype)])[0]

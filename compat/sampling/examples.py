@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 
 from compat import levels
+from compat.device import META
 from compat.layout import Base, Layout, layout_of
+from compat.meta import unknown
 from compat.tensor import Tensor, array_of, from_array, from_buffer
 from funcgrad import runtime
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
@@ -31,6 +33,8 @@ def draws(draw: Draw, layout: Layout) -> Tensor:
     base, over = layout.base, levels.drawing()
     dtype = base.dtype.numpy
     assert dtype is not None
+    if base.device is META:
+        return from_buffer(unknown(base), layout)
     sizes = tuple(interpreter.size for interpreter in over)
     shape = (*sizes, *base.shape)
     buffer = runtime.drawn(lambda: draw(prod(shape), dtype).reshape(shape))

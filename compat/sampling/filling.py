@@ -14,6 +14,7 @@ from compat import levels, rng
 from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import dense_layout, overlaps_itself, preserved_strides
+from compat.meta import on_meta
 from compat.ops.inplace import check_memory, put
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
@@ -87,9 +88,9 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     if whole and not recorded and not layout.base.traced:
         put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)
         return t
-    if levels.drawing():
-        size = tuple(layout.size)
-        values = draws(draw, dense_layout(size, preserved_strides(size, layout.stride), layout.dtype))
+    if levels.drawing() or on_meta(t):
+        size, stride = tuple(layout.size), preserved_strides(tuple(layout.size), layout.stride)
+        values = draws(draw, dense_layout(size, stride, layout.dtype, device=t.device))
     else:
         flat = draw(layout.numel, layout.dtype.numpy)
         values = from_array(_along(flat, layout.size, layout.stride))

@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, levels, rng
-from compat.device import available
+from compat.device import available, place
+from compat.device import device as Device
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import Draw, draws
 from compat.sampling.filling import UNIFORM, fill, number
-from compat.tensor import Tensor, sync
+from compat.tensor import Tensor, refresh
 
 
 def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
@@ -63,8 +64,7 @@ class Options:
         self.dtype = dtype = dtypes.wanted(function, dtype)
         self.requires_grad = requires_grad
         self.memory_format = memory_format
-        if device is not None:
-            available(device)
+        self.device = None if device is None else available(device)
         if out is not None and dtype is not None and out.dtype is not dtype:
             raise RuntimeError(
                 f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})"
@@ -79,7 +79,7 @@ class Options:
             return fill(self.out, draw, UNIFORM)
         dtype = self.dtype or default
         assert dtype.numpy is not None
-        t = draws(draw, contiguous_layout(size, dtype))
+        t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
         return t.requires_grad_() if self.requires_grad else t
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
@@ -87,18 +87,22 @@ class Options:
         if not isinstance(t, Tensor):
             raise wrong_argument(self.function, "input", 1, "Tensor", t)
         if self.memory_format is not None and getattr(self.memory_format, "_name", "") != "preserve_format":
-            empty = t.detach().new_empty(t.shape, dtype=self.dtype).contiguous(memory_format=self.memory_format)
+            empty = (
+                t.detach()
+                .new_empty(t.shape, dtype=self.dtype, device=self.device)
+                .contiguous(memory_format=self.memory_format)
+            )
             return fill(empty, draw, UNIFORM)
-        made = laid_like(t, draw, self.dtype or t.dtype)
+        made = laid_like(t, draw, self.dtype or t.dtype, self.device)
         return made.requires_grad_() if self.requires_grad else made
 
 
-def laid_like(t: Tensor, draw: Draw, dtype: dtypes.dtype) -> Tensor:
+def laid_like(t: Tensor, draw: Draw, dtype: dtypes.dtype, where: Device | None = None) -> Tensor:
     if t._view is not None:
-        sync(t)
+        refresh(t)
     size, stride = tuple(t._layout.size), t._layout.stride
     assert dtype.numpy is not None
-    return draws(draw, dense_layout(size, preserved_strides(size, stride), dtype))
+    return draws(draw, dense_layout(size, preserved_strides(size, stride), dtype, device=where or t.device))
 
 
 @function("torch.rand")

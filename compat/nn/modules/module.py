@@ -17,6 +17,7 @@ from compat.nn.modules.hooks import (
     register_module_full_backward_hook,
     register_module_full_backward_pre_hook,
 )
+from compat.nn.modules.moving import NO_DATA, applied, emptied
 from compat.nn.modules.registration import (
     announced,
     on_buffer,
@@ -389,14 +390,11 @@ class Module(Hooks, State):
         if recurse:
             for module in self.children():
                 module._apply(fn)
-        for parameter in self._parameters.values():
+        for name, parameter in self._parameters.items():
             if parameter is None:
                 continue
-            grad = parameter.grad
             with no_grad():
-                parameter.data = fn(parameter)
-                if grad is not None:
-                    grad.data = fn(grad)
+                self._parameters[name] = applied(parameter, fn)
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)
@@ -421,6 +419,8 @@ class Module(Hooks, State):
         def convert(t: Any) -> Any:
             dtype = to.dtype if t.is_floating_point() or t.is_complex() else None
             options = {"memory_format": to.memory_format} if to.memory_format is not None and t.dim() in (4, 5) else {}
+            if t.is_meta and to.device not in (None, t.device):
+                raise NotImplementedError(NO_DATA)
             return t.to(device=to.device, dtype=dtype, non_blocking=to.non_blocking, **options)
 
         return self._apply(convert)
@@ -458,7 +458,7 @@ class Module(Hooks, State):
 
     def to_empty(self: Self, *, device: Any, recurse: bool = True) -> Self:
         """Moves parameters and buffers to a device without their values."""
-        return self._apply(lambda t: t.new_empty(t.shape, device=device), recurse=recurse)
+        return self._apply(lambda t: emptied(t, device), recurse=recurse)
 
     def share_memory(self: Self) -> Self:
         """Lets other processes see parameters and buffers."""

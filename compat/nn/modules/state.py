@@ -259,7 +259,8 @@ class State:
     def _register_state_dict_hook(self, hook: Any) -> RemovableHandle:
         if getattr(hook, "_from_public_api", False):
             raise RuntimeError(
-                "Cannot register the same function as the state dict post hook that was previously registered"
+                "Cannot register the same function as the state dict post hook that was previously registered via "
+                "register_state_dict_post_hook"
             )
         return _add(self._state_dict_hooks, hook)
 
@@ -290,6 +291,13 @@ def _not_overridden(name: str) -> str:
     )
 
 
+_NO_OP = (
+    "for {}: copying from a non-meta parameter in the checkpoint to a meta parameter in the current model, which is a "
+    "no-op. (Did you mean to pass `assign=True` to assign items in the state dictionary to their corresponding key in "
+    "the module instead of copying them in place?)"
+)
+
+
 def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assign: bool) -> str:
     """Puts one entry into its place; what is wrong with it as text, or nothing."""
     if not isinstance(given, Tensor):
@@ -310,6 +318,8 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
     try:
         with no_grad():
             if not assign:
+                if tensor.is_meta and not given.is_meta:
+                    warnings.warn(_NO_OP.format(key), stacklevel=2)
                 tensor.copy_(given)
             else:
                 setattr(module, name, _assigned(tensor, given))

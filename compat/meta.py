@@ -1,0 +1,150 @@
+"""The device ``meta``: tensors that have a shape, a dtype and strides, and no values.
+
+The memory of such a tensor is an ``Unknown``, an array known by its type only. What operations do with types stands in
+their plans already, since these are made of types; on the meta device a plan gives the types of its results and runs
+nothing. So everything that follows from shapes alone holds there, at no cost however large the tensors are: errors of
+shapes and dtypes, strides, views and writes through them, the graph and its backward, optimizers. Who asks for a value
+gets PyTorch's error.
+
+Example:
+    >>> import compat as torch
+    >>> x = torch.empty(1 << 20, 1 << 20, device="meta", requires_grad=True)
+    >>> y = (x @ x.T).softmax(-1)
+    >>> y
+    tensor(..., device='meta', size=(1048576, 1048576), grad_fn=<SoftmaxBackward0>)
+    >>> y.sum().backward()
+    >>> x.grad.shape
+    torch.Size([1048576, 1048576])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from compat.device import META, device
+from compat.layout import Base, Layout
+from funcgrad.errors import ConcretizationError
+from funcgrad.ir import ArrayType, Program
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import Interpreter, Tracer, type_of
+
+NO_DATA = "Cannot copy out of meta tensor; no data!"
+_NO_ITEM = "Tensor.item() cannot be called on meta tensors"
+_NO_KERNEL = (
+    "aten::{}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. "
+    "You may have run into this message while using an operator with PT2 compilation APIs "
+    "(torch.compile/torch.export); in order to use this operator with those APIs you'll need to add a fake impl. "
+    "Please see the following for next steps:  "
+    "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
+)
+_NO_COUNT = (
+    "The register_meta function for torch.nonzero() raises unimplemented by default, as a correct data-independent "
+    "implementation does not exist. This implementation returns a fake value, assuming all elements of the tensor are "
+    "non-zero. To enable this registration, please set 'torch.fx.experimental._config.meta_nonzero_assume_all_nonzero' "
+    "to True."
+)
+
+
+class _Types(Interpreter):
+    """Says of each primitive what types its results have."""
+
+    __slots__ = ()
+    description = "the meta device"
+
+    def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+        found = [Unknown(t) for t in primitive.output_types([type_of(x) for x in operands], params)]
+        return found if primitive.multiple else found[0]
+
+
+_types = _Types()
+#: Below every transform, and above what runs on arrays.
+_types.level = 0.25  # type: ignore[assignment]
+
+
+class NoData(ConcretizationError, NotImplementedError):
+    """Values were asked for where there are types only."""
+
+
+class Unknown(Tracer):
+    """An array of which there is only the type."""
+
+    __slots__ = ()
+
+    def __init__(self, type: ArrayType):
+        self.interpreter = _types
+        self.type = type
+
+    def underlying(self) -> NoReturn:
+        raise NoData(NO_DATA)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        raise NotImplementedError(NO_DATA)
+
+
+def refused(asked: str) -> Exception:
+    """The complaint about a value that was asked of a meta tensor.
+
+    Args:
+        asked: what it is for, as ``levels.concrete`` has it.
+    """
+    return NotImplementedError(NO_DATA) if asked == "its values" else RuntimeError(_NO_ITEM)
+
+
+def unknown(base: Base) -> Unknown:
+    """The memory of a new meta tensor."""
+    assert base.dtype.numpy is not None
+    return Unknown(ArrayType(base.shape, base.dtype.numpy))
+
+
+def results_of(program: Program) -> list[Unknown]:
+    """What a program gives on the meta device."""
+    return [Unknown(t) for t in program.output_types]
+
+
+def in_transform(x: Any) -> bool:
+    """Whether a buffer is traced by a transform, which has to see what is done to it."""
+    return isinstance(x, Tracer) and x.interpreter.level > _types.level
+
+
+def on_meta(t: Any) -> bool:
+    """Whether a tensor is on the meta device."""
+    return t._layout.base.device is META
+
+
+def check_values(name: str, *tensors: Any) -> None:
+    """Complains about an operation whose result has a shape that depends on values.
+
+    Args:
+        name: what the operation is called.
+
+    Raises:
+        NotImplementedError: if one of the tensors has no values.
+    """
+    if any(on_meta(t) for t in tensors):
+        raise NotImplementedError(_NO_COUNT if name in ("nonzero", "index") else _NO_KERNEL.format(name))
+
+
+def common_device(layouts: Sequence[Any], strict: bool) -> device | None:
+    """The device of an operation's results.
+
+    A tensor of the CPU without dimensions may be among others. Where operands are not ``strict``ly of one device, the
+    first one's counts: an index may be on the CPU, too.
+
+    Args:
+        layouts: the operands' kinds: layouts, or anything for what is no tensor.
+
+    Raises:
+        RuntimeError: for operands on several devices.
+    """
+    found: device | None = None
+    first: device | None = None
+    for kind in layouts:
+        if isinstance(kind, Layout):
+            here = kind.base.device
+            first = first or here
+            if found is None and (here is META or kind.ndim):
+                found = here
+            elif found is not None and here is not found and (here is META or (strict and kind.ndim)):
+                raise RuntimeError(f"Tensor on device {here} is not on the expected device {found}!")
+    return found or first
