@@ -25,6 +25,10 @@ def _cores() -> int:
 def _positive(name: str, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise RuntimeError(f"{name} expects an int, but got {type(value).__name__}")
+    if not -(2**63) <= value.__index__() < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    if not value.__index__() < 2**31:
+        raise ValueError("Overflow when unpacking long")
     if value.__index__() <= 0:
         raise RuntimeError(f"{name} expects a positive integer")
     return value.__index__()

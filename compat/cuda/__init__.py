@@ -18,7 +18,9 @@ from typing import Any
 import compat.cuda.amp
 from compat.absent import answering, refusing
 from compat.device import device as _Device
+from compat.ops.old_constructors import OF_CUDA
 
+globals().update(OF_CUDA)  # FloatTensor and its kin
 _ABSENT = "Torch not compiled with CUDA enabled"
 
 for _name in (

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from compat.layout import channels_last_strides, contiguous_strides
+from compat.formats import memory_format
+from compat.layout import contiguous_strides, memory_order, overlaps_itself
 from compat.ops.creation import empty_strided
 from compat.ops.from_memory import over
 from compat.ops.views import view_size
@@ -53,18 +54,42 @@ def empty_permuted(size: Any, physical_layout: Any, **options: Any) -> Tensor:
 
 
 @function("Tensor.dim_order")
-def dim_order(self: Tensor) -> tuple[int, ...]:
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
     """The dimensions as they lie in memory, the slowest first.
+
+    Args:
+        ambiguity_check: whether the order has to be the only one that the strides allow; or memory formats, of which
+            the tensor may have at most one.
+
+    Raises:
+        RuntimeError: if it is ambiguous, and was not to be.
+        TypeError: for another ``ambiguity_check``.
 
     Example:
         >>> import compat as torch
         >>> torch.ones(2, 3).t().dim_order()
         (1, 0)
     """
+    _check_ambiguity(self, ambiguity_check)
+    return tuple(reversed(memory_order([self.stride()], tuple(self.shape))))
+
+
+def _check_ambiguity(self: Tensor, check: Any) -> None:
+    if not isinstance(check, bool) and not (
+        isinstance(check, list) and all(isinstance(format, memory_format) for format in check)
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    if check is False:
+        return
     size, stride = tuple(self.shape), self.stride()
-    if self.dim() == 4 and stride == channels_last_strides(size) and stride != contiguous_strides(size):
-        return (0, 2, 3, 1)
-    return tuple(sorted(range(self.dim()), key=lambda d: -stride[d]))
+    if check is True:
+        unique = 1 not in size and len(set(stride)) == len(stride)
+    else:
+        unique = sum(self.is_contiguous(memory_format=format) for format in check) < 2
+    if not unique:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given memory formats."
+        )
 
 
 @function("Tensor.resize")
@@ -157,3 +182,34 @@ def delete(self: Tensor, index: Any) -> None:
         TypeError: always.
     """
     raise TypeError("Tensor does not support deleting items")
+
+
+@function("Tensor.as_subclass")
+def as_subclass(self: Tensor, cls: type) -> Any:
+    """A view of all of the tensor, as an instance of a subclass.
+
+    Raises:
+        TypeError: for what is no class of tensors.
+    """
+    if not isinstance(cls, type):
+        raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+    if not issubclass(cls, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure "
+            "your class inherits from Tensor."
+        )
+    return self._alias()._of_class(cls)
+
+
+@function("torch._debug_has_internal_overlap")
+def has_internal_overlap(input: Tensor) -> int:
+    """Whether elements share a place: 0 no, 1 yes, 2 if that would have to be found out.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._debug_has_internal_overlap(torch.zeros(1, 3).expand(4, 3))
+        1
+    """
+    if input._layout.dense:
+        return 0
+    return 1 if overlaps_itself(tuple(input.shape), input.stride()) else 2

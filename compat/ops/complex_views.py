@@ -51,12 +51,12 @@ def view_as_complex(input: Array) -> Any:
     )
 
 
-@view("ConjBackward0", names="")
+@view("ConjBackward0", names="Tensor._conj")
 def _conj(input: Array) -> Any:
     return input._replace(conj=not input.conj)
 
 
-@view("NegViewBackward0", names="torch._neg_view")
+@view("NegViewBackward0", names="torch._neg_view Tensor._neg_view")
 def _neg_view(input: Array) -> Any:
     return input._replace(neg=not input.neg)
 

@@ -81,6 +81,12 @@ def _spacings(input: Tensor, spacing: Any, dims: Sequence[int], dim_given: bool)
     return given
 
 
+def _divisible(input: Tensor, step: Any) -> Tensor:
+    """The samples in the dtype of what they are when divided by a step."""
+    dtype = input.dtype if input.dtype.category >= dtypes.FLOATING else dtypes.get_default_dtype()
+    return input.to(dtype.to_complex() if isinstance(step, complex) else dtype)
+
+
 @function("torch.gradient")
 def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
     """The derivatives of a sampled function along dimensions: central differences, one-sided ones at the ends.
@@ -119,6 +125,5 @@ def gradient(input: Tensor, *, spacing: Any = 1.0, dim: Any = None, edge_order: 
                 )
             found.append(_uneven(input, d, step, edge_order))
         else:
-            samples = input if input.dtype.category >= dtypes.FLOATING else input.to(dtypes.get_default_dtype())
-            found.append(_even(samples, d, step, edge_order))
+            found.append(_even(_divisible(input, step), d, step, edge_order))
     return tuple(found)

@@ -127,6 +127,8 @@ def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) ->
         IndexError: naming the first that does not.
     """
     given = [(index, input.shape[d]) for d, index in enumerate(indices) if index is not None]
+    if 0 in input.shape[len(indices) :] or any(not input.shape[d] for d, i in enumerate(indices) if i is None):
+        return  # no element is read
     for place, (index, size) in enumerate(given):
         bad = outside(index, -size, size) if index.dtype not in MASKS else None
         if bad is not None:
@@ -226,8 +228,15 @@ def _check_select(input: Tensor, dim: int, index: Tensor) -> None:
 
 
 def _inspect_select(input: Tensor, dim: int, index: Tensor) -> None:
-    if outside(index, 0, extent(input, dim)) is not None:
-        raise IndexError("index out of range in self")
+    size = extent(input, dim)
+    bad = outside(index, 0, size)
+    if bad is None:
+        return
+    if input.dim() > 1 and not size:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    if input.dim() > 1 and (wrap_dim(dim, input.dim()) == 1 or not input.numel()):
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={bad} axis_dim={size}")
+    raise IndexError("index out of range in self")
 
 
 @op("IndexSelectBackward0", saved="dim index self.sym_sizes", check=_check_select, inspect=_inspect_select)
@@ -240,7 +249,7 @@ def index_select(input: Array, dim: Dim, index: Index) -> Any:
 
     Raises:
         IndexError: for positions outside, or an index that is no vector.
-        RuntimeError: for an index of another dtype.
+        RuntimeError: for an index of another dtype, and for positions outside along the second dimension.
 
     Example:
         >>> import compat as torch

@@ -19,6 +19,7 @@ from compat.ops.view import Geometry, over
 from compat.ops.views import as_strided
 from compat.registry import function
 from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives.shape import reshape
 from funcgrad.tracing import type_of
@@ -163,12 +164,17 @@ def _identity(reduce: str, dtype: numpy.dtype) -> Any:
     return dtype.type(limits.min if reduce == "amax" else limits.max)
 
 
+#: What reductions of booleans are, as numbers.
+_OF_BOOLS = {"sum": "amax", "amax": "amax", "prod": "amin", "amin": "amin"}
 _HOW = {"sum": "add", "mean": "add", "prod": "multiply", "amax": "max", "amin": "min"}
 
 
 def _reduced(input: Any, places: Any, values: Any, reduce: str, include_self: bool) -> Any:
     """``input`` with values reduced into flat places."""
     type, row = type_of(input), flat(input)
+    if type.dtype == fdtypes.bool_:  # "or" and "and" of all that comes
+        numbers = [np.astype(v, fdtypes.uint8) for v in (input, values)]
+        return np.astype(_reduced(numbers[0], places, numbers[1], _OF_BOOLS[reduce], include_self), fdtypes.bool_)
     if not include_self:
         row = np.at(row)[places].set(_identity(reduce, type.dtype))
     row = getattr(np.at(row)[places], _HOW[reduce])(values)
@@ -204,6 +210,9 @@ def _check_scatter_reduce(
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if index.numel() and max(index.dim(), 1) != max(src.dim(), 1):
         raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
+        kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
     along = wrap_dim(dim, input.dim())
     for d in range(min(index.dim(), input.dim()) if index.numel() else 0):
         if (d != along and index.shape[d] > input.shape[d]) or index.shape[d] > src.shape[d]:
@@ -259,6 +268,8 @@ def _check_index_reduce(
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     check_rows("index_reduce_()", input, dim, index, source)
+    if input.dtype is dtypes.bool_ or input.is_complex():
+        raise NotImplementedError(f"\"index_func_\" not implemented for '{input.dtype.scalar_name}'")
 
 
 def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:

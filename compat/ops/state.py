@@ -3,6 +3,7 @@ tensors."""
 
 from __future__ import annotations
 
+import warnings
 import weakref
 from math import prod
 from typing import Any
@@ -18,6 +19,7 @@ from compat.formats import channels_last, channels_last_3d, contiguous_format, p
 from compat.grad_mode import mode
 from compat.hosted import place_of
 from compat.layout import contiguous_strides, layout_of
+from compat.meta import Unknown
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
 from compat.ops.inplace import check_recorded, rebase
@@ -27,6 +29,7 @@ from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import SHARED, Tensor, Version, autograd_of, sync
 from compat.typed_storage import TypedStorage
+from funcgrad import stop_gradient
 
 # ---------------------------------------------------------------- out of the graph
 
@@ -52,6 +55,8 @@ def detach_(self: Tensor) -> Tensor:
         self._node.hooks()
         autograd_of(self).left = weakref.ref(self._node)
     self._rg, self._node, self._nr = False, None, 0
+    if self._storage.base.traced and self._storage.buffer.__class__ is not Unknown:
+        self._storage.buffer = stop_gradient(self._storage.buffer)
     return self
 
 
@@ -301,7 +306,19 @@ def typename(obj: Any, /) -> str:
 
 @function("torch.set_default_tensor_type")
 def set_default_tensor_type(t: Any, /) -> None:
-    """Sets the default dtype by the name of a type: ``"torch.DoubleTensor"``."""
+    """Sets the default dtype by the name of a type: ``"torch.DoubleTensor"``.
+
+    Raises:
+        TypeError: for a type of a GPU, and integers.
+    """
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
+        "torch.set_default_device() as alternatives.",
+        stacklevel=2,
+    )
+    if getattr(t, "is_cuda", False) or (isinstance(t, str) and t.startswith("torch.cuda.")):
+        name = t.removeprefix("torch.cuda.") if isinstance(t, str) else t.__name__
+        raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
     name = t if isinstance(t, str) else f"torch.{t.__name__}"
     short = name.removeprefix("torch.").removesuffix("Tensor")
     dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.scalar_name == short))
