@@ -389,7 +389,8 @@ def _rows_at_once(outputs: _Tensors, inputs: _Tensors, create_graph: bool) -> li
         grads = _gradients(flat, inputs.tensors, seeds, create_graph)
         return tuple(_torch("zeros_like")(x) if g is None else g for g, x in zip(grads, inputs.tensors))
 
-    columns = _torch("vmap")(pull)(*basis(flat))
+    with levels.graphs():
+        columns = _torch("vmap")(pull)(*basis(flat))
     parts = [c.split([len(out) for out in flat], 0) for c in columns]
     return [
         [part[k].reshape((*out.shape, *x.shape)) for part, x in zip(parts, inputs.tensors)]

@@ -137,6 +137,8 @@ def _grad_and_value(func: Any, argnums: Argnums, has_aux: bool, args: tuple, kwa
                 f"{_NAME}: Expected f(*args) to return a scalar Tensor, got tensor with {out.dim()} dims. Maybe you "
                 "wanted to use the vjp or jacrev APIs instead?"
             )
+        if out.is_complex():
+            raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {out.dtype}")
         return result
 
     value, pull, aux = _vjp(scalar, (some,), has_aux, _NAME)
