@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad import dtypes
 from funcgrad.numpy.promotion import asoperand, astype, from_sequence, normalized_axis, placed, promoted
+from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import Dims, broadcast, concatenate, expanded, iota, moved
 from funcgrad.primitives.shape import reshape as reshape_p
@@ -27,7 +28,8 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
         x: an array, a number, or nested sequences of them.
         dtype: the dtype of the result.
         device: where the array is to be.
-        copy: True to copy in any case, False to refuse to.
+        copy: True to copy in any case, False to refuse to. A traced copy may be written to: ``copy[index] = y`` is
+            ``copy = copy.at[index].set(y)`` for this name of it.
 
     Raises:
         TypeError: for what is not an array or a number.
@@ -37,6 +39,11 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
         >>> asarray([1.0, 2.0]).dtype
         dtype('float32')
     """
+    made = _made(x, dtype, device, copy)
+    return Writable(made) if copy and isinstance(made, Tracer) else made
+
+
+def _made(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
     wanted = None if dtype is None else dtypes.canonical(dtype)
     if copy is False:
         _refuse_to_copy(x, wanted)
@@ -73,7 +80,7 @@ def array(x: Any, /, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, de
         >>> array([1, 2], ndmin=2).shape
         (1, 2)
     """
-    made = asarray(x, dtype, copy=copy or None, device=device)
+    made = _made(x, dtype, device, copy or None)
     lacking = ndmin - type_of(made).ndim
     return reshape_p(made, shape=(*(1,) * lacking, *type_of(made).shape)) if lacking > 0 else made
 

@@ -58,7 +58,7 @@ def _iterate(self: Any) -> Any:
 def _assign(self: Any, index: Any, value: Any) -> None:
     raise TypeError(
         f"arrays are immutable: x[index] = y was asked of a traced array of type {self.type}. Write "
-        "x = x.at[index].set(y), or .add(y) for x[index] += y"
+        "x = x.at[index].set(y), or .add(y) for x[index] += y; or write to asarray(x, copy=True)"
     )
 
 

@@ -12,12 +12,14 @@ from funcgrad import dtypes
 from funcgrad.errors import ConcretizationError, here
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import At, diag, getitem, take, take_along_axis
+from funcgrad.numpy.indexing import At, along, along_dims, diag, getitem, integers, take, take_along_axis
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, ravel, reshape, stack
 from funcgrad.numpy.sorting import searchsorted
+from funcgrad.numpy.writable import changed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
+from funcgrad.primitives.indexing import scatter
 from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, type_of
 
@@ -372,26 +374,27 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return diag(ravel(v), k)
 
 
-def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = False) -> Any:
-    """``x`` with ``val`` on its main diagonal: a new array, as arrays never change.
+def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """``x`` with ``val`` on its main diagonal.
 
     Args:
         val: a number, or a vector that is repeated along the diagonal.
         wrap: go on with the diagonal where a tall matrix begins anew.
-        inplace: must be False.
+        inplace: False for a new array; True, as in NumPy, changes ``x``, which must be a copy that may be written to.
 
     Raises:
-        TypeError: for ``inplace=True``.
+        TypeError: for ``inplace=True`` of an array that never changes.
         ValueError: for less than two axes, or more of several sizes.
 
     Example:
-        >>> print(fill_diagonal(np.zeros((2, 2), int), 5))
+        >>> print(fill_diagonal(np.zeros((2, 2), int), 5, inplace=False))
         [[5 0]
          [0 5]]
     """
-    if inplace:
-        raise TypeError("fill_diagonal: arrays never change; use the result")
-    x = asoperand(x, "fill_diagonal")
+    return changed("fill_diagonal", x, inplace, lambda x: _with_diagonal(x, val, wrap))
+
+
+def _with_diagonal(x: Any, val: Any, wrap: bool) -> Any:
     shape = type_of(x).shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) != 1):
         raise ValueError(f"fill_diagonal: wants a matrix, or more axes of one size, got {type_of(x)}")
@@ -403,17 +406,25 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = False
     return reshape(At(ravel(x))[places].set(values), shape)
 
 
-def put(x: Any, ind: Any, v: Any, mode: str | None = None) -> Any:
-    """``x`` with the elements of ``v``, repeated, at places counted in a row: a new array, as arrays never change.
+def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """``x`` with the elements of ``v``, repeated, at places counted in a row.
 
     Args:
         mode: for places outside: ``"clip"``, ``"wrap"``, or None: known ones are an error, traced ones ignored.
+        inplace: as for ``fill_diagonal``.
+
+    Raises:
+        TypeError: for ``inplace=True`` of an array that never changes.
 
     Example:
-        >>> print(put([1, 2, 3], [0, 2], [7, 8]))
+        >>> print(put([1, 2, 3], [0, 2], [7, 8], inplace=False))
         [7 2 8]
     """
-    x, places, values = asoperand(x, "put"), ravel(asoperand(ind, "put")), ravel(asoperand(v, "put"))
+    return changed("put", x, inplace, lambda x: _with_elements(x, ind, v, mode))
+
+
+def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
+    places, values = ravel(asoperand(ind, "put")), ravel(asoperand(v, "put"))
     size = type_of(x).size
     if mode == "clip":
         places = e.clip(places, 0, size - 1)
@@ -423,8 +434,34 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None) -> Any:
     return reshape(At(ravel(x))[places].set(values), type_of(x).shape)
 
 
+def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, inplace: bool = True) -> Any:
+    """``x`` with ``values`` at what ``take_along_axis`` would take.
+
+    Args:
+        inplace: as for ``fill_diagonal``.
+
+    Raises:
+        TypeError: for ``inplace=True`` of an array that never changes.
+
+    Example:
+        >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1, inplace=False))
+        [[3 9 2]]
+    """
+    return changed("put_along_axis", x, inplace, lambda x: _with_values(x, indices, values, axis))
+
+
+def _with_values(x: Any, indices: Any, values: Any, axis: int | None) -> Any:
+    shape = type_of(x).shape
+    x, place = along(x, axis, "put_along_axis")
+    indices = integers(indices, "put_along_axis")
+    indices = ravel(indices) if axis is None else indices
+    coordinates, dims = along_dims(x, indices, place, "put_along_axis")
+    cast = broadcast_to(At(x)[...].cast(values), type_of(coordinates).shape[:-1])
+    return reshape(scatter(x, coordinates, cast, dims=dims, mode="fill", unique=False), shape)
+
+
 __all__ = [
     "argwhere", "choose", "compress", "diag_indices", "diag_indices_from", "diagflat", "extract", "fill_diagonal",
-    "flatnonzero", "mask_indices", "nonzero", "put", "ravel_multi_index", "tril_indices", "tril_indices_from",
-    "trim_zeros", "triu_indices", "triu_indices_from", "unravel_index", "where",
+    "flatnonzero", "mask_indices", "nonzero", "put", "put_along_axis", "ravel_multi_index", "tril_indices",
+    "tril_indices_from", "trim_zeros", "triu_indices", "triu_indices_from", "unravel_index", "where",
 ]  # fmt: skip

@@ -34,23 +34,17 @@ def doubled(xp: Any) -> Callable[..., Any]:
     return fill
 
 
-def filled(xp: Any, x: Any, v: Any) -> Any:
-    """NumPy changes the array itself."""
-    x = x.copy() if xp is np else x
-    result = xp.fill_diagonal(x, v)
-    return x if xp is np else result
+def changing(name: str, *arguments: Any) -> Callable[..., Any]:
+    """A function that changes NumPy's array itself."""
 
+    def change(xp: Any, x: Any, v: Any) -> Any:
+        if xp is not np:
+            return getattr(xp, name)(x, *arguments[:1], v, *arguments[1:], inplace=False)
+        x = x.copy()
+        getattr(np, name)(x, *arguments[:1], v, *arguments[1:])
+        return x
 
-def put(xp: Any, x: Any, v: Any) -> Any:
-    x = x.copy() if xp is np else x
-    result = xp.put(x, [4, 0, -1, 2], v)
-    return x if xp is np else result
-
-
-def put_along(xp: Any, x: Any, v: Any) -> Any:
-    x = x.copy() if xp is np else x
-    result = xp.put_along_axis(x, np.array([[2], [0]]), v, 1)
-    return x if xp is np else result
+    return change
 
 
 # Each row is a function of `xp`, which is NumPy or funcgrad.numpy, and of arrays; the floating ones are differentiated.
@@ -267,7 +261,7 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "empty": (lambda xp, x: xp.empty((0, 2)) if xp is np else xp.empty((0, 2), "float64"), (A,)),
     "empty_like": (lambda xp, x: xp.empty_like(x, shape=(0, 3)), (A,)),
     "extract": (lambda xp, x: xp.extract(MASK, x), (A,)),
-    "fill_diagonal": (filled, (A, V[:2])),
+    "fill_diagonal": (changing("fill_diagonal"), (A, V[:2])),
     "flatnonzero": (lambda xp: xp.flatnonzero(MASK), ()),
     "frexp": (lambda xp: xp.frexp(np.array([0.0, -3.0, 1e-300, 1e300, np.inf, np.nan, 0.75]))[0], ()),
     "frexp exponent": (lambda xp: xp.frexp(np.array([0.0, -3.0, 1e-300, 1e300, 0.75]))[1], ()),
@@ -372,8 +366,8 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "polymul": (lambda xp, x, y: xp.polymul(x, y), (V, LONG)),
     "polysub": (lambda xp, x, y: xp.polysub(x, y), (LONG, V)),
     "pow": (lambda xp, x, y: xp.pow(x, y), (A, V)),
-    "put": (put, (A, V)),
-    "put_along_axis": (put_along, (A, V[:2, None])),
+    "put": (changing("put", [4, 0, -1, 2]), (A, V)),
+    "put_along_axis": (changing("put_along_axis", np.array([[2], [0]]), 1), (A, V[:2, None])),
     "ravel in columns": (lambda xp, x: xp.ravel(x, order="F"), (CUBE,)),
     "ravel_multi_index": (lambda xp: xp.ravel_multi_index((WHOLE % 2, WHOLE % 3), (2, 3)), ()),
     "ravel_multi_index wrap": (

@@ -182,3 +182,59 @@ def test_numpy_averages_arrays_by_their_methods(function: Any, options: Any, x: 
     found = function(fnp.asarray(x), **options)
     np.testing.assert_allclose(found, function(x, **options), rtol=1e-6)
     assert np.shape(found) == np.shape(function(x, **options))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        np.fill_diagonal,
+        lambda x, v: np.put(x, [0, 3], v),
+        lambda x, v: np.put_along_axis(x, np.array([[0], [1]]), v, 1),
+    ],
+)
+def test_what_changes_an_array_changes_copies_and_refuses_others(change: Any) -> None:
+    def on_copy(x: Any, v: Any) -> Any:
+        changed = fnp.asarray(x, copy=True)
+        assert change(changed, v) is None
+        return fnp.sum(changed**2)
+
+    x, v = np.arange(4.0).reshape(2, 2) + 1, np.float64(7)
+    wanted = x.copy()
+    change(wanted, v)
+    value, (by_x, by_v) = fg.jit(fg.value_and_grad(on_copy, (0, 1)))(x, v)
+    assert value == (wanted**2).sum()
+    np.testing.assert_array_equal(by_x, np.where(wanted == x, 2 * x, 0))
+    assert by_v == 28
+    with pytest.raises(TypeError, match=r"arrays never change\. Say inplace=False"):
+        fg.grad(lambda x: (change(x, v), fnp.sum(x))[1])(x)
+
+
+def test_copies_that_are_written_to() -> None:
+    def f(x: Any) -> Any:
+        copy, before = fnp.asarray(x, copy=True), fnp.copy(x)
+        other = copy
+        copy[0] = 5.0
+        copy[1:] += x[:-1]
+        twice = copy * 2
+        copy[...] = 0
+        assert other is copy
+        return fnp.sum(twice * before) + fnp.sum(other)
+
+    x = np.array([1.0, 2.0, 3.0])
+    wanted = np.array([14.0, 16.0, 16.0])
+    for transformed in (fg.grad(f), fg.jit(fg.grad(f)), fg.grad(fg.jit(f)), lambda x: fg.vmap(fg.grad(f))(x[None])[0]):
+        np.testing.assert_array_equal(transformed(x), wanted)
+
+    def through_a_loop(x: Any) -> Any:
+        def step(c: Any, y: Any) -> Any:
+            changed = fnp.asarray(c, copy=True)
+            changed[0] = y
+            return changed, changed
+
+        return fg.scan(step, fnp.asarray(x, copy=True), x)
+
+    last, every = fg.jit(through_a_loop)(x)
+    assert last.tolist() == [3, 2, 3]
+    assert every[:, 0].tolist() == [1, 2, 3]
+    with pytest.raises(TypeError, match=r"asarray\(x, copy=True\)"):
+        fg.grad(lambda x: (x.__setitem__(0, 1.0), fnp.sum(x))[1])(x)
