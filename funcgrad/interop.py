@@ -10,6 +10,7 @@ This is the one module that calls JAX's autodiff.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -26,6 +27,12 @@ from funcgrad.interpreters.transpose import transpose_call
 from funcgrad.ir import ArrayType, Program, kept_with_program
 from funcgrad.primitive import Primitive
 from funcgrad.tracing import is_array, state, traced, type_of, typed
+
+try:
+    # Not public: without it JAX computes constants of its functions while it traces them for us.
+    from jax._src.config import eager_constant_folding as _folding
+except ImportError:
+    _folding = nullcontext
 
 Arrays = Sequence[Any]
 Mask = tuple[bool, ...]
@@ -56,7 +63,7 @@ class Foreign:
         found = self._types.get(key)
         if found is None:
             given = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in types]
-            with jax.core.eval_context():
+            with jax.core.eval_context(), _folding(False):
                 leaves, tree = trees.flatten(jax.eval_shape(self.function, *given))
             found = self._types[key] = [ArrayType(x.shape, x.dtype) for x in leaves], tree
         return found

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import jax
 import numpy as np
 
 from funcgrad.errors import ConcretizationError, Source
@@ -110,7 +111,9 @@ def stage(
         description: what an error message calls the transform.
     """
     interpreter = Staging(description)
-    with uncollected(), running(interpreter, floor=True):
+    # Plain arrays that the function closes over stay plain, also where JAX traces: what their own methods and operators
+    # compute is computed now.
+    with uncollected(), jax.ensure_compile_time_eval(), running(interpreter, floor=True):
         inputs = [interpreter.input(t) for t in types]
         outputs = f(*inputs)
         return interpreter.program(inputs, list(outputs), name)
