@@ -25,8 +25,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
         >>> filled((2,), 0.5, np.dtype("float32")) is filled((2,), 0.5, np.dtype("float32"))
         True
     """
-    # Zeros by how they are written: 0.0 and -0.0 are equal, but not the same number.
-    key = (shape, value or str(value), dtype)
+    # Zeros by how they are written, also as parts: 0.0 and -0.0 are equal, but not the same number.
+    key = (shape, str(value) if not value or dtype.kind == "c" else value, dtype)
     return _kept[key] if key in _kept else table(key, lambda: np.full(shape, value, dtype))
 
 
