@@ -18,7 +18,7 @@ class ConcretizationError(FuncgradError, TypeError):
     """A Python value was asked of an array that has only a shape and dtype, as under ``jit``."""
 
 
-class LeakedTracerError(FuncgradError):
+class LeakedTracerError(FuncgradError, RuntimeError):
     """A tracer was used after the transform that made it had returned."""
 
 

@@ -40,6 +40,7 @@ class _Task:
         runs: whether a captured node itself is to run (it is if others lie behind it).
         marks: where it is noted which node runs, if somebody wants to know.
         roots: where it begins.
+        given: the gradients that it begins with.
         callbacks: what is called at its end.
         number: tells it from others.
     """
@@ -57,6 +58,7 @@ class _Task:
         self.captured: Grads = []
         self._ticket = 0
         self.roots: list[Node] = []
+        self.given: Sequence[Tensor | None] = ()
         self.callbacks: list[Callable[[], Any]] = []
         self.number = next(_Task._numbers)
 
@@ -109,6 +111,11 @@ class _Task:
         if self.wanted is None:
             return node in self.waiting
         return node in self.wanted or node in self.captures
+
+    def hands_over(self, grad: Tensor) -> bool:
+        """Whether a gradient lies in the memory of one that the pass began with, and no other node waits for it."""
+        given = any(g is not None and g._storage is grad._storage for g in self.given)
+        return given and not any(g is grad for grads in self.arrived.values() for g in grads)
 
     # ---------------------------------------------------------------- during
 
@@ -232,6 +239,7 @@ def _run(
     inputs: Sequence[Edge] | None,
     accumulate: bool,
 ) -> None:
+    task.given = grads
     task.roots = nodes = [node for node, _ in roots if node is not None]
     found = task.explore(nodes)
     if inputs is not None:

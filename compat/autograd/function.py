@@ -127,7 +127,7 @@ class BackwardCFunction(Node, FunctionCtx):
     def _raw_saved_tensors(self) -> tuple:
         if self.saved is None:
             raise RuntimeError(FREED)
-        return tuple(SavedTensor.of(self, i) for i in range(len(self.saved)))
+        return tuple(SavedTensor._of(self, i) for i in range(len(self.saved)))
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         known = self._results[nr] if nr < len(self._results) else None

@@ -120,7 +120,7 @@ class SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod
-    def of(cls, node: Any, place: int | None, number: Tensor | None = None) -> SavedTensor:
+    def _of(cls, node: Any, place: int | None, number: Tensor | None = None) -> SavedTensor:
         """The saved tensor at a place of a node; where it has none, the number that the operand was, if it was one."""
         made = object.__new__(cls)
         made._node, made._place, made._number = node, place, number

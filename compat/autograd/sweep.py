@@ -287,7 +287,7 @@ def _first(walk: Walk, engine: Callable[[Marks | None], None]) -> Sweep | None:
     leaves: list[tuple[Layout | None, Any]] = []
     for node, grad in zip(walk.leaves, before):
         now = node.variable._meta.grad  # type: ignore[union-attr]
-        if now is None:
+        if now is None or now._view is not None:  # it may lie in memory that was handed over
             return None
         leaves.append((now._layout if now is not grad else None, now._storage.buffer))
     if any(id(b) not in places for b in segment.inputs):

@@ -13,6 +13,18 @@ from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
 _every: list[Declared] = []
 
 
+class Late:
+    """A check made when operands are known to go together: code for their dtype is what PyTorch looks for last."""
+
+    __slots__ = ("check",)
+
+    def __init__(self, check: Callable[..., None]):
+        self.check = check
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        self.check(*args, **kwargs)
+
+
 class Declared:
     """What all declared operations have: parameters, plans, and functions to call.
 
@@ -24,6 +36,8 @@ class Declared:
     """
 
     offsets = False
+    #: Whether nodes are made for it, so that it has to know where its operands are in the graph.
+    recorded = True
     #: The names of the numbers that once came among its tensors.
     older: tuple[str, ...] = ()
 
@@ -45,8 +59,9 @@ class Declared:
             return older_call(name, tensors, self.older, made, args, out)
 
         made: Any = entry(
-            name, self.params, miss, plans, out=out, offsets=self.offsets, older=older if self.older else None
-        )
+            name, self.params, miss, plans, out=out, offsets=self.offsets, recorded=self.recorded,
+            older=older if self.older else None,
+        )  # fmt: skip
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
         made.__qualname__ = name

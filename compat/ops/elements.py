@@ -10,6 +10,7 @@ import numpy
 
 from compat import dtypes
 from compat.ops.combinations import fits_none, of_methods
+from compat.ops.declared import Late
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array
 from compat.registry import publish
@@ -114,7 +115,7 @@ def refuses(
         if found.category in refused:
             raise error(message or f"\"{kernel}\" not implemented for '{found.scalar_name}'")
 
-    return check
+    return check if message else Late(check)
 
 
 def checks(*each: Callable[..., None]) -> Callable[..., None]:

@@ -25,7 +25,7 @@ from compat.ops.recut import cut, steps_of
 from compat.registry import function
 from compat.size import Size
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor, View, regenerate, wrap
+from compat.tensor import Tensor, View, autograd_of, regenerate, wrap
 
 _AMBIGUOUS = (
     " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
@@ -183,7 +183,10 @@ def set_history(t: Tensor, node: Node, nr: int) -> None:
     """Says that ``t`` now comes from ``node``; a gradient that it retains is from there on the new one's."""
     old, old_nr = t._node, t._nr
     t._rg, t._node, t._nr = True, node, nr
-    if t._meta is not None and t._meta.retains and old is not None:
+    if t._meta is None:
+        return
+    t._meta.hooks = None
+    if t._meta.retains and old is not None:
         ref = old.hooks().retains.pop(old_nr, None)
         if ref is not None:
             node.hooks().retains[nr] = ref
@@ -215,13 +218,18 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
 
 
 def become(t: Tensor, view: Tensor) -> Tensor:
-    """Makes ``t`` what a view of it is; returns it."""
+    """Makes ``t`` what a view of it is; returns it.
+
+    The gradient that it retains, and those that its hooks see, remain those of what it was, as in PyTorch.
+    """
     if view._node is not None:
         check_recorded(t)
     check_memory(t, ())
     t._layout, t._offset = view._layout, view._offset
     if view._node is not None:
-        set_history(t, view._node, view._nr)
+        if t._node is not None and t._node._hooks is not None and t._nr in t._node._hooks.tensor:
+            autograd_of(t).hooks = t._node._hooks.tensor[t._nr]
+        t._rg, t._node, t._nr = True, view._node, view._nr
     if t._counter is not None:
         t._counter.version += 1
         if view._node is not None and t._view is not None and t._view.base is not None:

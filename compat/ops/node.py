@@ -155,7 +155,7 @@ def make_node_class(name: str, shown: Mapping[str, Callable[[OpNode], Any]], bas
 
 def _raw(place: Callable[[OpNode], int | None], number: Callable[[OpNode], Any] | None, node: OpNode) -> SavedTensor:
     where = place(node)
-    return SavedTensor.of(node, where, number(node) if where is None and number is not None else None)
+    return SavedTensor._of(node, where, number(node) if where is None and number is not None else None)
 
 
 def shown_tensor(
@@ -193,7 +193,7 @@ def shown_tensors(names: Callable[[OpNode], Sequence[str]]) -> Any:
         return tuple(node.saved_tensor(node.plan.derivative.place_of(n)) for n in names(node))
 
     def raw(node: OpNode) -> tuple[SavedTensor, ...]:
-        return tuple(SavedTensor.of(node, node.plan.derivative.place_of(n)) for n in names(node))
+        return tuple(SavedTensor._of(node, node.plan.derivative.place_of(n)) for n in names(node))
 
     get.raw = raw  # type: ignore[attr-defined]
     return get

@@ -177,7 +177,7 @@ def _wrapped(input: Tensor, pad: Sequence[int]) -> Tensor:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
     made = input.new_empty_strided(tuple(size), contiguous_strides(tuple(size)))
     inside, source = made, input
-    for d in range(n - spatial, n):
+    for d in range(n - 1, n - spatial - 1, -1):
         low, high = before[d], size[d] - input.shape[d] - before[d]
         inside = slice_view(inside, d, max(low, 0), size[d] - max(high, 0))
         source = slice_view(source, d, max(-low, 0), input.shape[d] - max(-high, 0))

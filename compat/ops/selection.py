@@ -9,6 +9,7 @@ import numpy
 from compat import dtypes
 from compat.errors import cpp_name, wrong_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
+from compat.ops.inspection import values_of
 from compat.ops.op import Op, elementwise
 from compat.ops.overlapping import write_places
 from compat.ops.signature import Array, Index, Scalar
@@ -81,13 +82,22 @@ publish(_where_method, "Tensor.where")
 def _check_mask(input: Tensor, mask: Tensor, value: Any) -> None:
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {cpp_name(mask.dtype)}")
-    given = common((value,))
     if isinstance(value, Tensor) and value.dim():
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
-    if given.is_complex and not input.dtype.is_complex:
+    if not isinstance(value, Tensor):
+        _check_real(input, value)
+
+
+def _check_real(input: Tensor, value: Any) -> None:
+    if not input.dtype.is_complex and numpy.iscomplexobj(value) and numpy.any(value.imag):
         raise RuntimeError(f"value cannot be converted to type {cpp_name(input.dtype)} without overflow")
+
+
+def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
+    if value.is_complex() and not input.is_complex():
+        _check_real(input, values_of(value))
 
 
 def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -115,7 +125,7 @@ def _masked_fill_number_backward(ct: Any, mask: Any) -> Any:
     return np.where(mask, zeros_like(ct), ct)
 
 
-@elementwise("MaskedFillBackward1", **_MASKED)
+@elementwise("MaskedFillBackward1", inspect=_inspect_fill, **_MASKED)
 def _masked_fill_tensor(input: Array, mask: Index, value: Array) -> Any:
     return _filled(input, mask, value)
 

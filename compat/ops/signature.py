@@ -36,7 +36,7 @@ import numpy as np
 from compat import dtypes
 from compat.errors import wrap_dim, wrap_dims, wrong_argument
 from compat.grad_mode import mode
-from compat.tensor import Tensor, sync
+from compat.tensor import Tensor, refresh, sync
 
 if TYPE_CHECKING:
     Array = Any
@@ -253,6 +253,7 @@ def entry(
     *,
     out: bool,
     offsets: bool = False,
+    recorded: bool = True,
     older: Callable[[Sequence[Any], Any], Any] | None = None,
 ) -> Callable[..., Any]:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
@@ -264,6 +265,7 @@ def entry(
         plans: plans by key; see ``key_of``.
         out: whether there is an ``out`` parameter.
         offsets: whether a tensor's storage offset is part of the key.
+        recorded: whether nodes are made; only then do views have to know what became of their base in the graph.
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
     """
     # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
@@ -272,7 +274,7 @@ def entry(
 
     def complete() -> Callable[..., Any]:
         source, defaults = _source(params, out, offsets, older is not None)
-        scope.update(Tensor=Tensor, sync=sync, **defaults)
+        scope.update(Tensor=Tensor, sync=sync if recorded else refresh, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
         function = defined["function"]
@@ -378,21 +380,22 @@ def _key(p: Param, offsets: bool) -> list[str]:
     return [n]
 
 
-def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool) -> tuple:
+def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: bool = True) -> tuple:
     """The key under which the entry function looks for a plan."""
     key: list[Any] = []
+    update = sync if recorded else refresh
     for p, value in zip(params, args, strict=True):
         if p.kind == "array":
             if isinstance(value, Tensor):
                 if value._view is not None:
-                    sync(value)
+                    update(value)
                 key += [value._layout, value._rg, *([value._offset] if offsets else [])]
             else:
                 key += [value.__class__, False]
         elif p.kind == "arrays":
             for t in value:
                 if t is not None and t._view is not None:
-                    sync(t)
+                    update(t)
             key.append(tuple(t is not None and (t._layout, t._rg) for t in value))
         elif p.kind == "scalar":
             key.append(None if not p.required and value is p.default else value.__class__)

@@ -59,7 +59,7 @@ def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | No
         if x._view.steps:
             return None
     layout = x._layout
-    if not layout.whole:
+    if not layout.whole or not layout.numel:
         return None
     key = (layout, dim, length, step)
     found = _cuts.get(key)
@@ -92,7 +92,7 @@ def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
         raise ValueError("step must be greater than zero")
     start, stop = _bound(index.start, 0), _bound(index.stop, _END)
     if not x._layout.size:
-        raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        return slice_view(x, dim, start, stop, step)  # which complains, if nothing else has to be first
     if not whole and start == 0 and step == 1 and stop >= x._layout.size[dim]:
         return x
     n = x._layout.size[dim]
@@ -314,7 +314,9 @@ def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
 def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, bool | int | float | complex | np.generic):
         if isinstance(value, complex | np.complexfloating) and not x.dtype.is_complex:
-            raise RuntimeError(f"value cannot be converted to type {cpp_name(x.dtype)} without overflow")
+            if value.imag:
+                raise RuntimeError(f"value cannot be converted to type {cpp_name(x.dtype)} without overflow")
+            value = value.real
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
     name = type_name(value) if isinstance(value, np.ndarray) else type(value).__name__
     raise TypeError(f"can't assign a {name} to a torch.{x.dtype.scalar_name}Tensor")

@@ -27,6 +27,8 @@ class ViewOp(Declared):
         super().__init__(body, options.get("name"))
         self.check: Callable[..., None] | None = options.get("check")
         self.through_storage: bool = options.get("through_storage", False)
+        #: When its gradient is a view of the incoming one: "always", "changed" for unless it is the same, "" for never.
+        self.undone: str = options.get("undone", "")
         self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
         self.kernels: dict[tuple, Kernel] = {}
         self.saved = saved
@@ -119,7 +121,7 @@ def view(node: str, *, saved: str = "", **options: Any) -> Callable[[Callable[..
         node: the name of its backward node.
         saved: what the node shows as ``_saved_...``.
         options: ``names``, ``check``, ``shows`` as for ``op``; ``inplace``, the variant that makes a tensor its own
-        view, and
-            ``inplace_node``, its node.
+            view, and ``inplace_node``, its node; ``undone``, when PyTorch undoes it by a view: ``"always"``, or where
+            that makes a difference (``"changed"``).
     """
     return lambda body: ViewOp(body, node, saved, options)

@@ -12,7 +12,7 @@ from compat.errors import size_text, wrap_dim
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
-from compat.ops.inplace import complain_about_view
+from compat.ops.inplace import complain_about_view, set_history
 from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
 from compat.ops.view import Geometry
@@ -36,6 +36,7 @@ def _swapped(x: Geometry, a: int, b: int) -> Geometry:
     names="torch.transpose Tensor.transpose torch.swapdims Tensor.swapdims",
     inplace="Tensor.transpose_ Tensor.swapdims_ Tensor.swapaxes_",
     inplace_node="TransposeBackward1",
+    undone="always",
 )
 def transpose(input: Array, dim0: Dim, dim1: Dim) -> Any:
     """Two dimensions exchanged.
@@ -54,7 +55,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-@view("TBackward0", inplace="Tensor.t_", inplace_node="TBackward1")
+@view("TBackward0", inplace="Tensor.t_", inplace_node="TBackward1", undone="always")
 def t(input: Array) -> Any:
     """A matrix with its dimensions exchanged; a vector as it is.
 
@@ -66,7 +67,7 @@ def t(input: Array) -> Any:
     return _swapped(input, 0, input.ndim - 1)
 
 
-@view("PermuteBackward0", saved="dims")
+@view("PermuteBackward0", saved="dims", undone="always")
 def permute(input: Array, *dims: Ints) -> Any:
     """The dimensions in another order.
 
@@ -196,7 +197,7 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     return tuple(result)
 
 
-@view("ViewBackward0", saved="self.sym_sizes", names="")
+@view("ViewBackward0", saved="self.sym_sizes", names="", undone="always")
 def view_size(input: Array, *size: Ints) -> Any:
     """The same elements in another shape, without a copy."""
     new = inferred(size, prod(input.size))
@@ -293,7 +294,7 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     return reshape(self, shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape)
 
 
-@view("ReshapeAliasBackward0", saved="self.sym_sizes", names="")
+@view("ReshapeAliasBackward0", saved="self.sym_sizes", names="", undone="always")
 def _reshape_alias(input: Array, *size: Ints) -> Any:
     """``view`` of what is not contiguous, as ``reshape`` names it."""
     stride = view_strides(input.size, input.stride, size)
@@ -301,7 +302,7 @@ def _reshape_alias(input: Array, *size: Ints) -> Any:
     return input._replace(size=tuple(size), stride=stride)
 
 
-@view("UnsafeViewBackward0", saved="self.sym_sizes", names="")
+@view("UnsafeViewBackward0", saved="self.sym_sizes", names="", undone="always")
 def _reshaped(input: Array, *size: Ints) -> Any:
     new = inferred(size, prod(input.size))
     stride = view_strides(input.size, input.stride, new)
@@ -317,7 +318,7 @@ def _unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
     return made
 
 
-@view("SqueezeBackward4", saved="dim self.sym_sizes", names="")
+@view("SqueezeBackward4", saved="dim self.sym_sizes", names="", undone="changed")
 def _squeezed(input: Array, dim: Dim) -> Any:
     return _without(input, (dim,))
 
@@ -336,13 +337,15 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
     return reshape(self, tuple(other.shape))
 
 
-@view("AliasBackward0", names="Tensor._alias")
+@view("AliasBackward0", names="Tensor._alias", undone="changed")
 def alias(input: Array) -> Any:
     """The tensor itself, as a view."""
     return input
 
 
-@view("UnsqueezeBackward0", saved="dim", inplace="Tensor.unsqueeze_", inplace_node="UnsqueezeBackward1")
+@view(
+    "UnsqueezeBackward0", saved="dim", inplace="Tensor.unsqueeze_", inplace_node="UnsqueezeBackward1", undone="always"
+)
 def unsqueeze(input: Array, dim: int) -> Any:
     """A dimension of size one inserted.
 
@@ -363,17 +366,17 @@ def _without(x: Geometry, dims: Sequence[int]) -> Geometry:
     return x._replace(size=tuple(x.size[d] for d in keep), stride=tuple(x.stride[d] for d in keep))
 
 
-@view("SqueezeBackward0", saved="self.sym_sizes", names="", inplace_node="SqueezeBackward3")
+@view("SqueezeBackward0", saved="self.sym_sizes", names="", inplace_node="SqueezeBackward3", undone="changed")
 def _squeeze_all(input: Array) -> Any:
     return _without(input, range(input.ndim))
 
 
-@view("SqueezeBackward1", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward4")
+@view("SqueezeBackward1", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward4", undone="changed")
 def _squeeze_dim(input: Array, dim: Dim) -> Any:
     return _without(input, (dim,))
 
 
-@view("SqueezeBackward2", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward5")
+@view("SqueezeBackward2", saved="dim self.sym_sizes", names="", inplace_node="SqueezeBackward5", undone="changed")
 def _squeeze_dims(input: Array, dim: Dims) -> Any:
     return _without(input, dim)
 
@@ -407,7 +410,7 @@ def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
 # ---------------------------------------------------------------- repetition without a copy
 
 
-@view("ExpandBackward0", saved="self.sym_sizes", names="Tensor.expand")
+@view("ExpandBackward0", saved="self.sym_sizes", names="Tensor.expand", undone="changed")
 def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
     """Dimensions of size one, and new ones in front, repeated without a copy; -1 keeps a size.
 
@@ -520,16 +523,12 @@ def _regenerate(t: Tensor) -> None:
         return  # nothing that happened to the base has to do with gradients
     if view.origin:
         raise complain_about_view(t, view, "its base or another view of its base has been")
-    retains = t._meta is not None and t._meta.retains and t._node is not None
-    ref = t._node.hooks().retains.pop(t._nr, None) if retains else None
     before, mode.grad = mode.grad, True
     try:
         made = cut(view.base, steps_of(t))
     finally:
         mode.grad = before
-    t._rg, t._node, t._nr = True, made._node, 0
-    if ref is not None:
-        t._node.hooks().retains[0] = ref
+    set_history(t, made._node, 0)
 
 
 set_regenerate(_regenerate)

@@ -9,8 +9,9 @@ written about. Not written, as what PyTorch does then is known to be different, 
   the graph, and sizes changed in place under ``no_grad``;
 - writing where elements share places, or where what is read lies in the same memory but elsewhere, and gradients of
   what was written twice;
-- operations without a derivative on one of several views whose base was written: here they complain as others do;
-- the bits of numbers that are none;
+- the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
+  not be stable;
+- what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``), and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask;
 - operands that neither fit nor are of a dtype that the operation takes: which of the two is complained about first.
 """
@@ -34,11 +35,13 @@ UNARY = (
     "{x}.mean()", "{x}.sum(0)", "{x}.sum(-1, keepdim=True)", "{x}.reshape(-1)", "torch.cat([{x}, {x}])",
     "{x}.mul(0.5).softmax(-1)", "{x}.abs()", "{x} ** 2", "{x}.clamp(-0.5, 0.5)", "{x}.to(torch.float32)",
     "{x}.to(torch.float64)", "{x}.cumsum(0)", "{x}.flip(0)", "{x}.exp().prod()", "{x}.max()", "{x}.amax(0)",
-    "{x}.max(0)[0]", "{x}.sort(0)[0]", "{x}.roll(1)", "{x}.tril()", "{x}.repeat(2, *[1] * {x}.dim())", "{x}.var()",
-    "{x}.logsumexp(0)", "{x}[{x} > 0]", "{x}[[0]]", "{x}[torch.tensor([0, 0])]", "{x}[..., torch.tensor([0])]",
+    "{x}.max(0)[0]", "{x}.sort(dim=0, stable=True)[0]", "{x}.roll(1)", "{x}.tril()", "{x}.var()",
+    "{x}.repeat(2, *[1] * {x}.dim())", "{x}.logsumexp(0)", "{x}[{x} > 0]", "{x}[[0]]",
+    "{x}[torch.tensor([0, 0])]", "{x}[..., torch.tensor([0])]",
     "{x}.index_select(0, torch.tensor([0, 0]))", "{x}.gather(0, torch.zeros_like({x}, dtype=torch.int64))",
     "{x}.masked_fill({x} > 0, 2.0)", "torch.zeros_like({x})", "torch.ones_like({x})", "torch.complex({x}, {x})",
-    "torch.nn.functional.pad({x}, (1, 1))", "{x}.to({x}.dtype, copy=True)", "{x}.unfold(0, 2, 1).sum(-1)",
+    "torch.nn.functional.pad({x}, (1, 1))", "{x}.long()", "{x}.to({x}.dtype, copy=True)",
+    "{x}.unfold(0, 2, 1).sum(-1)",
 )  # fmt: skip
 VIEWS = (
     "{x}.view(-1)", "{x}.t()", "{x}[0]", "{x}[-1:]", "{x}[:, 1:]", "{x}[..., 0]", "{x}[None]", "{x}.unsqueeze(-1)",
@@ -57,8 +60,8 @@ VIEWS = (
 SEVERAL = (
     "{a}, *_ = {x}.unbind()", "{a}, *_ = {x}.split(1)", "{a}, *_ = {x}.chunk(2)", "{a}, *_ = {x}.unbind(-1)",
     "{a}, {b} = {x}.chunk(2)", "{a}, {b} = {x}[:2]", "{a}, {b}, *_ = {x}.split([1, 1], -1)", "*_, {a} = {x}",
-    "{a}, {b} = torch.broadcast_tensors({x}, {y})", "{a}, {b} = {x}.sort(0)", "{a}, {b} = Both.apply({x})",
-    "{a}, {b} = torch.meshgrid({x}, {x}, indexing='ij')",
+    "{a}, {b} = torch.broadcast_tensors({x}, {y})", "{a}, {b} = {x}.sort(dim=0, stable=True)",
+    "{a}, {b} = Both.apply({x})", "{a}, {b} = torch.meshgrid({x}, {x}, indexing='ij')",
 )  # fmt: skip
 BINARY = (
     "{x} + {y}", "{x} - {y}", "{x} * {y}", "{x} / ({y}.square() + 1)", "torch.maximum({x}, {y})", "{x} @ {y}",
@@ -66,7 +69,7 @@ BINARY = (
     "torch.cat([{x}, {y}])", "torch.lerp({x}, {y}, 0.25)", "torch.addcmul({x}, {y}, {y})",
     "{x}.view(-1).index_put((torch.tensor([0]),), {y})", "torch.outer({x}.flatten(), {y}.flatten())",
     "{x}.add(0.5).masked_fill({x} > 0, {y})", "{x}.index_add(0, torch.tensor([0]), {y})",
-    "torch.nn.functional.linear({x}, {y})", "torch.dot({x}, {y})",
+    "torch.nn.functional.linear({x}, {y})", "{x} > {y}", "torch.dot({x}, {y})",
 )  # fmt: skip
 FUNCTIONS = (
     "Twice.apply({x})", "Square.apply({x})", "Identity.apply({x})", "Slice.apply({x})", "Grow.apply({x})",
@@ -93,8 +96,9 @@ INPLACE = (
 )  # fmt: skip
 INPLACE_BINARY = (
     "{x}.add_({y})", "{x}.mul_({y})", "{x}.copy_({y})", "{x}.sub_({y})", "{x}[0] = {y}", "{x}[0].copy_({y})",
-    "{x} *= {y}", "{x}.div_({y})", "{x}[{x} > 0] = {y}", "{x}[[0]] = {y}", "{x}.masked_fill_({x} > 0, {y})",
-    "{x}.fill_({y})", "{x}.index_add_(0, torch.tensor([0]), {y})", "{x}.index_copy_(0, torch.tensor([0]), {y})",
+    "{x} *= {y}", "{x}.addcmul_({y}, {y}, value=0.5)", "{x}.div_({y})", "{x}[{x} > 0] = {y}", "{x}[[0]] = {y}",
+    "{x}.masked_fill_({x} > 0, {y})", "{x}.fill_({y})", "{x}.index_add_(0, torch.tensor([0]), {y})",
+    "{x}.index_copy_(0, torch.tensor([0]), {y})",
     "{x}.view(-1).index_put_((torch.tensor([0]),), {y}, accumulate=True)", "{x}.diagonal().copy_({y})",
     "{x}.index_fill_(0, torch.tensor([0]), {y})",
     "{x}.scatter_add_(0, torch.zeros_like({y}, dtype=torch.int64), {y})", "{x}.expand(2, *{x}.shape).copy_({y})",
@@ -186,8 +190,10 @@ class Author:
         lines: list[str] = []
         for _ in range(length):
             line = self.next()
-            lines.append(line)
             self.run.line(line)
+            if self.run.broken:
+                break
+            lines.append(line)
         lines.append("look()")
         self.run.line("look()")
         return lines
@@ -294,7 +300,8 @@ class Author:
             return self.leaf()
         x = self.pick(plain)
         others = {n: t for n, t in tensors.items() if t.dtype == tensors[x].dtype}
-        return self.chance.choice(MEMORY).format(x=x, y=self.partner(others, tensors[x]))
+        lines = [line for line in MEMORY if "resize_" not in line or tensors[x].numel()]
+        return self.chance.choice(lines).format(x=x, y=self.partner(others, tensors[x]))
 
     def reshaping(self, tensors: dict[str, Any]) -> str:
         return self.fill(RESHAPING, tensors)

@@ -60,6 +60,8 @@ class Run:
         self.record: Record = []
         #: Whether a backward ended with an error: what it had accumulated by then is nobody's business.
         self.torn = False
+        #: Whether the library found a fault of its own: what it does from there on is nobody's business either.
+        self.broken = False
         self.scope: dict[str, Any] = {"torch": torch, "copy": copy, "pickle": pickle, **functions(torch)}
         self.scope |= {"look": self.look, "hook": self.hook, "note": self.note, "scale": self.scale}
 
@@ -73,7 +75,9 @@ class Run:
                 exec(source, self.scope)
             except Exception as error:
                 self.torn = self.torn or "backward(" in source
-                self.record.append(("error", source, type(error).__name__, *[plain_text(str(error))] * self.texts))
+                self.broken = self.broken or "INTERNAL ASSERT FAILED" in str(error)
+                text = [plain_text(str(error))] * self.texts
+                self.record += [] if self.broken else [("error", source, kind(error), *text)]
                 return False
         return True
 
@@ -116,6 +120,11 @@ class Run:
                 self.record.append((name, "grad", None if grad is None else values(grad)))
             self.record.append((name, "graph", graph(t.grad_fn, tensors)))
             self.record.append((name, "is a view of", called(t._base, tensors)))
+
+
+def kind(error: Exception) -> str:
+    """Which of Python's own kinds an error is of."""
+    return next(base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins")
 
 
 def plain_text(message: str) -> str:
@@ -195,15 +204,18 @@ def difference(a: Record, b: Record) -> str | None:
     return None
 
 
+def ran(program: Program, torch: Any, texts: bool) -> Run:
+    """A run of a program."""
+    run = Run(torch, texts)
+    for line in program:
+        run.line(line)
+    return run
+
+
 def compared(program: Program, first: Any, second: Any, texts: bool) -> str | None:
     """What differs between the runs of a program in two libraries."""
-    records = []
-    for torch in (first, second):
-        run = Run(torch, texts)
-        for line in program:
-            run.line(line)
-        records.append(run.record)
-    return difference(*records)
+    runs = [ran(program, torch, texts) for torch in (first, second)]
+    return None if runs[0].broken else difference(*[run.record for run in runs])
 
 
 def shortened(program: Program, differs: Callable[[Program], bool]) -> Program:
@@ -233,10 +245,9 @@ def disagreements(
         program = author.program(length)
         if show:
             print(f"# seed {seed}", *program, sep="\n", flush=True)
-        run = Run(second, texts)
-        for line in program:
-            run.line(line)
-        if difference(author.run.record, run.record) is None:
+        # What broke is no longer as the program that was kept of it leaves it.
+        theirs = ran(program, first, texts) if author.run.broken else author.run
+        if difference(theirs.record, ran(program, second, texts).record) is None:
             continue
         # On its own, to see whether it is the program that differs and not the memory of earlier ones.
         if compared(program, first, second, texts) is None:

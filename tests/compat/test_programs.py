@@ -1,0 +1,218 @@
+"""What random programs found: places in the graph, gradients and memory after lines that rarely meet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+
+
+def leaf(*numbers: float) -> Any:
+    return torch.tensor(numbers, requires_grad=True)
+
+
+def stale() -> Any:
+    """One of several views, whose base was written since: what is recorded of it raises."""
+    x = leaf(1.0, 2.0, 3.0)
+    part, *_ = x.unbind()
+    x.detach().add_(1)
+    return part
+
+
+# ---------------------------------------------------------------- views of what was written
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t > 1,
+        lambda t: t.long(),
+        lambda t: t.to(torch.int64, copy=True),
+        lambda t: t.argmax(),
+        torch.isnan,
+        torch.empty_like,
+        lambda t: t.item(),
+        lambda t: t.tolist(),
+        lambda t: t.requires_grad,
+        repr,
+    ],
+)
+def test_what_is_not_recorded_may_be_done_to_one_of_several_views_of_what_was_written(use: Any) -> None:
+    use(stale())
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda t: t * 2,
+        lambda t: t[::2],  # no slice of a number, but that comes later
+        lambda t: t.sum(5),
+        lambda t: t.to(torch.float64),
+        lambda t: t.retain_grad(),
+        lambda t: t.register_hook(print),
+        lambda t: t.round(),
+    ],
+)
+def test_what_is_recorded_may_not(use: Any) -> None:
+    with pytest.raises(RuntimeError, match="is a view and its base or another view of its base has been modified"):
+        use(stale())
+
+
+def test_what_requires_grad_is_not_handed_to_numpy_whatever_became_of_its_base() -> None:
+    with pytest.raises(RuntimeError, match="Can't call numpy"):
+        stale().numpy()
+
+
+# ---------------------------------------------------------------- tensors that become their own views
+
+
+def test_the_retained_gradient_is_that_of_what_a_tensor_was_before_it_became_its_own_view() -> None:
+    y = leaf(1.0, 2.0, 3.0) * 2
+    y.retain_grad()
+    y.unsqueeze_(0)
+    y.sum().backward()
+    assert y.grad.shape == (3,)
+
+
+def test_hooks_stay_where_the_first_was_registered_until_the_tensor_is_written() -> None:
+    y = leaf(1.0, 2.0, 3.0) * 2
+    seen: list[Any] = []
+    y.register_hook(lambda g: seen.append(("first", tuple(g.shape))))
+    y.unsqueeze_(0)
+    y.register_hook(lambda g: seen.append(("second", tuple(g.shape))))
+    y.mul_(2)
+    y.register_hook(lambda g: seen.append(("third", tuple(g.shape))))
+    y.sum().backward()
+    assert seen == [("third", (1, 3)), ("first", (3,)), ("second", (3,))]
+
+
+# ---------------------------------------------------------------- versions, gradients
+
+
+def test_a_parameter_counts_versions_with_the_tensor_that_it_was_made_of() -> None:
+    t = torch.zeros(2)
+    t.add_(1)
+    t.data = torch.ones(2)
+    parameter = torch.nn.Parameter(t)
+    assert parameter._version == 1
+    t.add_(1)
+    assert parameter._version == 2
+
+
+class Double(torch.autograd.Function):
+    """Writes into its operand."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        return g * 2
+
+
+def test_what_a_custom_function_writes_into_has_no_gradient_yet() -> None:
+    y = leaf(1.0, 2.0) * 2
+    y.retain_grad()
+    y.sum().backward(retain_graph=True)
+    assert y.grad is not None
+    Double.apply(y)
+    assert y.grad is None
+    plain = torch.ones(2)
+    plain.grad = torch.ones(2)
+    Double.apply(plain)  # not recorded
+    assert plain.grad is not None
+
+
+@pytest.mark.parametrize(
+    ("seen", "shared"),
+    [
+        (lambda x: x.view(3, 1), True),
+        (lambda x: x.ravel(), True),
+        (lambda x: x.unsqueeze(0).squeeze(), True),
+        (lambda x: x.view(1, 3).t().view(3), True),
+        (lambda x: (x + 1).view(3, 1), True),
+        (lambda x: x, False),
+        (lambda x: x[...], False),
+        (lambda x: x.squeeze(), False),
+        (lambda x: x[:], False),
+        (lambda x: x.expand(3), False),
+        (lambda x: x + 1, False),
+        (lambda x: x.view(3, 1) * 1, False),
+        (lambda x: x[...].view(3, 1)[...].squeeze(0), True),
+    ],
+)
+def test_a_gradient_that_came_by_views_alone_is_the_memory_that_backward_was_given(seen: Any, shared: bool) -> None:
+    x = leaf(1.0, 2.0, 3.0)
+    for _ in range(3):  # also once the graph is known
+        x.grad = None
+        y = seen(x)
+        given = torch.ones(y.shape)
+        y.backward(given)
+        x.grad.add_(1)
+        np.testing.assert_array_equal(given.numpy(), np.full(tuple(y.shape), 2.0 if shared else 1.0))
+        assert given._version == int(shared)
+
+
+def test_of_two_leaves_that_wait_for_one_gradient_the_last_gets_its_memory() -> None:
+    x, z = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    given = torch.ones(2)
+    (x + z).view(2).backward(given)
+    memory = given.untyped_storage().data_ptr()
+    assert x.grad.untyped_storage().data_ptr() != memory
+    assert z.grad.untyped_storage().data_ptr() == memory
+
+
+def test_a_gradient_of_nothing_has_a_derivative() -> None:
+    x = leaf(0.0)
+    (g,) = torch.autograd.grad((1 - x[x > 0]).square().sum(), x, create_graph=True)
+    assert g.requires_grad
+    (h,) = torch.autograd.grad(g.square().sum(), x)
+    assert h.tolist() == [0.0]
+
+
+def test_a_selection_of_nothing_is_let_go_as_others_are() -> None:
+    y = leaf(-1.0, -2.0)
+    y = y[y > 0]
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.sum().backward()
+
+
+def test_what_batched_gradients_left_behind_raises_as_runtime_errors_do() -> None:
+    y = leaf(1.0, 2.0) * 2
+    y.sum().backward(inputs=[y])  # it retains its gradient from now on
+    torch.autograd.grad(y.clone(), y, torch.eye(2), is_grads_batched=True)
+    with pytest.raises(RuntimeError):
+        y.grad.detach().reshape(-1).tolist()
+
+
+# ---------------------------------------------------------------- complaints and places
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        torch.nn.functional.leaky_relu_,
+        lambda t: t.sin_(),
+        lambda t: t.mul_(torch.ones(5)),
+        lambda t: t.round_() if t.is_complex() else t.add_(1.5),
+    ],
+)
+def test_that_places_are_shared_is_said_before_what_is_wrong_with_operands(write: Any) -> None:
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        write(torch.ones(2, dtype=torch.int64).expand(3, 2))
+
+
+def test_what_is_cut_out_of_nothing_begins_where_it_would() -> None:
+    x = torch.zeros(4, 3)
+    assert [part.storage_offset() for part in (x[:, 3:][2], x[4:][:, 1:], x[:, 1:1][0], x[:, 1:1][1:2])] == [
+        9,
+        13,
+        1,
+        4,
+    ]
