@@ -211,11 +211,16 @@ def view_size(input: Array, *size: Ints) -> Any:
     return input._replace(size=new, stride=stride)
 
 
+def _check_divides(what: str, n: int, k: int, names: str) -> None:
+    if n % k:
+        raise RuntimeError(f"self.{what} must be divisible by {k} to {names}, but got {n}")
+
+
 @view("ViewBackward1", names="")
 def view_dtype(input: Array, dtype: dtypes.dtype) -> Any:
     """The same bytes as elements of another dtype."""
     have, want = input.dtype.itemsize, dtype.itemsize
-    if (input.conj or input.neg) and dtype is not input.dtype:
+    if input.conj or input.neg:  # whatever the dtype
         kind = "conjugate view tensors" if input.conj else "tensors with negative bit set"
         raise RuntimeError(f"torch.Tensor.view is not supported for {kind} when converting to a different dtype.")
     if have == want:
@@ -223,21 +228,18 @@ def view_dtype(input: Array, dtype: dtypes.dtype) -> Any:
     names = f"view {input.dtype.scalar_name} as {dtype.scalar_name} (different element sizes)"
     if input.ndim == 0:
         raise RuntimeError(f"self.dim() cannot be 0 to {names}")
+    *head, last = input.size
+    k = want // have
+    for what, n in [("size(-1)", last), ("storage_offset()", input.offset)] if k else []:
+        _check_divides(what, n, k, names)
     if input.stride[-1] != 1:
         raise RuntimeError(f"self.stride(-1) must be 1 to {names}, but got {input.stride[-1]}")
-    *head, last = input.size
     if have > want:
         k = have // want
         stride = (*[s * k for s in input.stride[:-1]], 1)
         return input._replace(size=(*head, last * k), stride=stride, offset=input.offset * k, dtype=dtype)
-    k = want // have
-    for what, n in [
-        ("size(-1)", last),
-        ("storage_offset()", input.offset),
-        *[(f"stride({d})", s) for d, s in enumerate(input.stride[:-1])],
-    ]:
-        if n % k:
-            raise RuntimeError(f"self.{what} must be divisible by {k} to {names}, but got {n}")
+    for d, n in enumerate(input.stride[:-1]):
+        _check_divides(f"stride({d})", n, k, names)
     stride = (*[s // k for s in input.stride[:-1]], 1)
     return input._replace(size=(*head, last // k), stride=stride, offset=input.offset // k, dtype=dtype)
 

@@ -216,3 +216,22 @@ def test_what_is_cut_out_of_nothing_begins_where_it_would() -> None:
         1,
         4,
     ]
+
+
+def test_the_bytes_of_what_is_to_be_conjugated_or_negated_are_not_read_not_even_as_its_own_dtype() -> None:
+    x = torch.tensor([1 + 1j])
+    for view, kind in ((x.conj(), "conjugate view"), (x.conj().imag, "negative bit")):
+        with pytest.raises(RuntimeError, match=kind):
+            view.view(view.dtype)
+
+
+def test_a_value_with_an_imaginary_part_of_zero_fills_real_numbers() -> None:
+    x, mask = torch.ones(2), torch.tensor([True, False])
+    value = torch.tensor(2 + 0j, requires_grad=True)
+    y = x.requires_grad_().masked_fill(mask, value)
+    y.sum().backward()
+    assert y.tolist() == [2.0, 1.0]
+    assert x.grad.tolist() == [0.0, 1.0]
+    assert value.grad.item() == 1
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.masked_fill(mask, torch.tensor(1j))
