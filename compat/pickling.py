@@ -212,18 +212,18 @@ class Loaded:
     """The storages of a file, each made once.
 
     Args:
-        contents: the bytes of a key.
+        contents: the bytes of a key, of which there are so many.
         place: what makes a storage be where it is to be, given the storage and its device.
         swapped: whether the bytes of an element come the other way round.
     """
 
     def __init__(
-        self, contents: Callable[[str], Any], place: Callable[[UntypedStorage, str], Any], swapped: bool = False
+        self, contents: Callable[[str, int], Any], place: Callable[[UntypedStorage, str], Any], swapped: bool = False
     ):
         self.contents = contents
         self.place = place
         self.swapped = swapped
-        self._made: dict[str, TypedStorage | UntypedStorage] = {}
+        self.made: dict[str, TypedStorage | UntypedStorage] = {}
 
     def storage(self, reference: Any) -> TypedStorage | UntypedStorage:
         """The storage that a persistent reference names.
@@ -233,13 +233,13 @@ class Loaded:
         """
         if not isinstance(reference, tuple) or reference[0] != "storage":
             raise RuntimeError(f"Unknown typename for persistent_load, expected 'storage' but got '{reference[0]}'")
-        _, kind, key, location, _ = reference
-        found = self._made.get(key)
+        _, kind, key, location, count = reference
+        found = self.made.get(key)
         if found is None:
             dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
-            array = self.contents(key).view(dtype.numpy)
+            array = self.contents(key, count * dtype.itemsize).view(dtype.numpy)
             made = self.place(new_storage(array.byteswap() if self.swapped else array, dtype), location)
-            found = self._made[key] = (
+            found = self.made[key] = (
                 TypedStorage(wrap_storage=made, dtype=dtype) if isinstance(kind, StorageKind) else made
             )
         return found
@@ -343,6 +343,10 @@ def _known() -> dict[Global, Any]:
 KNOWN = _known()
 
 
+#: Modules of which nothing may stand in a file that is only to hold weights.
+_BLOCKED = frozenset(("sys", "os", "posix", "nt"))
+
+
 class Forbidden(pickle.UnpicklingError):
     """A name in a file that may not be used."""
 
@@ -374,6 +378,10 @@ class Reader(pickle.Unpickler):
         if wanted in KNOWN:
             return KNOWN[wanted]
         if self._allowed is not None:
+            if module.partition(".")[0] in _BLOCKED:
+                raise pickle.UnpicklingError(
+                    f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
+                )
             if wanted not in self._allowed:
                 raise Forbidden(f"{module}.{name}")
             return self._allowed[wanted]

@@ -12,10 +12,12 @@ import pickle
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from compat import old_files
 from compat.device import META
 from compat.device import device as Device
 from compat.layout import Base
@@ -47,6 +49,7 @@ def save(
         f: a path, or a file open for writing bytes.
         pickle_module: accepted; the standard library's is used.
         pickle_protocol: pickle's.
+        _use_new_zipfile_serialization: False for a file as PyTorch wrote before version 1.6.
 
     Raises:
         AttributeError: if ``f`` is neither.
@@ -66,6 +69,10 @@ def save(
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
     # What cannot be pickled is found before anything is written.
     pickled = io.BytesIO()
+    if not _use_new_zipfile_serialization:
+        old_files.write(pickled, obj, pickle_protocol)
+        _put(f, named, pickled.getvalue())
+        return
     writer = Writer(pickled, pickle_protocol)
     writer.dump(obj)
     name = "archive"
@@ -80,6 +87,14 @@ def save(
     if not _disable_byteorder_record:
         entries.append(("byteorder", b"little"))
     _write(f, name, entries, writer.storages)
+
+
+def _put(f: Any, named: bool, contents: bytes) -> None:
+    if not named:
+        f.write(contents)
+        return
+    with open(f, "wb") as file:
+        file.write(contents)
 
 
 def _write(f: Any, name: str, entries: list[tuple[str, Any]], storages: dict[str, UntypedStorage]) -> None:
@@ -191,7 +206,7 @@ def load(
     """
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
-    weights_only = pickle_module is None if weights_only is None else weights_only
+    weights_only = _weights_only(weights_only, pickle_module)
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if weights_only and pickle_load_args and set(pickle_load_args) != {"encoding"}:
@@ -205,7 +220,22 @@ def load(
             f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is "
             "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
         )
-    return _load(f, _placing(map_location), weights_only, options)
+    # The standard library's zipfile asks for more than reading and seeking.
+    file = f if hasattr(f, "seekable") else io.BytesIO(f.read())
+    return _load(file, _placing(map_location), weights_only, options)
+
+
+def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
+    """What was asked for, or else the default; either may be overruled by a variable of the environment."""
+    force, refuse = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    forced, refused = (os.environ.get(name, "0").lower() in ("1", "y", "yes", "true") for name in (force, refuse))
+    if forced and refused:
+        raise RuntimeError(f"Only one of `{force}` or `{refuse}` should be set, but both were set.")
+    if forced:
+        return True
+    if asked is None:
+        return pickle_module is None and not refused
+    return asked
 
 
 def _load(file: Any, place: Callable[[UntypedStorage, str], Any], weights_only: bool, options: dict) -> Any:
@@ -216,8 +246,10 @@ def _load(file: Any, place: Callable[[UntypedStorage, str], Any], weights_only: 
     file.seek(start)
     if not head:
         raise EOFError("" if weights_only else "Ran out of input")
+    allowed = _safe if weights_only else None
     if head != b"PK\x03\x04":
-        raise pickle.UnpicklingError("torch.load: the file is no zip archive, which is what torch.save writes")
+        read = partial(old_files.read, file, place, allowed, options)
+        return _guarded(read) if weights_only else read()
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         root = next((n.removesuffix("data.pkl") for n in names if n.endswith("/data.pkl")), None)
@@ -225,12 +257,12 @@ def _load(file: Any, place: Callable[[UntypedStorage, str], Any], weights_only: 
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
         swapped = f"{root}byteorder" in names and archive.read(f"{root}byteorder").strip() == b"big"
 
-        def contents(key: str) -> Any:
+        def contents(key: str, size: int) -> Any:
             return np.frombuffer(archive.read(f"{root}data/{key}"), np.uint8)
 
         loaded = Loaded(contents, place, swapped)
         pickled = io.BytesIO(archive.read(f"{root}data.pkl"))
-        reader = Reader(pickled, loaded, _safe if weights_only else None, **options)
+        reader = Reader(pickled, loaded, allowed, **options)
         return _guarded(reader.load) if weights_only else reader.load()
 
 

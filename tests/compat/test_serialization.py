@@ -41,6 +41,55 @@ def test_reads_what_it_wrote() -> None:
     assert_described(again(contents(torch)))
 
 
+def test_reads_and_writes_files_as_before_1_6(tmp_path: Path) -> None:
+    assert_described(torch.load(GOLDEN / "saved_old.pt"))
+    assert_described(torch.load(GOLDEN / "saved_old.pt", weights_only=False))
+    path, file = tmp_path / "old.pt", io.BytesIO()
+    torch.save(contents(torch), path, _use_new_zipfile_serialization=False)
+    torch.save(contents(torch), file, _use_new_zipfile_serialization=False)
+    assert file.getvalue() == path.read_bytes() and not zipfile.is_zipfile(path)
+    assert_described(torch.load(path))
+    shared = torch.arange(4.0)
+    torch.save((shared, shared[1:]), path, _use_new_zipfile_serialization=False)
+    whole, part = torch.load(path)
+    whole[1] = 9
+    assert part.tolist() == [9, 2, 3]
+    with pytest.raises(RuntimeError, match="Invalid magic number"):
+        torch.load(io.BytesIO(pickle.dumps(1)))
+
+
+class OnlyReads:
+    """A file that can do no more than it must."""
+
+    def __init__(self, contents: bytes):
+        file = io.BytesIO(contents)
+        self.read, self.readline, self.seek, self.tell = file.read, file.readline, file.seek, file.tell
+
+
+def test_reads_from_what_can_only_be_read() -> None:
+    file = io.BytesIO()
+    torch.save(torch.ones(2), file)
+    assert torch.load(OnlyReads(file.getvalue())).tolist() == [1, 1]
+
+
+def test_variables_of_the_environment_overrule_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert again(fractions.Fraction(1, 2), weights_only=False) == fractions.Fraction(1, 2)
+    with monkeypatch.context() as patched:
+        patched.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+        assert again(fractions.Fraction(1, 2)) == fractions.Fraction(1, 2)
+        patched.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
+        with pytest.raises(RuntimeError, match="Only one of"):
+            again(1)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "yes")
+    with pytest.raises(pickle.UnpicklingError, match="Unsupported global"):
+        again(fractions.Fraction(1, 2), weights_only=False)
+
+
+def test_modules_of_the_system_are_blocked() -> None:
+    with pytest.raises(pickle.UnpicklingError, match="whose module posix is blocked"):
+        torch.load(io.BytesIO(b"cposix\nsystem\n(X\x01\x00\x00\x00atR."))
+
+
 def test_writes_the_pickle_that_pytorch_writes() -> None:
     with zipfile.ZipFile(GOLDEN / "saved.pt") as archive:
         want = archive.read("saved/data.pkl")
@@ -152,7 +201,7 @@ def test_map_location() -> None:
         (lambda: torch.load("no such file.pt"), FileNotFoundError, "No such file"),
         (lambda: torch.load(io.BytesIO()), EOFError, "^$"),
         (lambda: torch.load(io.BytesIO(), weights_only=False), EOFError, "Ran out of input"),
-        (lambda: torch.load(io.BytesIO(b"hello world")), pickle.UnpicklingError, "the file is no zip archive"),
+        (lambda: torch.load(io.BytesIO(b"hello world")), pickle.UnpicklingError, "Weights only load failed"),
         (lambda: torch.load(io.BytesIO(), mmap=True), ValueError, "f must be a file path in order to use the mmap"),
         (
             lambda: torch.load("x", weights_only=True, pickle_module=pickle),

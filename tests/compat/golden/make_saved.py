@@ -1,4 +1,5 @@
-"""Writes ``saved.pt`` with real PyTorch, and ``saved.json``, what is in it; see ``tests/compat/test_serialization.py``.
+"""Writes with real PyTorch ``saved.pt``, ``saved_old.pt`` (as before version 1.6), and ``saved.json``, what is
+in both; see ``tests/compat/test_serialization.py``.
 
 pip install torch==2.13.0
 python tests/compat/golden/make_saved.py
@@ -19,6 +20,7 @@ GOLDEN = Path(__file__).parent
 def main() -> None:
     made = contents(torch)
     torch.save(made, GOLDEN / "saved.pt")
+    torch.save(made, GOLDEN / "saved_old.pt", _use_new_zipfile_serialization=False)
     read = torch.load(GOLDEN / "saved.pt")
     assert described(torch, read) == described(torch, made)
     (GOLDEN / "saved.json").write_text(json.dumps(described(torch, read), indent=0) + "\n")
