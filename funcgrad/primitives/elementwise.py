@@ -12,6 +12,7 @@ from jax import lax
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive, Rule
+from funcgrad.primitives.complex_lowering import of_both_kinds
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- shapes, types, broadcasting
@@ -96,14 +97,15 @@ def elementwise(
     """An elementwise primitive; without ``partials`` its derivative is zero everywhere.
 
     Args:
-        lower: on JAX arrays of one shape.
+        lower: on JAX arrays of one shape; for complex ones there may be another, in ``complex_lowering``.
         accepts: which dtypes, a key of the table above.
         result: the dtype of the result where it is not the operands'.
     """
+    lowering = of_both_kinds(name, lower)
     return Primitive(
         name,
         infer=_infer(name, accepts, result),
-        lower=lambda *xs, **params: lower(*(spread(*xs) if len(xs) > 1 else xs), **params),
+        lower=lambda *xs, **params: lowering(*(spread(*xs) if len(xs) > 1 else xs), **params),
         partials=partials,
         elementwise=True,
         differentiable=partials is not None,
@@ -283,16 +285,22 @@ atan = elementwise("atan", lax.atan, (lambda g, out, x: div(g, shift(square(x), 
 sinh = elementwise("sinh", lax.sinh, (lambda g, out, x: mul(g, cosh(x)),), accepts="inexact")
 cosh = elementwise("cosh", lax.cosh, (lambda g, out, x: mul(g, sinh(x)),), accepts="inexact")
 tanh = elementwise("tanh", lax.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), accepts="inexact")
-asinh = elementwise("asinh", lax.asinh, (lambda g, out, x: mul(g, rsqrt(shift(square(x), 1))),), accepts="inexact")
+asinh = elementwise("asinh", lax.asinh, (lambda g, out, x: mul(g, rsqrt(_less(square(x), -1))),), accepts="inexact")
 acosh = elementwise(
-    "acosh", lax.acosh, (lambda g, out, x: mul(g, mul(rsqrt(shift(x, -1)), rsqrt(shift(x, 1)))),), accepts="inexact"
+    "acosh", lax.acosh, (lambda g, out, x: mul(g, mul(rsqrt(_less(x, 1)), rsqrt(_less(x, -1)))),), accepts="inexact"
 )
 atanh = elementwise("atanh", lax.atanh, (lambda g, out, x: div(g, _one_minus_square(x)),), accepts="inexact")
 
 
+def _less(x: Any, amount: float) -> Any:
+    # Taken away, the zero beside a real number leaves the sign of a zero, which says on which side of a branch cut a
+    # complex number is; added, it does not.
+    return sub(x, number(amount, x))
+
+
 def _one_minus_square(x: Any) -> Any:
     # As a product, so that it keeps its digits near |x| = 1.
-    return mul(sub(number(1, x), x), shift(x, 1))
+    return mul(neg(_less(x, 1)), _less(x, -1))
 
 
 # ---------------------------------------------------------------- special functions
@@ -462,10 +470,19 @@ make_complex = Primitive(
 
 
 def complex_sign(x: Any) -> Any:
-    """``x / |x|``, and 0 where ``x`` is."""
+    """``x / |x|``, and 0 where ``x`` is; towards infinity, 1 in the part that is infinite."""
     length = complex_abs(x)
-    length = select(eq(length, number(0, length)), number(1, length), length)
-    return div(x, make_complex(length, number(0, length)))
+    zero, one = number(0, length), number(1, length)
+    far = eq(length, number(np.inf, length))
+
+    def part(v: Any) -> Any:
+        inner = div(v, select(eq(length, zero), one, select(far, one, length)))
+        outer = select(eq(absolute(v), length), sign(v), zero)
+        return select(eq(length, zero), zero, select(far, outer, inner))
+
+    u, v = part(real(x)), part(imag(x))
+    both = bitwise_and(far, eq(absolute(real(x)), absolute(imag(x))))
+    return make_complex(select(both, number(np.nan, u), u), select(both, number(np.nan, v), v))
 
 
 def _complex_abs_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
