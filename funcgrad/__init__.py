@@ -1,18 +1,18 @@
 """A pure-functional autodiff core: functions traced into a small IR, transformed by its own rules, run by XLA.
 
-Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``linear_transpose``, ``jacfwd``, ``jacrev``,
-``hessian``, ``hvp``, ``elementwise_grad``, ``make_ggnvp``, ``multigrad_dict``, ``vmap`` (with ``psum`` and its kin),
-``jit``, ``checkpoint``; functions with rules of their own: ``custom_jvp``, ``custom_vjp``, ``stop_gradient``, and
-``funcgrad.extend``; functions seen as programs: ``trace``, ``eval_shape``, ``closure_convert``, ``export``. Control
-flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and ``associative_scan``, the branches
-``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy`` and ``funcgrad.scipy``, neural networks' in
-``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, and the way to JAX's
-functions and back in ``funcgrad.interop``.
+Transforms: ``grad``, ``value_and_grad``, ``vjp``, ``jvp``, ``linearize``, ``linear_transpose``, ``jacfwd``,
+``jacrev``, ``hessian``, ``hvp``, ``elementwise_grad``, ``make_ggnvp``, ``multigrad_dict``, ``vmap`` (with ``psum`` and
+its kin), ``jit``, ``checkpoint`` (also ``remat``); functions with rules of their own: ``custom_jvp``, ``custom_vjp``,
+``stop_gradient``, and ``funcgrad.extend``; functions seen as programs: ``trace``, ``eval_shape``, ``closure_convert``,
+``export``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and
+``associative_scan``, the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy`` and
+``funcgrad.scipy``, neural networks' in ``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in
+``funcgrad.trees``, and the way to JAX's functions and back in ``funcgrad.interop``.
 """
 
 import funcgrad.runtime
-from funcgrad import fft, linalg, nn, numpy, random, special, trees
-from funcgrad import checkpoint_policies, costs, drawing, extend, flatten_util, interop, scipy
+from funcgrad import fft, initializers, linalg, nn, numpy, random, special, trees
+from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, scipy
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
@@ -26,7 +26,7 @@ from funcgrad.collectives import (
     psum,
     psum_scatter,
 )
-from funcgrad.compilation import jit
+from funcgrad.compilation import disable_jit, jit
 from funcgrad.control import associative_scan, cond, fori_loop, map, scan, switch, while_loop
 from funcgrad.custom import custom_jvp, custom_vjp
 from funcgrad.differential import elementwise_grad, make_ggnvp, multigrad_dict
@@ -45,14 +45,17 @@ from funcgrad.serialization import export, load
 from funcgrad.transforms import grad, hvp, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from funcgrad.vectorization import vmap
 
+#: Another name of ``checkpoint``.
+remat = checkpoint
+
 __version__ = "0.1.0"
 __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
     "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "checkpoint",
-    "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp",
-    "elementwise_grad", "eval_shape", "export", "extend", "fft", "flatten_util", "fori_loop", "grad", "hessian",
-    "hvp", "interop", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linear_transpose", "linearize", "load",
-    "make_ggnvp", "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum",
-    "psum_scatter", "random", "scan", "scipy", "special", "stop_gradient", "switch", "trace", "trees",
-    "value_and_grad", "vjp", "vmap", "while_loop",
+    "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp", "debug",
+    "disable_jit", "elementwise_grad", "eval_shape", "export", "extend", "fft", "flatten_util", "fori_loop", "grad",
+    "hessian", "hvp", "initializers", "interop", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linear_transpose",
+    "linearize", "load", "make_ggnvp", "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute",
+    "pshuffle", "psum", "psum_scatter", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch",
+    "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
 ]  # fmt: skip

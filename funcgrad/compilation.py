@@ -10,7 +10,8 @@ import functools
 import inspect
 import operator
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -78,6 +79,27 @@ def jit(
         donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
     )  # fmt: skip
     return Jitted(f, compiled, traced)
+
+
+@contextmanager
+def disable_jit(disable: bool = True) -> Iterator[None]:
+    """Within it what ``jit`` returned runs the function itself, on values: to print them, or to step through.
+
+    Loops and branches stay what they are: their bodies are staged all the same.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> f = fg.jit(lambda x: x if x > 0 else -x)
+        >>> with disable_jit():
+        ...     print(f(-2.0))
+        2.0
+    """
+    with jax.disable_jit(disable):
+        yield
+
+
+def _disabled() -> bool:
+    return jax.config.jax_disable_jit  # type: ignore[attr-defined, no-any-return]
 
 
 class Jitted:
@@ -208,6 +230,8 @@ class _Traced:
 
     def staged(self, args: tuple, kwargs: dict) -> Any:
         """The result of the function on JAX's tracers and static arguments."""
+        if _disabled():
+            return self.function(*args, **kwargs)
         leaves, tree = trees.flatten((args, kwargs))
         leaves = [no_tangent(x.shape) if is_float0(x) else x for x in leaves]
         dynamic = [i for i, x in enumerate(leaves) if isinstance(x, jax.core.Tracer)]
@@ -231,6 +255,8 @@ class _Traced:
 
     def under_transform(self, compiled: Callable[..., Any], args: tuple, kwargs: dict) -> Any:
         """A call while a transform runs: compiled where no tracer takes part, else one call equation."""
+        if _disabled():
+            return self.function(*args, **kwargs)
         # What was compiled outside knows nothing of axes that are named here.
         if not state.axes and not any(isinstance(x, Tracer) for x in trees.leaves((args, kwargs))):
             try:
@@ -252,8 +278,8 @@ class _Traced:
             raise TypeError(f"jit: static arguments must be hashable, got {static}") from None
         if found is None:
             found = self.program(args, kwargs)
-            # A program that closes over a tracer is good for this call only.
-            if not any(isinstance(x, Tracer) for _, x in found[0].constants):
+            # A program that closes over a tracer, be it JAX's, is good for this call only.
+            if not any(isinstance(x, Tracer | jax.core.Tracer) for _, x in found[0].constants):
                 self.programs[key] = found
         program, out_tree, results = found
         return trees.unflatten(out_tree, results.whole(call_program(program, leaves)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import dtypes, initializers
 from funcgrad.activations import (
     celu,
     glu,
@@ -27,6 +27,7 @@ from funcgrad.activations import (
     soft_sign,
     squareplus,
 )
+from funcgrad.attention import dot_product_attention
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
@@ -310,6 +311,28 @@ def one_hot(labels: Any, classes: int, dtype: Any = float, axis: int = -1) -> An
     return moveaxis(hot, -1, axis)
 
 
+def standardize(
+    x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: float = 1e-5, where: Any = None
+) -> Any:
+    """``x`` less its mean, over its standard deviation.
+
+    Args:
+        axis: one axis, or several, over which mean and variance are taken.
+        mean, variance: instead of those of ``x``.
+        epsilon: is added to the variance.
+        where: booleans: which elements count.
+
+    Example:
+        >>> print(standardize(np.array([1.0, 2.0, 3.0])).round(3))
+        [-1.225  0.     1.225]
+    """
+    (x,) = promoted(asoperand(x, "standardize"), floating=True)
+    mean = r.mean(x, axis, keepdims=True, where=where) if mean is None else mean
+    centred = e.subtract(x, mean)
+    variance = r.mean(e.square(e.abs(centred)), axis, keepdims=True, where=where) if variance is None else variance
+    return e.multiply(centred, e.rsqrt(e.add(variance, epsilon)))
+
+
 def cross_entropy(
     logits: Any, labels: Any, *, axis: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
 ) -> Any:
@@ -354,7 +377,8 @@ def cross_entropy(
 
 
 __all__ = [
-    "avg_pool", "celu", "conv", "cross_entropy", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish",
-    "hard_tanh", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp", "max_pool", "mish", "one_hot", "relu",
-    "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus", "squareplus", "swish",
+    "avg_pool", "celu", "conv", "cross_entropy", "dot_product_attention", "elu", "gelu", "glu", "hard_sigmoid",
+    "hard_silu", "hard_swish", "hard_tanh", "initializers", "leaky_relu", "log_sigmoid", "log_softmax", "logsumexp",
+    "max_pool", "mish", "one_hot", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
+    "squareplus", "standardize", "swish",
 ]  # fmt: skip

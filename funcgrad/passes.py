@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from funcgrad.ir import Atom, Equation, Program, Var
+from funcgrad.ir import Atom, Equation, Program, Var, kept_with_program
 
 
 def dead_code(program: Program) -> Program:
@@ -25,11 +25,23 @@ def _live(program: Program) -> tuple[set[Atom], list[Equation]]:
     live = set(program.outputs)
     kept: list[Equation] = []
     for equation in reversed(program.equations):
-        if not live.isdisjoint(equation.outputs):
+        if not live.isdisjoint(equation.outputs) or _acts(equation):
             kept.append(equation)
             live.update(equation.inputs)
     kept.reverse()
     return live, kept
+
+
+def _acts(equation: Equation) -> bool:
+    """Whether it does something beside computing its results, itself or in a program that it runs."""
+    return equation.primitive.effect or any(
+        v.__class__ is Program and _has_effects(v) for v in equation.params.values()
+    )
+
+
+@kept_with_program
+def _has_effects(program: Program) -> bool:
+    return any(map(_acts, program.equations))
 
 
 def common_subexpressions(program: Program) -> Program:
@@ -41,7 +53,7 @@ def common_subexpressions(program: Program) -> Program:
     for equation in program.equations:
         inputs = [known.get(a, a) for a in equation.inputs] if known else equation.inputs
         key = (equation.primitive, *inputs, *equation.params.items())  # equal literals are one object
-        earlier = seen.get(key)
+        earlier = None if _acts(equation) else seen.get(key)
         if earlier is None:
             if inputs != equation.inputs:
                 equation = Equation(equation.primitive, inputs, equation.outputs, equation.params, equation.source)

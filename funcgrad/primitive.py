@@ -45,11 +45,12 @@ class Primitive:
         batch: ``(size, operands, dims, **params) -> (out, dim)``; elementwise primitives need none.
         elementwise: operands broadcast as in NumPy, and each output element depends on one element of each.
         differentiable: False where the derivative is zero everywhere (comparisons, rounding, integers).
+        effect: it is there for what it does, not for its results; a program keeps it though nothing depends on it.
     """
 
     __slots__ = (
         "name", "infer", "lower", "multiple", "elementwise", "differentiable",
-        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "close", "_types",
+        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "close", "effect", "_types",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +69,7 @@ class Primitive:
         multiple: bool = False,
         elementwise: bool = False,
         differentiable: bool = True,
+        effect: bool = False,
     ):
         self.name = name
         self.infer = infer
@@ -82,6 +84,7 @@ class Primitive:
         self.multiple = multiple
         self.elementwise = elementwise
         self.differentiable = differentiable
+        self.effect = effect
         self._types: dict[tuple, list[ArrayType]] = {}
 
     def __call__(self, *operands: Any, **params: Any) -> Any:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.ir import Atom, Literal, Program, Var
+from funcgrad.primitive import Primitive
 from funcgrad.tracing import bind, state
+
+_perform: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]
+
+
+def set_performer(function: Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]) -> None:
+    """Names what binds a primitive that is there for its effect."""
+    global _perform
+    _perform = function
 
 
 def evaluate(program: Program, arguments: Sequence[Any]) -> list[Any]:
@@ -23,7 +32,8 @@ def evaluate(program: Program, arguments: Sequence[Any]) -> list[Any]:
     try:
         for equation in program.equations:
             state.source = equation.source or outside
-            results = bind(equation.primitive, [read(a) for a in equation.inputs], equation.params)
+            apply = _perform if equation.primitive.effect else bind
+            results = apply(equation.primitive, [read(a) for a in equation.inputs], equation.params)
             if equation.primitive.multiple:
                 values.update(zip(equation.outputs, results, strict=True))
             else:

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from funcgrad import dtypes
+from funcgrad.errors import NonDifferentiableError
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast, number, sub
 from funcgrad.primitives.linalg import check_matrices, flipped, matrix_primitive, product
@@ -49,6 +50,28 @@ def _with_column(x: Any, column: Any, k: Any) -> Any:
 def _upper_solve(a: Any, b: Any) -> Any:
     return lax.linalg.triangular_solve(a, b, left_side=True, lower=False)
 
+
+# ---------------------------------------------------------------- the factors themselves
+
+
+def _schur_infer(x: ArrayType, *, real: bool) -> list[ArrayType]:
+    check_matrices("schur", x, square=True)
+    return [x.strong()] * 2 if real else [ArrayType(x.shape, dtypes.complex_of(x.dtype))] * 2
+
+
+def _schur_jvp(*_: Any, **__: Any) -> Any:
+    raise NonDifferentiableError("schur: the factors are not unique, and no derivative of them is known")
+
+
+# ``t`` and ``u`` with ``u @ t @ u.H = x``: upper triangular and unitary, or, if ``real``, triangular but for blocks of
+# two rows, and orthogonal. They are not unique, and have no derivative.
+schur = matrix_primitive(
+    "schur",
+    _schur_infer,
+    lambda x, *, real: list(lax.linalg.schur(x) if real else _schur(x)),
+    jvp=_schur_jvp,
+    multiple=True,
+)
 
 # ---------------------------------------------------------------- Sylvester's equation
 

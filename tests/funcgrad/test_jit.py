@@ -219,6 +219,43 @@ def test_constants_are_captured_once() -> None:
     assert len(g.trace(X)) <= 4
 
 
+@pytest.mark.parametrize("plain", [X, jnp.asarray(X), fnp.asarray(X)], ids=["numpy", "jax", "ours"])
+def test_arrays_it_closes_over_stay_plain(plain: Any) -> None:
+    def f(x: Any) -> Any:
+        if plain.sum() > 0:  # a value, while x has none
+            x = x * float((plain * 2)[2])
+        return np.sin(plain * 2) * x + plain[plain > 0].sum() + fnp.at(plain * 2)[0].set(x)
+
+    wanted = np.sin(X * 2) * 6 + 2.5 + np.array([6, -2.0, 4])
+    assert_close(fg.jit(f)(np.float64(1.5)), wanted, "jit")
+    assert_close(jax.jit(fg.jit(f))(np.float64(1.5)), wanted, "jit, in JAX's")
+    inner = fg.jit(lambda x: x * (plain * 2))
+    for outer in (fg.jit(lambda x: inner(x) + 1), fg.jit(lambda x: fg.grad(lambda x: inner(x).sum())(x) + 1)):
+        assert_close(outer(np.ones(3)), X * 2 + 1, "kept from the one, used in the other")
+    assert_close(jax.jit(lambda y: fg.grad(lambda x: (inner(x) * y).sum())(np.ones(3)))(X), X * 2 * X, "in JAX's")
+
+
+def test_jaxs_tracers_that_it_closes_over() -> None:
+    @jax.jit
+    def f(y: Any) -> Any:
+        inner = fg.jit(lambda x: x * (y * 2))
+        return inner(X) + fg.grad(lambda x: inner(x).sum())(X)
+
+    for y in (1.0, 3.0):
+        assert_close(f(np.float64(y)), 2 * y * (X + 1), "a new trace each time")
+    holder: list[Any] = []
+    kept = fg.jit(lambda x: x * (holder[-1] * 2))
+
+    @jax.jit
+    def g(y: Any, z: Any) -> Any:
+        holder.append(y)
+        return fg.grad(lambda x: kept(x).sum())(z)
+
+    for z in (X, X[:2]):
+        assert_close(g(np.float64(3), z), np.full(z.shape, 6.0), "not what an earlier trace has left")
+    assert_close(jax.jit(lambda y: g(y, X) + 1)(np.float64(2)), np.full(3, 5.0), "nor another program's")
+
+
 def test_closing_over_tracers() -> None:
     def f(x: Any) -> Any:
         @fg.jit
@@ -288,6 +325,17 @@ def test_recursive_jit() -> None:
 
     assert float(power(2.0, 5)) == 32.0
     assert float(fg.grad(power)(2.0, 5)) == 80.0
+
+
+def test_it_can_be_turned_off() -> None:
+    f = fg.jit(lambda x, n: x * n if x > 0 else -x, static_argnums=1)
+    with fg.disable_jit():
+        assert float(f(2.0, 3)) == 6
+        assert float(fg.grad(f)(-2.0, 3)) == -1
+        with fg.disable_jit(False), pytest.raises(fg.ConcretizationError):
+            f(2.0, 3)
+    with pytest.raises(fg.ConcretizationError):
+        f(2.0, 3)
 
 
 # ---------------------------------------------------------------- what it compiles to, and threads

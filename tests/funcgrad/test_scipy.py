@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.signal
 import scipy.stats
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad.scipy import signal, stats
+from funcgrad.scipy import linalg, signal, stats
 from tests.funcgrad.library_rows import FUNCTIONS, PARAMETERS
+from tests.funcgrad.oracle import assert_close
 
 RNG = np.random.default_rng(0)
 A, X = RNG.uniform(0.8, 4, 8), RNG.normal(size=8) * 2
@@ -119,3 +121,54 @@ def test_convolutions_that_do_not_fit() -> None:
         signal.convolve(np.ones((2, 3)), np.ones((3, 2)), "valid")
     with pytest.raises(ValueError, match="do not pair"):
         signal.convolve(X, X, axes=((0,), ()))
+
+
+# ---------------------------------------------------------------- functions of matrices
+
+
+def test_roots_of_real_matrices_are_real_where_there_are_real_ones() -> None:
+    x = _covariance(4)
+    assert_close(linalg.sqrtm(x), scipy.linalg.sqrtm(x), "positive")
+    turn = np.array([[0.0, -1.0], [1.0, 0.0]])
+    assert_close(linalg.sqrtm(turn), np.array([[1, -1], [1, 1]]) / np.sqrt(2), "eigenvalues that are a pair")
+    assert_close(linalg.sqrtm(-x), scipy.linalg.sqrtm(-x), "negative")
+    assert fg.jit(linalg.sqrtm)(x).dtype == np.complex128
+    assert fg.grad(lambda x: fnp.sum(linalg.sqrtm(x)))(x).dtype == np.float64
+
+
+def test_functions_of_matrices() -> None:
+    x, y = RNG.normal(size=(4, 4)), _covariance(4)
+    assert_close(linalg.funm(x, fnp.exp), scipy.linalg.expm(x), "exp", 1e-9)
+    assert_close(linalg.funm(y, fnp.log), scipy.linalg.logm(y), "log", 1e-9)
+    assert_close(linalg.funm(-y, fnp.log), scipy.linalg.logm(-y), "log of negative ones", 1e-9)
+    assert fg.jit(lambda x: linalg.funm(x, fnp.exp))(x).dtype == np.complex128
+
+
+def test_schur() -> None:
+    x = RNG.normal(size=(4, 4))
+    for output in ("real", "complex"):
+        t, z = (np.asarray(v) for v in linalg.schur(x, output))
+        assert_close(z @ t @ z.conj().T, x.astype(t.dtype), output)
+    with pytest.raises(fg.NonDifferentiableError, match="schur"):
+        fg.grad(lambda x: fnp.sum(linalg.schur(x)[0]))(x)
+    with pytest.raises(ValueError, match="output must be"):
+        linalg.schur(x, "upper")
+
+
+def test_banded_systems() -> None:
+    ab, b = RNG.normal(size=(2, 4, 5)), RNG.normal(size=(2, 5, 3))
+    wanted = [scipy.linalg.solve_banded((2, 1), a, y) for a, y in zip(ab, b, strict=True)]
+    assert_close(linalg.solve_banded((2, 1), ab, b), np.stack(wanted), "a batch", 1e-9)
+    # A row of zeros at the left needs an interchange.
+    swapped = np.array([[0.0, 1.0, 1.0], [0.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    assert_close(
+        linalg.solve_banded((1, 1), swapped, np.ones(3)),
+        scipy.linalg.solve_banded((1, 1), swapped, np.ones(3)),
+        "zeros",
+    )
+    with pytest.raises(np.linalg.LinAlgError, match="Singular"):
+        linalg.solve_banded((1, 1), np.zeros((3, 4)), np.ones(4))
+    with pytest.raises(ValueError, match="do not fit"):
+        linalg.solve_banded((1, 1), np.ones((3, 4)), np.ones(5))
+    with pytest.raises(ValueError, match="diagonals are wanted"):
+        linalg.solve_banded((1, 0), np.ones((3, 4)), np.ones(4))

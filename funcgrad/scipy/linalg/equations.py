@@ -1,22 +1,16 @@
-"""Equations with structure: banded and Toeplitz systems, and Sylvester's, whose unknown is a matrix."""
+"""Equations with structure: Toeplitz systems, and Sylvester's, whose unknown is a matrix."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from funcgrad.numpy import linalg
-from funcgrad.numpy.elementwise import multiply
-from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.linalg.operands import matrices, together
-from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.promotion import promoted
 from funcgrad.primitives.linalg_equations import sylvester
 from funcgrad.scipy.linalg.patterns import toeplitz
-from funcgrad.tracing import type_of
 
-__all__ = ["solve_banded", "solve_sylvester", "solve_toeplitz"]
+__all__ = ["solve_sylvester", "solve_toeplitz"]
 
 
 def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
@@ -40,46 +34,6 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     """
     square = [matrices(x, "solve_sylvester", square=True) for x in (a, b)]
     return sylvester(*together("solve_sylvester", *promoted(*square, matrices(q, "solve_sylvester"))))
-
-
-def solve_banded(
-    l_and_u: Sequence[int],
-    ab: Any,
-    b: Any,
-    overwrite_ab: bool = False,
-    overwrite_b: bool = False,
-    check_finite: bool = True,
-) -> Any:
-    """``x`` with ``a @ x = b``, for a matrix that is given by its diagonals.
-
-    The matrix is put together and solved as a general one: the time is that of ``solve``.
-
-    Args:
-        l_and_u: how many diagonals there are below the main one, and above.
-        ab: ``(*, l + u + 1, n)``, a diagonal per row, the topmost first: ``ab[u + i - j, j] = a[i, j]``.
-        b: ``(n,)`` or ``(*, n, k)``.
-        overwrite_ab, overwrite_b, check_finite: of no consequence.
-
-    Raises:
-        ValueError: where ``ab`` has another number of diagonals.
-        LinAlgError: for a singular matrix.
-
-    Example:
-        >>> ab = np.array([[0.0, 1.0], [2.0, 2.0], [1.0, 0.0]])
-        >>> print(np.round(solve_banded((1, 1), ab, np.array([3.0, 3.0])), 6))
-        [1. 1.]
-    """
-    below, above = l_and_u
-    diagonals = asoperand(ab, "solve_banded")
-    found = type_of(diagonals)
-    if found.ndim < 2 or found.shape[-2] != below + above + 1:
-        raise ValueError(f"solve_banded: {below} + {above} + 1 diagonals are wanted, got {found}")
-    n = found.shape[-1]
-    row, column = np.arange(n)[:, None], np.arange(n)[None, :]
-    place = above + row - column
-    inside = (place >= 0) & (place < below + above + 1)
-    picked = getitem(diagonals, (..., np.where(inside, place, 0), column))
-    return linalg.solve(multiply(picked, inside.astype(found.dtype)), b)
 
 
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:

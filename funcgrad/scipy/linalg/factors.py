@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad import dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices
 from funcgrad.numpy.products import matmul
 from funcgrad.numpy.promotion import promoted
 from funcgrad.primitives import linalg as p
+from funcgrad.primitives import linalg_equations as equations
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives.linalg_solving import factors as factors_of
+from funcgrad.tracing import type_of
 
-__all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "lu", "lu_factor", "polar", "qr", "svd"]
+__all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "lu", "lu_factor", "polar", "qr", "schur", "svd"]
 
 
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
@@ -116,6 +119,32 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
         raise ValueError(f'qr: mode must be "full", "r" or "economic", got {mode!r}')
     q, r = linalg.qr(a, modes[mode])
     return (r,) if mode == "r" else (q, r)
+
+
+def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
+    """``t`` and unitary ``z`` with ``a = z @ t @ z.conj().mT``; they have no derivative.
+
+    Args:
+        a: ``(*, n, n)``.
+        output: ``"complex"`` for upper triangular ``t``; ``"real"``, of real ``a``, for real factors, where a pair of
+            complex eigenvalues is a block of two rows.
+        overwrite_a, check_finite: of no consequence.
+
+    Raises:
+        ValueError: for another output.
+        LinAlgError: for matrices that are not square.
+
+    Example:
+        >>> import numpy as np
+        >>> t, z = schur(np.array([[2.0, 1.0], [1.0, 2.0]]))
+        >>> print(np.round(np.diagonal(t), 4))
+        [1. 3.]
+    """
+    if output not in ("real", "complex"):
+        raise ValueError(f'schur: output must be "real" or "complex", got {output!r}')
+    a = matrices(a, "schur", square=True)
+    t, z = equations.schur(a, real=output == "real" or dtypes.is_complex(type_of(a).dtype))
+    return t, z
 
 
 def svd(

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from funcgrad.numpy.linalg.operands import matrices, together
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy import linalg
+from funcgrad.numpy.linalg.operands import matrices, together, value_of
 from funcgrad.numpy.promotion import promoted
+from funcgrad.primitives import linalg as p
 from funcgrad.primitives.linalg_equations import matrix_root
 from funcgrad.primitives.linalg_spectral import exponential_tangent, matrix_exponential
+from funcgrad.tracing import type_of
 
-__all__ = ["expm_frechet", "sqrtm"]
+__all__ = ["coshm", "cosm", "expm_frechet", "funm", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
+
+
+def _known_real(values: Any, found: Any) -> bool:
+    """Whether a function of a real matrix is real: of its eigenvalues, and what the function is of them and of their
+    conjugates; False where these are not known."""
+    known = [value_of(v) for v in (values, *found)]
+    if known[0] is None or known[1] is None or known[2] is None:
+        return False
+    values, at_values, at_conjugates = known
+    return bool(np.all(at_conjugates == np.conj(at_values)) and np.all(at_values[values.imag == 0].imag == 0))
 
 
 def sqrtm(A: Any) -> Any:
@@ -19,18 +37,106 @@ def sqrtm(A: Any) -> Any:
         A: ``(*, n, n)``, not singular where it is differentiated.
 
     Returns:
-        ``(*, n, n)``, always complex: whether it is real depends on the numbers.
+        ``(*, n, n)``: of real matrices real, unless one has a negative eigenvalue; complex where the numbers are not
+        known, under ``jit``.
 
     Raises:
         LinAlgError: for matrices that are not square.
 
     Example:
         >>> import numpy as np
-        >>> print(np.round(sqrtm(np.array([[4.0, 3.0], [0.0, 1.0]])).real, 6))
+        >>> print(np.round(sqrtm(np.array([[4.0, 3.0], [0.0, 1.0]])), 6))
         [[2. 1.]
          [0. 1.]]
     """
-    return matrix_root(matrices(A, "sqrtm", square=True))
+    a = matrices(A, "sqrtm", square=True)
+    root = matrix_root(a)
+    known = None if dtypes.is_complex(type_of(a).dtype) else value_of(a)
+    if known is None:
+        return root
+    values = np.linalg.eigvals(known)
+    return root if np.any((values.real < 0) & (values.imag == 0)) else e.real(root)
+
+
+def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
+    """A function of square matrices, by their eigenvalues.
+
+    Args:
+        A: ``(*, n, n)``, with as many eigenvectors as rows.
+        func: of arrays, element by element; for complex numbers too, and analytic.
+        disp: of no consequence.
+
+    Returns:
+        ``(*, n, n)``: real where ``A`` is and the result is seen to be, from numbers that are known; else complex.
+
+    Raises:
+        LinAlgError: for matrices that are not square.
+
+    Example:
+        >>> import numpy as np
+        >>> print(np.round(funm(np.array([[1.0, 3.0], [0.0, 2.0]]), lambda x: x * x), 5))
+        [[1. 9.]
+         [0. 4.]]
+    """
+    a = matrices(A, "funm", square=True)
+    values, vectors = linalg.eig(a)
+    found = func(values)
+    whole = p.flipped(linalg.solve(p.flipped(vectors), p.flipped(p.scaled_columns(vectors, found))))
+    if dtypes.is_complex(type_of(a).dtype):
+        return whole
+    return e.real(whole) if _known_real(values, (found, func(e.conj(values)))) else whole
+
+
+def _exponentials(A: Any, name: str, turn: complex) -> tuple[Any, Any, bool]:
+    """The exponentials of ``turn * A`` and of its negative, and whether ``A`` is real."""
+    a = matrices(A, name, square=True)
+    whole = e.multiply(a, turn)
+    return matrix_exponential(whole), matrix_exponential(e.negative(whole)), not dtypes.is_complex(type_of(a).dtype)
+
+
+def _of_matrices(name: str, words: str, compute: Callable[[Any], Any], value: str) -> Callable[[Any], Any]:
+    """A function of square matrices; ``value`` is what it is of the identity of one row."""
+
+    def function(A: Any) -> Any:
+        return compute(A)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"""The {words} of square matrices.
+
+    Args:
+        A: ``(*, n, n)``.
+
+    Raises:
+        LinAlgError: for matrices that are not square.
+
+    Example:
+        >>> import numpy as np
+        >>> print(np.round({name}(np.eye(1)), 4))
+        [[{value}]]
+    """
+    return function
+
+
+def _cosine(A: Any) -> Any:
+    ahead, back, real = _exponentials(A, "cosm", 1j)
+    return e.real(ahead) if real else e.multiply(e.add(ahead, back), 0.5)
+
+
+def _sine(A: Any) -> Any:
+    ahead, back, real = _exponentials(A, "sinm", 1j)
+    return e.imag(ahead) if real else e.multiply(e.subtract(ahead, back), -0.5j)
+
+
+def _hyperbolic(name: str, combined: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
+    return lambda A: e.multiply(combined(*_exponentials(A, name, 1.0)[:2]), 0.5)
+
+
+cosm = _of_matrices("cosm", "cosine", _cosine, "0.5403")
+sinm = _of_matrices("sinm", "sine", _sine, "0.8415")
+tanm = _of_matrices("tanm", "tangent", lambda A: linalg.solve(cosm(A), sinm(A)), "1.5574")
+coshm = _of_matrices("coshm", "hyperbolic cosine", _hyperbolic("coshm", e.add), "1.5431")
+sinhm = _of_matrices("sinhm", "hyperbolic sine", _hyperbolic("sinhm", e.subtract), "1.1752")
+tanhm = _of_matrices("tanhm", "hyperbolic tangent", lambda A: linalg.solve(coshm(A), sinhm(A)), "0.7616")
 
 
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:
@@ -51,6 +157,6 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
         [[1.]] [[1.]]
     """
     found = promoted(matrices(A, "expm_frechet", square=True), matrices(E, "expm_frechet", square=True))
-    a, e = together("expm_frechet", *found)
-    tangent = exponential_tangent(a, e)
+    a, direction = together("expm_frechet", *found)
+    tangent = exponential_tangent(a, direction)
     return (matrix_exponential(a), tangent) if compute_expm else tangent

@@ -1,0 +1,227 @@
+"""Random numbers to begin with: each function returns one of a key, a shape and a dtype.
+
+Numbers are drawn so that what goes into a layer and what comes out of it have about the same variance. A weight's last
+two axes are what goes in and what comes out, and those before are places, of which each goes in and comes out.
+
+Sources: Y. LeCun et al., "Efficient BackProp" (1998); X. Glorot, Y. Bengio, "Understanding the difficulty of training
+deep feedforward neural networks" (2010); K. He et al., "Delving deep into rectifiers" (2015); A. Saxe et al., "Exact
+solutions to the nonlinear dynamics of learning in deep linear neural networks" (2014).
+
+Example:
+    >>> import funcgrad as fg
+    >>> fg.initializers.he_normal()(fg.random.key(0), (784, 512)).shape
+    (784, 512)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes, random
+from funcgrad.numpy import creation
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.shape import matrix_transpose, moveaxis, reshape
+
+__all__ = [
+    "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "normal",
+    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "zeros",
+]  # fmt: skip
+
+Initializer = Callable[..., Any]
+Axes = int | Sequence[int]
+
+#: The standard deviation of a normal variable that is cut off at two of its own.
+_CUT = math.sqrt(1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.sqrt(2)))
+
+
+def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
+    """Zeros; the key does not matter.
+
+    Example:
+        >>> print(zeros(None, (2,)))
+        [0. 0.]
+    """
+    return creation.zeros(tuple(shape), dtype)
+
+
+def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
+    """Ones; the key does not matter.
+
+    Example:
+        >>> print(ones(None, (2,)))
+        [1. 1.]
+    """
+    return creation.ones(tuple(shape), dtype)
+
+
+def constant(value: Any, dtype: Any = np.float32) -> Initializer:
+    """All elements ``value``, which broadcasts to the shape.
+
+    Example:
+        >>> print(constant(3.0)(None, (2,)))
+        [3. 3.]
+    """
+    return lambda key, shape, dtype=dtype: creation.full(tuple(shape), value, dtype=dtype)
+
+
+def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
+    """Evenly distributed from 0 to ``scale``.
+
+    Example:
+        >>> bool((uniform(0.5)(fg.random.key(0), (9,)) < 0.5).all())
+        True
+    """
+    return lambda key, shape, dtype=dtype: random.uniform(key, shape, dtype, 0.0, scale)
+
+
+def normal(stddev: float = 1e-2, dtype: Any = np.float32) -> Initializer:
+    """Normally distributed around 0.
+
+    Example:
+        >>> normal()(fg.random.key(0), (9,)).shape
+        (9,)
+    """
+    return lambda key, shape, dtype=dtype: e.multiply(random.normal(key, shape, dtype), stddev)
+
+
+def truncated_normal(
+    stddev: float = 1e-2, dtype: Any = np.float32, lower: float = -2.0, upper: float = 2.0
+) -> Initializer:
+    """Normally distributed around 0, between bounds.
+
+    Args:
+        stddev: the standard deviation of the distribution before it is cut off.
+        dtype: by default.
+        lower, upper: the bounds, in standard deviations.
+
+    Example:
+        >>> bool((abs(truncated_normal(1.0)(fg.random.key(0), (99,))) <= 2).all())
+        True
+    """
+    return lambda key, shape, dtype=dtype: e.multiply(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
+
+
+def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
+    """How many numbers go into one that comes out, and the other way round."""
+    sides = [
+        [axis % len(shape) for axis in ((axes,) if isinstance(axes, int) else axes)]
+        for axes in (in_axis, out_axis, batch_axis)
+    ]
+    ins, outs, batch = (math.prod(shape[a] for a in side) for side in sides)
+    field = math.prod(shape) / max(ins * outs * batch, 1)
+    return ins * field, outs * field
+
+
+def variance_scaling(
+    scale: float,
+    mode: str,
+    distribution: str,
+    in_axis: Axes = -2,
+    out_axis: Axes = -1,
+    batch_axis: Axes = (),
+    dtype: Any = np.float32,
+) -> Initializer:
+    """Numbers of variance ``scale / n``.
+
+    Args:
+        scale: see above.
+        mode: what ``n`` is: ``"fan_in"``, as many numbers as go in; ``"fan_out"``, as come out; ``"fan_avg"``, the
+            mean of both.
+        distribution: ``"normal"``, ``"uniform"``, or ``"truncated_normal"``, cut off at two standard deviations.
+        in_axis, out_axis: the axes of what goes in, and of what comes out.
+        batch_axis: axes of weights that do not belong together.
+        dtype: by default.
+
+    Raises:
+        ValueError: for another mode or distribution; when called, for a shape of one axis.
+
+    Example:
+        >>> w = variance_scaling(1.0, "fan_in", "normal")(fg.random.key(0), (400, 100))
+        >>> print(round(float(w.std() * 20), 1))
+        1.0
+    """
+    if mode not in ("fan_in", "fan_out", "fan_avg"):
+        raise ValueError(f'variance_scaling: mode must be "fan_in", "fan_out" or "fan_avg", got {mode!r}')
+    if distribution not in ("normal", "uniform", "truncated_normal"):
+        raise ValueError(
+            f'variance_scaling: distribution must be "normal", "uniform" or "truncated_normal", got {distribution!r}'
+        )
+
+    def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"variance_scaling: a weight has at least two axes, got shape {tuple(shape)}")
+        fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
+        n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
+        deviation = math.sqrt(scale / max(n, 1.0))
+        if distribution == "normal":
+            return e.multiply(random.normal(key, shape, dtype), deviation)
+        if distribution == "uniform":
+            return e.multiply(random.uniform(key, shape, dtype, -1.0), math.sqrt(3) * deviation)
+        return e.multiply(random.truncated_normal(key, -2, 2, shape, dtype), deviation / _CUT)
+
+    return draw
+
+
+def _named(name: str, scale: float, mode: str, distribution: str, of: str) -> Callable[..., Initializer]:
+    def initializer(
+        in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: Any = np.float32
+    ) -> Initializer:
+        return variance_scaling(scale, mode, distribution, in_axis, out_axis, batch_axis, dtype)
+
+    initializer.__name__ = initializer.__qualname__ = name
+    words = distribution.replace("_", " ")
+    initializer.__doc__ = f"""{of}: ``variance_scaling`` by {scale} and ``"{mode}"``, from a {words} distribution.
+
+    Args:
+        in_axis, out_axis, batch_axis, dtype: as for ``variance_scaling``.
+
+    Example:
+        >>> {name}()(fg.random.key(0), (3, 4)).shape
+        (3, 4)
+    """
+    return initializer
+
+
+glorot_normal = _named("glorot_normal", 1.0, "fan_avg", "truncated_normal", "Glorot's")
+glorot_uniform = _named("glorot_uniform", 1.0, "fan_avg", "uniform", "Glorot's")
+he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's, for rectifiers")
+he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform", "He's, for rectifiers")
+lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun's")
+lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun's")
+
+
+def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float32) -> Initializer:
+    """Matrices with orthonormal columns, or rows, whichever there are fewer of.
+
+    Args:
+        scale: what they are multiplied by.
+        column_axis: the axis of the columns; all others are rows.
+        dtype: by default.
+
+    Raises:
+        ValueError: when called, for a shape of one axis.
+
+    Example:
+        >>> q = orthogonal()(fg.random.key(0), (3, 2))
+        >>> print(abs((q.T @ q).round(5)))
+        [[1. 0.]
+         [0. 1.]]
+    """
+
+    def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        if len(shape) < 2:
+            raise ValueError(f"orthogonal: a weight has at least two axes, got shape {tuple(shape)}")
+        columns = shape[column_axis]
+        rows = math.prod(shape) // columns
+        n, m = max(rows, columns), min(rows, columns)
+        q = random.orthogonal(key, n, (), dtypes.canonical(dtype), m=m)
+        q = matrix_transpose(q) if rows < columns else q
+        at = column_axis % len(shape)
+        whole = reshape(q, (*shape[:at], *shape[at + 1 :], columns))
+        return e.multiply(moveaxis(whole, -1, at), scale)
+
+    return draw

@@ -1,0 +1,170 @@
+"""Systems whose matrix has few diagonals: time and memory grow with its length times their number.
+
+Gaussian elimination with row interchanges, column by column. Of the rows that a column reaches, ``below + 1`` at a
+time, a window is carried along; the row that is chosen leaves it, and the next one of the matrix comes in.
+
+Source: G. Golub, C. Van Loan, "Matrix Computations" (4th ed., 2013), section 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.control import scan
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.creation import zeros
+from funcgrad.numpy.indexing import At, getitem
+from funcgrad.numpy.linalg.operands import require
+from funcgrad.numpy.products import matmul
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.reductions import argmax
+from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, reshape
+from funcgrad.primitives.elementwise import broadcast_shapes
+from funcgrad.tracing import type_of
+from funcgrad.vectorization import vmap
+
+__all__ = ["solve_banded", "solveh_banded"]
+
+
+def _rows(diagonals: Any, below: int, above: int) -> Any:
+    """``rows[i, j] = a[i, i - below + j]``, zero outside of the matrix; ``below`` rows more at the end."""
+    n = type_of(diagonals).shape[-1]
+    row, place = np.arange(n + below)[:, None], np.arange(below + above + 1)[None, :]
+    column = row - below + place
+    inside = (column >= 0) & (column < n) & (row < n)
+    picked = getitem(diagonals, (np.broadcast_to(below + above - place, column.shape), np.clip(column, 0, n - 1)))
+    return e.where(inside, picked, 0)
+
+
+def _first_window(rows: Any, below: int) -> Any:
+    """The first ``below + 1`` rows, each from the matrix's first column on."""
+    count, width = below + 1, type_of(rows).shape[-1]
+    place = np.arange(width)[None, :] + below - np.arange(count)[:, None]
+    picked = getitem(rows, (np.arange(count)[:, None], np.minimum(place, width - 1)))
+    return e.where(place < width, picked, 0)
+
+
+def _eliminated(rows: Any, b: Any, below: int) -> tuple[Any, Any]:
+    """The rows of the triangular factor, each from its pivot on, and the right-hand side that goes with them."""
+    n, k = type_of(b).shape
+    padded = concatenate([b, zeros((below + 1, k), type_of(b).dtype)])
+    later = concatenate([rows, zeros((1, type_of(rows).shape[-1]), type_of(rows).dtype)])
+    whole = slice(below + 1, below + 1 + n)
+
+    def step(carry: Any, entering: Any) -> Any:
+        window, right = carry
+        pivot = argmax(e.abs(getitem(window, (slice(None), 0))))
+        (row, first), (side, first_side) = [(At(x)[pivot].get(), getitem(x, 0)) for x in (window, right)]
+        window, right = At(window)[pivot].set(first), At(right)[pivot].set(first_side)
+        lead = getitem(row, 0)
+        factors = expand_dims(e.divide(getitem(window, (slice(1, None), 0)), e.where(e.equal(lead, 0), 1, lead)), 1)
+        window = getitem(window, slice(1, None)) - factors * row
+        right = getitem(right, slice(1, None)) - factors * side
+        empty = zeros((below, 1), type_of(window).dtype)
+        moved = concatenate([getitem(window, (slice(None), slice(1, None))), empty], axis=1)
+        next_row, next_side = (expand_dims(x, 0) for x in entering)
+        return (concatenate([moved, next_row]), concatenate([right, next_side])), (row, side)
+
+    first = _first_window(rows, below), getitem(padded, slice(0, below + 1))
+    return scan(step, first, (getitem(later, whole), getitem(padded, whole)))[1]
+
+
+def _substituted(upper: Any, right: Any) -> Any:
+    """What solves a triangular system, given by rows from the diagonal on; the last unknown first."""
+    reach, k = type_of(upper).shape[-1] - 1, type_of(right).shape[-1]
+
+    def step(known: Any, xs: Any) -> Any:
+        row, side = xs
+        x = e.divide(side - matmul(getitem(row, slice(1, None)), known), getitem(row, 0))
+        return getitem(concatenate([expand_dims(x, 0), known]), slice(0, reach)), x
+
+    return scan(step, zeros((reach, k), type_of(right).dtype), (upper, right), reverse=True)[1]
+
+
+def solve_banded(
+    l_and_u: Sequence[int],
+    ab: Any,
+    b: Any,
+    overwrite_ab: bool = False,
+    overwrite_b: bool = False,
+    check_finite: bool = True,
+) -> Any:
+    """``x`` with ``a @ x = b``, for a matrix that is given by its diagonals.
+
+    Args:
+        l_and_u: how many diagonals there are below the main one, and above.
+        ab: ``(*, l + u + 1, n)``, a diagonal per row, the topmost first: ``ab[u + i - j, j] = a[i, j]``.
+        b: ``(n,)`` or ``(*, n, k)``.
+        overwrite_ab, overwrite_b, check_finite: of no consequence.
+
+    Raises:
+        ValueError: where ``ab`` has another number of diagonals, or ``b`` does not fit.
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> ab = np.array([[0.0, 1.0], [2.0, 2.0], [1.0, 0.0]])
+        >>> print(np.round(solve_banded((1, 1), ab, np.array([3.0, 3.0])), 6))
+        [1. 1.]
+    """
+    below, above = l_and_u
+    ab, b = promoted(asoperand(ab, "solve_banded"), asoperand(b, "solve_banded"), floating=True)
+    found = type_of(ab)
+    if found.ndim < 2 or found.shape[-2] != below + above + 1:
+        raise ValueError(f"solve_banded: {below} + {above} + 1 diagonals are wanted, got {found}")
+    vector = type_of(b).ndim == 1
+    b = expand_dims(b, 1) if vector else b
+    if type_of(b).shape[-2] != found.shape[-1]:
+        raise ValueError(f"solve_banded: {found} and the right-hand side {type_of(b)} do not fit")
+
+    def one(diagonals: Any, right: Any) -> tuple[Any, Any]:
+        upper, right = _eliminated(_rows(diagonals, below, above), right, below)
+        return _substituted(upper, right), getitem(upper, (slice(None), 0))
+
+    lead = broadcast_shapes("solve_banded", found.shape[:-2], type_of(b).shape[:-2])
+    solve = one
+    for _ in lead:
+        solve = vmap(solve)
+    x, pivots = solve(*(broadcast_to(v, (*lead, *type_of(v).shape[-2:])) for v in (ab, b)))
+    require(e.not_equal(pivots, 0), "Singular matrix")
+    return reshape(x, type_of(x).shape[:-1]) if vector else x
+
+
+def solveh_banded(
+    ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
+    check_finite: bool = True,
+) -> Any:  # fmt: skip
+    """``x`` with ``a @ x = b``, for a Hermitian matrix that is given by its diagonals on one side.
+
+    It is solved as one that is not known to be positive definite.
+
+    Args:
+        ab: ``(*, u + 1, n)``: as for ``solve_banded``, without the diagonals below the main one.
+        b: ``(n,)`` or ``(*, n, k)``.
+        lower: ``ab`` has the diagonals below instead: ``ab[i - j, j] = a[i, j]``.
+        overwrite_ab, overwrite_b, check_finite: of no consequence.
+
+    Raises:
+        ValueError: where ``b`` does not fit.
+        LinAlgError: for a singular matrix.
+
+    Example:
+        >>> ab = np.array([[0.0, 1.0], [2.0, 2.0]])
+        >>> print(np.round(solveh_banded(ab, np.array([3.0, 3.0])), 6))
+        [1. 1.]
+    """
+    (ab,) = promoted(asoperand(ab, "solveh_banded"), floating=True)
+    reach, n = type_of(ab).shape[-2] - 1, type_of(ab).shape[-1]
+    away, column = np.arange(1, reach + 1)[:, None], np.arange(n)[None, :]
+    if lower:
+        # Each diagonal above begins as many columns further on.
+        given, start = getitem(ab, (..., slice(1, None), slice(None))), column - away
+        other = getitem(given, (..., away - 1, np.clip(start, 0, n - 1)))
+        other = getitem(e.where(start >= 0, e.conj(other), 0), (..., slice(None, None, -1), slice(None)))
+        return solve_banded((reach, reach), concatenate([other, ab], axis=-2), b)
+    given, start = getitem(ab, (..., slice(None, -1), slice(None))), column + away
+    other = getitem(given, (..., reach - away, np.clip(start, 0, n - 1)))
+    other = e.where(start < n, e.conj(other), 0)
+    return solve_banded((reach, reach), concatenate([ab, other], axis=-2), b)
