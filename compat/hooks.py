@@ -24,21 +24,23 @@ class RemovableHandle:
         extra: Iterable[Any] = (
             () if extra_dict is None else extra_dict if isinstance(extra_dict, list) else [extra_dict]
         )
-        self._dicts = tuple(weakref.ref(d) for d in (hooks_dict, *extra))
+        self.hooks_dict_ref: weakref.ref[Any] = weakref.ref(hooks_dict)
+        self.extra_dict_ref = tuple(weakref.ref(d) for d in extra)
 
     def remove(self) -> None:
         """Takes the hook away; doing so twice does no harm."""
-        for ref in self._dicts:
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
             found = ref()
             if found is not None:
                 found.pop(self.id, None)
 
     def __getstate__(self) -> tuple[list[Any], int]:
-        return [ref() for ref in self._dicts], self.id
+        return [ref() for ref in (self.hooks_dict_ref, *self.extra_dict_ref)], self.id
 
     def __setstate__(self, state: tuple[list[Any], int]) -> None:
         dicts, self.id = state
-        self._dicts = tuple(weakref.ref(OrderedDict() if d is None else d) for d in dicts)
+        refs = [weakref.ref(OrderedDict() if d is None else d) for d in dicts]
+        self.hooks_dict_ref, self.extra_dict_ref = refs[0], tuple(refs[1:])
         RemovableHandle._ids = itertools.count(max(next(RemovableHandle._ids), self.id + 1))
 
     def __enter__(self) -> RemovableHandle:

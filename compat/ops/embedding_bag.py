@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from compat import dtypes
 from compat.grad_mode import no_grad
 from compat.ops.embedding import _renormalize
 from compat.ops.indexing import POSITIONS, outside
@@ -24,13 +25,33 @@ SUM, MEAN, MAX = 0, 1, 2
 _MODES = {"sum": SUM, "mean": MEAN, "max": MAX}
 
 
-def _check_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> None:
+_FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+
+
+def _check_bag(
+    weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool, mode: int, sparse: bool,
+    per_sample_weights: Tensor | None, include_last_offset: bool, padding_idx: int | None,
+) -> None:  # fmt: skip
     for name, t in (("indices", indices), ("offsets", offsets)):
         if t.dtype not in POSITIONS:
             raise RuntimeError(
                 f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but "
                 f"got torch.{t.dtype.scalar_name}Tensor instead (while checking arguments for embedding_bag)"
             )
+    kind = f"torch.{weight.dtype.scalar_name}Tensor"
+    if weight.dtype not in _FLOATS:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
+            f"Float, Double; but got {kind} instead (while checking arguments for embedding_bag)"
+        )
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
+            f"'per_sample_weights'; but type {kind} does not equal torch.{per_sample_weights.dtype.scalar_name}Tensor "
+            "(while checking arguments for embedding_bag)"
+        )
+    if include_last_offset and not offsets.numel():
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
 
 
 def _inspect_bag(weight: Tensor, indices: Tensor, offsets: Tensor, *_: Any) -> None:
@@ -59,12 +80,16 @@ class _Bags:
     """Which bag each index is in; and whether it counts.
 
     Args:
-        offsets: ``(bags,)``: where each bag begins; with ``last`` one more, where the last one ends.
-        padding: an index that does not count, -1 for none.
+        offsets: ``(bags,)``: where each bag begins; with ``last`` one more, where the last one ends. PyTorch looks at
+            that only where its fast code runs: elsewhere the last bag ends with the indices.
+        padding: an index that does not count, -1 or None for none.
     """
 
-    def __init__(self, indices: Any, offsets: Any, last: bool, padding: int):
+    def __init__(self, weight: Any, indices: Any, offsets: Any, last: bool, padding: int | None, mode: int):
+        padding = -1 if padding is None else padding
         self.count, self.size = type_of(offsets).shape[0] - last, type_of(indices).shape[0]
+        if padding >= 0 or mode == MAX or type_of(weight).dtype == fdtypes.float64:
+            offsets = offsets[: self.count]
         self.indices = np.astype(indices, fdtypes.int64)
         starts = np.at(np.zeros((self.size + 1,), fdtypes.int64))[np.astype(offsets, fdtypes.int64)].add(1)
         self.of = np.subtract(np.cumsum(starts, axis=0)[: self.size], 1)
@@ -120,7 +145,7 @@ def embedding_bag(
     padding_idx: int = -1,
 ) -> Any:  # fmt: skip
     """As ``torch.nn.functional.embedding_bag``; also which bag each index is in, sizes, and whose the greatest are."""
-    bags = _Bags(indices, offsets, include_last_offset, -1 if padding_idx is None else padding_idx)
+    bags = _Bags(weight, indices, offsets, include_last_offset, padding_idx, mode)
     rows = take_slices(weight, bags.indices, axis=0, mode="clip")
     none = np.zeros((bags.count,), fdtypes.int64)
     if mode == SUM:
@@ -141,7 +166,7 @@ def embedding_bag_backward(
     ct0: Any, weight: Any, indices: Any, offsets: Any, per_sample_weights: Any, scale_grad_by_freq: bool, mode: int,
     include_last_offset: bool, padding_idx: Any, result3: Any,
 ) -> Any:  # fmt: skip
-    bags = _Bags(indices, offsets, include_last_offset, -1 if padding_idx is None else padding_idx)
+    bags = _Bags(weight, indices, offsets, include_last_offset, padding_idx, mode)
     zero = np.zeros(type_of(weight).shape, type_of(ct0).dtype)
     if mode == MAX:
         width = type_of(weight).shape[1]
@@ -252,7 +277,12 @@ def functional_embedding_bag(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "
             f"mode='{mode}'). Please open a feature request on GitHub."
         )
-    padding = -1 if padding_idx is None else padding_idx % weight.shape[0]
+    rows = weight.shape[0]
+    if padding_idx is not None and not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, but got {padding_idx}"
+        )
+    padding = -1 if padding_idx is None else padding_idx % rows
     return embedding_bag.function(
         weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset, padding
     )[0]

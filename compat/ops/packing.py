@@ -115,8 +115,10 @@ def _pack_padded_sequence(input: Tensor, lengths: Tensor, batch_first: bool) -> 
     """The rows of padded sequences, step by step, and how many sequences have each step.
 
     Raises:
-        RuntimeError: for lengths that are not sorted, not positive, or not one for each sequence.
+        RuntimeError: for nothing to pack, and lengths not sorted, not positive, or not one for each sequence.
     """
+    if not input.numel():
+        raise RuntimeError("Cannot pack empty tensors.")
     if lengths.dim() != 1 or lengths.dtype is not dtypes.int64:
         raise RuntimeError(
             "'lengths' argument should be a 1D CPU int64 tensor, but got "

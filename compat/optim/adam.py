@@ -1,24 +1,12 @@
-"""Adam and AdamW."""
+"""Adam."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from compat.ops.creation import zeros_like
-from compat.ops.together import Job
-from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import (
-    Group,
-    Together,
-    check_fused,
-    check_lr,
-    check_setting,
-    is_zero,
-    number_of,
-    number_tensor,
-    real_rows,
-)
+from compat.optim.arithmetic import like, wide
+from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, is_zero
+from compat.optim.stateful import Arrays, Stateful, decayed, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 
@@ -30,16 +18,12 @@ class _Flags(NamedTuple):
     amsgrad: bool
 
 
-def _adam(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any]:
+def _adam(flags: _Flags, numbers: Arrays, row: Arrays) -> list[Any]:
     """Parameter, step count, and means of gradients and of their squares, after a step."""
     lr, beta1, beta2, eps, weight_decay = numbers
     p, step, mean, square, *_, grad = row
     step = step + 1
-    if flags.decoupled:
-        grad = -grad if flags.maximize else grad
-        p = p * like(1 - lr * weight_decay, p) if flags.decay else p
-    else:
-        grad = regularized(grad, p, weight_decay, flags)
+    p, grad = decayed(flags, p, grad, lr, weight_decay)
     mean = mean + like(1 - beta1, p) * (grad - mean)
     square = like(beta2, p) * square + like(1 - beta2, p) * grad * grad
     correction1 = 1 - beta1 ** wide(step)
@@ -50,7 +34,7 @@ def _adam(flags: _Flags, numbers: Sequence[Any], row: Sequence[Any]) -> list[Any
     return [p, step, mean, square, largest] if flags.amsgrad else [p, step, mean, square]
 
 
-class Adam(Together):
+class Adam(Stateful):
     """Steps by the mean gradient over the root of the mean squared gradient.
 
     Source: D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015; of AMSGrad: S. J. Reddi et
@@ -82,6 +66,9 @@ class Adam(Together):
         tensor([0.9000], requires_grad=True)
     """
 
+    _rule = staticmethod(_adam)
+    _settings = ("lr", "betas", "eps", "weight_decay")
+
     def __init__(
         self,
         params: Any,
@@ -102,8 +89,11 @@ class Adam(Together):
         check_setting("epsilon value", eps, eps >= 0.0)
         check_betas(betas)
         check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        if isinstance(betas[0], Tensor) != isinstance(betas[1], Tensor):
+        if not any(all(isinstance(beta, kind) for beta in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if isinstance(beta, Tensor) and foreach and not capturable:
+                raise ValueError(f"betas[{i}] as a Tensor is not supported for capturable=False and foreach=True")
         check_fused(fused, foreach, differentiable)
         super().__init__(
             params,
@@ -120,22 +110,14 @@ class Adam(Together):
             decoupled_weight_decay=False,
         )  # fmt: skip
 
-    def _start(self, p: Any, names: Sequence[str]) -> dict[str, Any]:
-        """Makes the state of a parameter."""
-        state: dict[str, Any] = self.state[p]
-        state["step"] = number_tensor()
-        for name in names:
-            state[name] = zeros_like(p.detach())
-        return state
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
 
-    def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
+    @classmethod
+    def _flags(cls, group: Group) -> _Flags:
         decay = not is_zero(group["weight_decay"])
-        flags = _Flags(group["maximize"], decay, group["decoupled_weight_decay"], group["amsgrad"])
-        settings = (group["lr"], *group["betas"], group["eps"], group["weight_decay"])
-        names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")
-        states = [self.state[p] or self._start(p, names) for p in parameters]
-        rows = [[p, s["step"], *[s[name] for name in names], p.grad] for p, s in zip(parameters, states)]
-        return [Job(_adam, flags, [number_of(s) for s in settings], real_rows(rows), 2 + len(names))]
+        return _Flags(group["maximize"], decay, group["decoupled_weight_decay"], group["amsgrad"])
 
 
 def check_betas(betas: tuple[Any, Any]) -> None:
@@ -144,32 +126,50 @@ def check_betas(betas: tuple[Any, Any]) -> None:
         check_setting(f"beta parameter at index {i}", beta, 0.0 <= beta < 1.0)
 
 
-class AdamW(Adam):
-    """Adam that decays the parameters themselves, not by way of their gradients.
-
-    Source: I. Loshchilov and F. Hutter, "Decoupled weight decay regularization", ICLR 2019.
+def adam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    max_exp_avg_sqs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_complex: bool = False,
+    decoupled_weight_decay: bool = False,
+    *,
+    amsgrad: bool,
+    beta1: Any,
+    beta2: Any,
+    lr: Any,
+    weight_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """Writes a step of ``Adam`` into parameters and state that the caller keeps; ``torch.optim.adam.adam``.
 
     Args:
-        params, lr, betas, eps, amsgrad, maximize, differentiable, foreach, capturable, fused: as for ``Adam``.
-        weight_decay: ``lr * weight_decay`` is how much of the parameter goes at each step.
-    """
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
 
-    def __init__(
-        self,
-        params: Any,
-        lr: Any = 1e-3,
-        betas: tuple[Any, Any] = (0.9, 0.999),
-        eps: float = 1e-8,
-        weight_decay: float = 1e-2,
-        amsgrad: bool = False,
-        *,
-        maximize: bool = False,
-        foreach: bool | None = None,
-        capturable: bool = False,
-        differentiable: bool = False,
-        fused: bool | None = None,
-    ):
-        super().__init__(
-            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize, capturable=capturable,
-            differentiable=differentiable, fused=fused, decoupled_weight_decay=True,
-        )  # fmt: skip
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs, max_exp_avg_sq=max_exp_avg_sqs)
+    group = dict(
+        lr=lr,
+        betas=(beta1, beta2),
+        eps=eps,
+        weight_decay=weight_decay,
+        amsgrad=amsgrad,
+        maximize=maximize,
+        decoupled_weight_decay=decoupled_weight_decay,
+    )
+    functional(Adam, group, params, grads, state_steps, kept, differentiable)

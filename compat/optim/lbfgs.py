@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from compat.grad_mode import enable_grad, no_grad
-from compat.ops.creation import zeros
-from compat.optim.optimizer import Optimizer
+from compat.ops.creation import zeros_like
+from compat.optim.optimizer import Optimizer, check_lr, real
 from compat.registry import names_of
 
 
@@ -57,8 +57,7 @@ class LBFGS(Optimizer):
         history_size: int = 100,
         line_search_fn: str | None = None,
     ):
-        if not lr >= 0.0:
-            raise ValueError(f"Invalid learning rate: {lr}")
+        check_lr(lr)
         settings = {
             "lr": lr,
             "max_iter": max_iter,
@@ -74,13 +73,13 @@ class LBFGS(Optimizer):
         self._params = self.param_groups[0]["params"]
 
     def _gradient(self) -> Any:
-        """All gradients in one vector."""
-        cat = names_of("torch")["cat"]
-        return cat([zeros(p.numel(), dtype=p.dtype) if p.grad is None else p.grad.reshape(-1) for p in self._params])
+        """All gradients in one vector, of complex ones both parts."""
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in self._params]
+        return names_of("torch")["cat"]([real(g).reshape(-1) for g in grads])
 
     def _move(self, t: Any, direction: Any) -> None:
         start = 0
-        for p in self._params:
+        for p in map(real, self._params):
             p.add_(direction[start : start + p.numel()].view_as(p), alpha=float(t))
             start += p.numel()
 

@@ -143,8 +143,8 @@ class Optimizer:
             raise ValueError("some parameters appear in more than one parameter group")
         if self.param_groups and bool(names) != ("param_names" in self.param_groups[0]):
             raise ValueError(
-                "all optimizer param groups should be with/without names. Some param groups have names and others do "
-                "not."
+                "all optimizer param groups should be with/without names. cannot add param group "
+                f"{'with' if names else 'without'} names to the optimizer"
             )
         self.param_groups.append(group)
 
@@ -410,7 +410,12 @@ def real_rows(rows: list[list[Tensor]]) -> list[list[Tensor]]:
     """Rows with complex tensors seen as pairs of real ones, each part an entry of its own."""
     if not any(row[0]._layout.dtype.is_complex for row in rows):
         return rows
-    return [[view_as_real(t) if t.is_complex() else t for t in row] for row in rows]
+    return [[real(t) for t in row] for row in rows]
+
+
+def real(t: Tensor) -> Tensor:
+    """A complex tensor seen as pairs of real ones; others as they are."""
+    return view_as_real(t) if t.is_complex() else t
 
 
 def number_tensor(value: float = 0.0) -> Tensor:

@@ -9,6 +9,8 @@ from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.arithmetic import like, regularized
 from compat.optim.optimizer import Group, Together, check_fused, check_lr, check_setting, is_zero, number_of
+from compat.optim.stateful import write_jobs
+from compat.tensor import Tensor
 from funcgrad import stop_gradient
 
 
@@ -96,24 +98,66 @@ class SGD(Together):
         return dict(nesterov=False, maximize=False, foreach=None, differentiable=False, fused=False)
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
-        numbers = [number_of(group[name]) for name in ("lr", "momentum", "dampening", "weight_decay")]
-        decay = not is_zero(group["weight_decay"])
-        if group["momentum"] == 0:
-            flags = _Flags(group["maximize"], decay, False, group["nesterov"], False)
-            return [Job(_sgd, flags, numbers, [(p, p.grad) for p in parameters], 1)]
-        # Where there is no mean yet, the first step sets it to the gradient.
-        new = [p for p in parameters if self.state[p].get("momentum_buffer") is None]
-        old = [p for p in parameters if self.state[p].get("momentum_buffer") is not None]
-        for p in new:
-            self.state[p]["momentum_buffer"] = zeros_like(p.detach())
-        return [
-            Job(
-                _sgd,
-                _Flags(group["maximize"], decay, True, group["nesterov"], first),
-                numbers,
-                [(p, self.state[p]["momentum_buffer"], p.grad) for p in chosen],
-                2,
-            )
-            for first, chosen in ((True, new), (False, old))
-            if chosen
-        ]
+        states = [self.state[p] for p in parameters] if group["momentum"] != 0 else []
+        means = [state.get("momentum_buffer") for state in states]
+        jobs = _jobs(group, parameters, [p.grad for p in parameters], means)
+        for state, mean in zip(states, means):
+            state["momentum_buffer"] = mean
+        return jobs
+
+
+def _jobs(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> list[Job]:
+    """What becomes of parameters and means; a mean that there is not yet is put into its list."""
+    numbers = [number_of(group[name]) for name in ("lr", "momentum", "dampening", "weight_decay")]
+    decay = not is_zero(group["weight_decay"])
+    if group["momentum"] == 0:
+        flags = _Flags(group["maximize"], decay, False, group["nesterov"], False)
+        return [Job(_sgd, flags, numbers, list(zip(params, grads)), 1)]
+    rows: dict[bool, list[Any]] = {True: [], False: []}
+    for i, (p, grad) in enumerate(zip(params, grads)):
+        first = means[i] is None  # where there is no mean yet, the first step sets it to the gradient
+        if first:
+            means[i] = zeros_like(p.detach())
+        rows[first].append((p, means[i], grad))
+    return [
+        Job(_sgd, _Flags(group["maximize"], decay, True, group["nesterov"], first), numbers, chosen, 2)
+        for first, chosen in rows.items()
+        if chosen
+    ]
+
+
+def sgd(
+    params: list[Tensor],
+    d_p_list: list[Tensor],
+    momentum_buffer_list: list[Tensor | None],
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    *,
+    weight_decay: float,
+    momentum: float,
+    lr: float,
+    dampening: float,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """Writes a step of ``SGD`` into parameters and means that the caller keeps; ``torch.optim.sgd.sgd``.
+
+    Args:
+        params, d_p_list: what changes, and by what gradients.
+        momentum_buffer_list: their means; None where there is none yet, which is put in.
+
+    Example:
+        >>> import compat as torch
+        >>> w, means = torch.ones(2), [None]
+        >>> settings = dict(weight_decay=0, momentum=0.9, lr=0.1, dampening=0, nesterov=False, maximize=False)
+        >>> sgd([w], [torch.tensor([1.0, 2.0])], means, **settings)
+        >>> w, means
+        (tensor([0.9000, 0.8000]), [tensor([1., 2.])])
+    """
+    group = dict(
+        lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize
+    )
+    write_jobs(_jobs(group, params, d_p_list, momentum_buffer_list), False)

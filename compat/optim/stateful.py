@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from compat.grad_mode import enable_grad, no_grad
 from compat.ops.creation import zeros_like
-from compat.ops.together import Job
+from compat.ops.together import Job, write_recorded, write_together
 from compat.optim.arithmetic import like, regularized
 from compat.optim.optimizer import Group, Together, number_of, number_tensor, real_rows
+from compat.tensor import Tensor
 
 Arrays = Sequence[Any]
 
@@ -24,11 +26,13 @@ class Stateful(Together):
     _rule: Any
     _settings: tuple[str, ...]
 
-    def _kept(self, group: Group) -> tuple[str, ...]:
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
         """The names of the tensors."""
         raise NotImplementedError
 
-    def _flags(self, group: Group) -> Any:
+    @classmethod
+    def _flags(cls, group: Group) -> Any:
         """What the rule does otherwise for."""
         raise NotImplementedError
 
@@ -38,12 +42,18 @@ class Stateful(Together):
         for name in self._kept(group):
             state[name] = zeros_like(p.detach())
 
-    def _numbers(self, group: Group) -> list[Any]:
+    @classmethod
+    def _numbers(cls, group: Group) -> list[Any]:
         values: list[Any] = []
-        for name in self._settings:
+        for name in cls._settings:
             value = group[name]
-            values += value if isinstance(value, tuple) else [value]
+            values += value if isinstance(value, tuple | list) else [value]
         return [number_of(value) for value in values]
+
+    @classmethod
+    def _job(cls, group: Group, rows: list[list[Tensor]]) -> Job:
+        """What becomes of rows as the rule takes them."""
+        return Job(cls._rule, cls._flags(group), cls._numbers(group), real_rows(rows), 2 + len(cls._kept(group)))
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
         kept = self._kept(group)
@@ -53,7 +63,40 @@ class Stateful(Together):
             if not state:
                 self._start(p, group, state)
             rows.append([p, state["step"], *[state[name] for name in kept], p.grad])
-        return [Job(type(self)._rule, self._flags(group), self._numbers(group), real_rows(rows), 2 + len(kept))]
+        return [self._job(group, rows)]
+
+
+def functional(
+    kind: type[Stateful],
+    group: Group,
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    state_steps: Sequence[Tensor],
+    kept: Mapping[str, Sequence[Tensor]],
+    differentiable: bool,
+) -> None:
+    """Writes a step into parameters and state that the caller keeps.
+
+    Args:
+        kind: the optimizer.
+        group: its settings.
+        kept: the state by name, in lists like those of parameters.
+    """
+    if not all(isinstance(t, Tensor) for t in state_steps):
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of singleton tensors")
+    lists = [params, state_steps, *[kept[name] for name in kind._kept(group)], grads]
+    if params:
+        write_jobs([kind._job(group, [list(row) for row in zip(*lists)])], differentiable)
+
+
+def write_jobs(jobs: list[Job], differentiable: bool) -> None:
+    """Writes what the jobs say, recorded for gradients or not."""
+    if differentiable:
+        with enable_grad():
+            write_recorded(jobs)
+    else:
+        with no_grad():
+            write_together(jobs)
 
 
 class Flags(NamedTuple):
@@ -67,7 +110,7 @@ class DecoupledFlags(NamedTuple):
     decoupled: bool
 
 
-def decayed(flags: DecoupledFlags, p: Any, grad: Any, lr: Any, weight_decay: Any) -> tuple[Any, Any]:
+def decayed(flags: Any, p: Any, grad: Any, lr: Any, weight_decay: Any) -> tuple[Any, Any]:
     """Parameter and gradient, one of them decayed."""
     if not flags.decoupled:
         return p, regularized(grad, p, weight_decay, flags)

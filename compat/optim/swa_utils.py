@@ -15,7 +15,7 @@ from compat.grad_mode import no_grad
 from compat.nn.modules.batchnorm import _BatchNorm
 from compat.nn.modules.module import Module
 from compat.ops.creation import zeros
-from compat.optim.lr_scheduler import LRScheduler
+from compat.optim.lr_scheduler.base import LRScheduler, for_each_group
 from compat.optim.optimizer import Optimizer
 
 __all__ = [
@@ -199,21 +199,11 @@ class SWALR(LRScheduler):
         anneal_strategy: str = "cos",
         last_epoch: int = -1,
     ):
-        groups = optimizer.param_groups
-        if isinstance(swa_lr, list | tuple):
-            if len(swa_lr) != len(groups):
-                raise ValueError(
-                    f"swa_lr must have the same length as optimizer.param_groups. swa_lr has {len(swa_lr)} "
-                    f"values, param_groups has {len(groups)}."
-                )
-            rates = list(swa_lr)
-        else:
-            rates = [swa_lr] * len(groups)
         if anneal_strategy not in ("cos", "linear"):
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ValueError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
-        for group, rate in zip(groups, rates):
+        for group, rate in zip(optimizer.param_groups, for_each_group("swa_lr", optimizer, swa_lr)):
             group["swa_lr"] = rate
         self._anneal_strategy = anneal_strategy
         self.anneal_epochs = anneal_epochs

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+
 __all__ = ["functional_call"]
 
 
@@ -43,11 +46,13 @@ def reparametrized(
     module: Any, tensors: dict[str, Any], *, tie_weights: bool = False, strict: bool = False
 ) -> Iterator[None]:
     """Runs the body while a module has other parameters and buffers, given by dotted name."""
-    own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
-    given = _untied(own, tensors) if tie_weights else tensors
-    if strict and given.keys() != own.keys():
-        raise RuntimeError(_mismatch(module, own, given))
-    places = [(name, *_place(module, name), value) for name, value in given.items()]
+    given = tensors
+    if tie_weights or strict:  # else its own names are not asked for: a module may hold itself
+        own = dict(module.named_parameters(remove_duplicate=False)) | dict(module.named_buffers(remove_duplicate=False))
+        given = _untied(own, tensors) if tie_weights else tensors
+        if strict and given.keys() != own.keys():
+            raise RuntimeError(_mismatch(module, own, given))
+    places = [(name, *_place(module, name, value), value) for name, value in given.items()]
     before = [(table, key, table.get(key, _ABSENT)) for _, table, key, _ in places]
     try:
         for _, table, key, value in places:
@@ -86,8 +91,8 @@ def _untied(own: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mismatch(module: Any, own: dict[str, Any], given: dict[str, Any]) -> str:
-    unknown = [n for n in given if n not in own]
-    missing = [n for n in own if n not in given]
+    unknown = sorted(given.keys() - own.keys())
+    missing = sorted(own.keys() - given.keys())
     lines = [
         f"{what} key(s): {', '.join(map(repr, names))}."
         for what, names in (("Unexpected", unknown), ("Missing", missing))
@@ -96,14 +101,16 @@ def _mismatch(module: Any, own: dict[str, Any], given: dict[str, Any]) -> str:
     return f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(lines)
 
 
-def _place(module: Any, name: str) -> tuple[dict, str]:
-    """The dictionary of the submodule that has a parameter or buffer, or that would, and its key there."""
+def _place(module: Any, name: str, value: Any) -> tuple[dict, str]:
+    """The dictionary of the submodule that has a parameter or buffer, or that would have it, and its key there."""
     *path, last = name.split(".")
     for part in path:
         if not hasattr(module, part):
             raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
         module = getattr(module, part)
+    if not isinstance(value, Tensor | None):
+        raise TypeError(f"{value} is not an instance of torch.Tensor")
     for table in (module._parameters, module._buffers):
         if last in table:
             return table, last
-    return module.__dict__, last
+    return module._parameters if isinstance(value, Parameter) else module.__dict__, last

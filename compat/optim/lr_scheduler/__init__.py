@@ -1,6 +1,6 @@
 """``torch.optim.lr_scheduler``: learning rates that change from epoch to epoch."""
 
-from compat.optim.lr_scheduler.base import LRScheduler
+from compat.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler
 from compat.optim.lr_scheduler.by_curves import (
     ConstantLR,
     CosineAnnealingLR,
@@ -16,7 +16,7 @@ from compat.optim.lr_scheduler.plateau import ReduceLROnPlateau
 from compat.optim.lr_scheduler.several import ChainedScheduler, SequentialLR
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR",
-    "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR",
-    "ReduceLROnPlateau", "SequentialLR", "StepLR",
+    "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",
+    "CosineAnnealingWarmRestarts", "CyclicLR", "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR",
+    "MultiStepLR", "MultiplicativeLR", "OneCycleLR", "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any
 from compat.optim.optimizer import Group, Optimizer
 from compat.tensor import Tensor
 
-EPOCH_WARNING = (
+EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where possible. Please use "
     "`scheduler.step()` to step the scheduler. During the deprecation, if epoch is different from None, the closed "
     "form is used instead of the new chainable form, where available. Please open an issue if you are unable to "
@@ -100,7 +100,7 @@ class LRScheduler:
                 warnings.warn(_ORDER_WARNING, stacklevel=2)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_WARNING, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, stacklevel=2)
         self._get_lr_called_within_step = True
         try:
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -121,9 +121,29 @@ class LRScheduler:
         self.__dict__.update(state_dict)
 
 
+class _LRScheduler(LRScheduler):
+    """The name that schedules were derived from before ``LRScheduler`` was public; older scripts still import it."""
+
+
 def copied(value: Any) -> Any:
     """A learning rate that stays as it is now."""
     return value.clone() if isinstance(value, Tensor) else value
+
+
+def for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
+    """A setting for each group, from one for all or a list; tensors as they are now.
+
+    Raises:
+        ValueError: if the list is not as long as there are groups.
+    """
+    groups = len(optimizer.param_groups)
+    values = list(value) if isinstance(value, list | tuple) else [value] * groups
+    if len(values) != groups:
+        raise ValueError(
+            f"{name} must have the same length as optimizer.param_groups. {name} has {len(values)} values, "
+            f"param_groups has {groups}."
+        )
+    return [copied(v) for v in values]
 
 
 def set_lr(group: Group, value: Any) -> None:

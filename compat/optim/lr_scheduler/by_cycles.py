@@ -6,21 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from compat.optim.lr_scheduler.base import LRScheduler, set_lr
+from compat.optim.lr_scheduler.base import LRScheduler, for_each_group, set_lr
 from compat.optim.optimizer import Group, Optimizer
-
-
-def _for_each_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """A setting for each group, from one for all or a list."""
-    groups = len(optimizer.param_groups)
-    if not isinstance(value, list | tuple):
-        return [value] * groups
-    if len(value) != groups:
-        raise ValueError(
-            f"{name} must have the same length as optimizer.param_groups. {name} has {len(value)} values, "
-            f"param_groups has {groups}."
-        )
-    return list(value)
 
 
 def _check_optimizer(optimizer: Any) -> None:
@@ -104,11 +91,11 @@ class CyclicLR(_WithMomentum):
     ):
         _check_optimizer(optimizer)
         self.optimizer = optimizer
-        bases = _for_each_group("base_lr", optimizer, base_lr)
+        bases = for_each_group("base_lr", optimizer, base_lr)
         if last_epoch == -1:
             for lr, group in zip(bases, optimizer.param_groups, strict=True):
                 set_lr(group, lr)
-        self.max_lrs = _for_each_group("max_lr", optimizer, max_lr)
+        self.max_lrs = for_each_group("max_lr", optimizer, max_lr)
         up, down = float(step_size_up), float(step_size_up if step_size_down is None else step_size_down)
         self.total_size = up + down
         self.step_ratio = up / self.total_size
@@ -120,8 +107,8 @@ class CyclicLR(_WithMomentum):
         self.scale_mode = scale_mode if scale_fn is not None else _HEIGHTS[mode][0]
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            self.base_momentums = _for_each_group("base_momentum", optimizer, base_momentum)
-            self.max_momentums = _for_each_group("max_momentum", optimizer, max_momentum)
+            self.base_momentums = for_each_group("base_momentum", optimizer, base_momentum)
+            self.max_momentums = for_each_group("max_momentum", optimizer, max_momentum)
             self._begin_momentum(optimizer, self.base_momentums, self.max_momentums, last_epoch)
         super().__init__(optimizer, last_epoch)
         self.base_lrs = bases
@@ -305,7 +292,7 @@ class OneCycleLR(_WithMomentum):
         if anneal_strategy not in _BETWEEN:
             raise ValueError(f"anneal_strategy must be one of 'cos' or 'linear', instead got {anneal_strategy}")
         self._anneal_func_type = anneal_strategy
-        tops = _for_each_group("max_lr", optimizer, max_lr)
+        tops = for_each_group("max_lr", optimizer, max_lr)
         if last_epoch == -1:
             for group, top in zip(optimizer.param_groups, tops, strict=True):
                 group["initial_lr"] = top / div_factor
@@ -313,8 +300,8 @@ class OneCycleLR(_WithMomentum):
                 group["min_lr"] = group["initial_lr"] / final_div_factor
         self.cycle_momentum = cycle_momentum
         if cycle_momentum:
-            bases = _for_each_group("base_momentum", optimizer, base_momentum)
-            self._begin_momentum(optimizer, bases, _for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
+            bases = for_each_group("base_momentum", optimizer, base_momentum)
+            self._begin_momentum(optimizer, bases, for_each_group("max_momentum", optimizer, max_momentum), last_epoch)
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[Any]:

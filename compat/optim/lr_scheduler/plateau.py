@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from compat.optim.lr_scheduler.base import EPOCH_WARNING, LRScheduler, set_lr
+from compat.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, set_lr
 from compat.optim.optimizer import Optimizer
 
 
@@ -85,7 +85,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Notes the measure after an epoch, and perhaps reduces the learning rates."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_WARNING, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, stacklevel=2)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
             self.best = current
@@ -101,7 +101,21 @@ class ReduceLROnPlateau(LRScheduler):
             self.num_bad_epochs = 0
         self._last_lr = [group["lr"] for group in self._groups]
 
+    def _check_groups(self) -> None:
+        """Complains where groups came, and it is not known how far down theirs may go."""
+        groups = len(self._groups)
+        if groups == len(self.min_lrs):
+            return
+        if self.default_min_lr is None:
+            raise RuntimeError(
+                f"The number of param groups in the `optimizer` ({groups}) differs from when `ReduceLROnPlateau` was "
+                f"initialized ({len(self.min_lrs)}), usually due to a new param group being added to the optimizer. "
+                "Please modify the `min_lrs` field to match the length of the `optimizer` param groups."
+            )
+        self.min_lrs = [self.default_min_lr] * groups
+
     def _reduce(self) -> None:
+        self._check_groups()
         for group, least in zip(self._groups, self.min_lrs):
             old = float(group["lr"])
             new = max(old * self.factor, least)

@@ -74,7 +74,7 @@ class SequentialLR(_Several):
         for group in optimizer.param_groups:
             set_lr(group, group["initial_lr"])
         for scheduler in schedulers:
-            scheduler.last_epoch -= 1
+            _take_back(scheduler)
         _restart(schedulers[0])
         self._last_lr = schedulers[0].get_last_lr()
 
@@ -91,6 +91,15 @@ class SequentialLR(_Several):
         else:
             scheduler.step()
         self._last_lr = scheduler.get_last_lr()
+
+
+def _take_back(scheduler: Any) -> None:
+    """Takes back the step that a schedule made at first, or those of the ones it is made of."""
+    if isinstance(scheduler, _Several):
+        for one in scheduler._schedulers:
+            _take_back(one)
+    else:
+        scheduler.last_epoch -= 1
 
 
 def _restart(scheduler: Any) -> None:

@@ -1,0 +1,111 @@
+"""Adadelta: steps in the parameter's own units."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.optim.arithmetic import like, regularized
+from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.stateful import Arrays, Flags, Stateful, functional
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+
+
+def _adadelta(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
+    lr, rho, eps, weight_decay = numbers
+    p, step, square, moved, grad = row
+    grad = regularized(grad, p, weight_decay, flags)
+    square = like(rho, p) * square + like(1 - rho, p) * grad * grad
+    delta = np.sqrt(moved + like(eps, p)) / np.sqrt(square + like(eps, p)) * grad
+    moved = like(rho, p) * moved + like(1 - rho, p) * delta * delta
+    return [p - like(lr, p) * delta, step + 1, square, moved]
+
+
+class Adadelta(Stateful):
+    """Steps whose units are the parameter's: the root mean square of past steps over that of past gradients.
+
+    Source: M. D. Zeiler, "ADADELTA: an adaptive learning rate method", 2012.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: multiplies the step.
+        rho: how much of the two means stays at each step.
+        eps: added to what the roots are taken of.
+        weight_decay: how much of the parameter is added to its gradient.
+        maximize: whether to climb.
+        differentiable: whether gradients flow through the step.
+        foreach, capturable: accepted; all parameters are one program anyway.
+
+    Raises:
+        ValueError: for settings out of range.
+    """
+
+    _rule = staticmethod(_adadelta)
+    _settings = ("lr", "rho", "eps", "weight_decay")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        capturable: bool = False,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_lr(lr)
+        check_setting("rho value", rho, 0.0 <= rho <= 1.0)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        super().__init__(
+            params,
+            dict(
+                lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize, capturable=capturable,
+                foreach=foreach, differentiable=differentiable,
+            ),
+        )  # fmt: skip
+
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        return ("square_avg", "acc_delta")
+
+    @classmethod
+    def _flags(cls, group: Group) -> Flags:
+        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
+
+
+def adadelta(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    acc_deltas: list[Tensor],
+    state_steps: list[Tensor],
+    capturable: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    rho: float,
+    eps: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    """Writes a step of ``Adadelta`` into parameters and state that the caller keeps; ``torch.optim.adadelta.adadelta``.
+
+    Args:
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(square_avg=square_avgs, acc_delta=acc_deltas)
+    group = dict(lr=lr, rho=rho, eps=eps, weight_decay=weight_decay, maximize=maximize)
+    functional(Adadelta, group, params, grads, state_steps, kept, differentiable)

@@ -1,0 +1,127 @@
+"""Adagrad: gradients over the root of the sum of their squares."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.ops.creation import full_like
+from compat.optim.arithmetic import like, regularized, wide
+from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, is_zero, number_tensor
+from compat.optim.stateful import Arrays, Flags, Stateful, functional
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+
+
+def _adagrad(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
+    lr, lr_decay, eps, weight_decay = numbers
+    p, step, total, grad = row
+    step = step + 1
+    grad = regularized(grad, p, weight_decay, flags)
+    total = total + grad * grad
+    rate = lr / (1 + (wide(step) - 1) * lr_decay)
+    return [p - like(rate, p) * (grad / (np.sqrt(total) + like(eps, p))), step, total]
+
+
+class Adagrad(Stateful):
+    """Divides each gradient by the root of the sum of its past squares.
+
+    Source: J. Duchi et al., "Adaptive subgradient methods for online learning and stochastic optimization", JMLR 2011.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the learning rate.
+        lr_decay: by how much of itself it is divided more at each step.
+        weight_decay: how much of the parameter is added to its gradient.
+        initial_accumulator_value: what the sum begins with.
+        eps: added to the root.
+        maximize: whether to climb.
+        differentiable: whether gradients flow through the step.
+        foreach, fused: accepted; all parameters are one program anyway.
+
+    Raises:
+        ValueError: for negative settings.
+    """
+
+    _rule = staticmethod(_adagrad)
+    _settings = ("lr", "lr_decay", "eps", "weight_decay")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        lr_decay: float = 0,
+        weight_decay: float = 0,
+        initial_accumulator_value: float = 0,
+        eps: float = 1e-10,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ):
+        check_lr(lr)
+        check_setting("lr_decay value", lr_decay, lr_decay >= 0.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_setting("initial_accumulator_value value", initial_accumulator_value, initial_accumulator_value >= 0.0)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_fused(fused, foreach, differentiable)
+        super().__init__(
+            params,
+            dict(
+                lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay,
+                initial_accumulator_value=initial_accumulator_value, foreach=foreach, maximize=maximize,
+                differentiable=differentiable, fused=fused,
+            ),
+        )  # fmt: skip
+        for group in self.param_groups:
+            for p in group["params"]:
+                self._start(p, group, self.state[p])
+
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        return ("sum",)
+
+    @classmethod
+    def _flags(cls, group: Group) -> Flags:
+        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
+
+    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        first = group["initial_accumulator_value"]
+        state["step"] = number_tensor()
+        state["sum"] = full_like(p.detach(), complex(first, first) if p.is_complex() else first)
+
+
+def adagrad(
+    params: list[Tensor],
+    grads: list[Tensor],
+    state_sums: list[Tensor],
+    state_steps: list[Tensor],
+    fused: bool | None = None,
+    grad_scale: Tensor | None = None,
+    found_inf: Tensor | None = None,
+    has_sparse_grad: bool = False,
+    foreach: bool | None = None,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    weight_decay: float,
+    lr_decay: float,
+    eps: float,
+    maximize: bool,
+) -> None:
+    """Writes a step of ``Adagrad`` into parameters and state that the caller keeps; ``torch.optim.adagrad.adagrad``.
+
+    Args:
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(sum=state_sums)
+    group = dict(lr=lr, lr_decay=lr_decay, eps=eps, weight_decay=weight_decay, maximize=maximize)
+    functional(Adagrad, group, params, grads, state_steps, kept, differentiable)

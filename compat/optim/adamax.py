@@ -1,0 +1,107 @@
+"""Adamax: Adam with a fading maximum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.optim.adam import check_betas
+from compat.optim.arithmetic import like, regularized, wide
+from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.stateful import Arrays, Flags, Stateful, functional
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+
+
+def _adamax(flags: Flags, numbers: Arrays, row: Arrays) -> list[Any]:
+    lr, beta1, beta2, eps, weight_decay = numbers
+    p, step, mean, largest, grad = row
+    step = step + 1
+    grad = regularized(grad, p, weight_decay, flags)
+    mean = mean + like(1 - beta1, p) * (grad - mean)
+    largest = np.maximum(like(beta2, p) * largest, np.abs(grad) + like(eps, p))
+    rate = lr / (1 - beta1 ** wide(step))
+    return [p - like(rate, p) * (mean / largest), step, mean, largest]
+
+
+class Adamax(Stateful):
+    """Adam with a fading maximum of the gradients in place of the root of their mean square.
+
+    Source: D. P. Kingma and J. Ba, "Adam: a method for stochastic optimization", ICLR 2015, section 7.1.
+
+    Args:
+        params, lr, betas, eps, weight_decay, maximize, differentiable, foreach, capturable: as for ``Adam``.
+
+    Raises:
+        ValueError: for settings out of range.
+    """
+
+    _rule = staticmethod(_adamax)
+    _settings = ("lr", "betas", "eps", "weight_decay")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        foreach: bool | None = None,
+        *,
+        maximize: bool = False,
+        differentiable: bool = False,
+        capturable: bool = False,
+    ):
+        check_lr(lr)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_betas(betas)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        super().__init__(
+            params,
+            dict(
+                lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach, maximize=maximize,
+                differentiable=differentiable, capturable=capturable,
+            ),
+        )  # fmt: skip
+
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        return ("exp_avg", "exp_inf")
+
+    @classmethod
+    def _flags(cls, group: Group) -> Flags:
+        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
+
+
+def adamax(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_infs: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    eps: float,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+) -> None:
+    """Writes a step of ``Adamax`` into parameters and state that the caller keeps; ``torch.optim.adamax.adamax``.
+
+    Args:
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(exp_avg=exp_avgs, exp_inf=exp_infs)
+    group = dict(lr=lr, betas=(beta1, beta2), eps=eps, weight_decay=weight_decay, maximize=maximize)
+    functional(Adamax, group, params, grads, state_steps, kept, differentiable)

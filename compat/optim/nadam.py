@@ -1,0 +1,133 @@
+"""NAdam: Adam with Nesterov momentum."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.optim.adam import check_betas
+from compat.optim.arithmetic import like, wide
+from compat.optim.optimizer import Group, check_lr, check_setting, is_zero, number_tensor
+from compat.optim.stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+
+
+def _nadam(flags: DecoupledFlags, numbers: Arrays, row: Arrays) -> list[Any]:
+    lr, beta1, beta2, eps, weight_decay, momentum_decay = numbers
+    p, step, product, mean, square, grad = row
+    step = step + 1
+    p, grad = decayed(flags, p, grad, lr, weight_decay)
+    now = beta1 * (1 - 0.5 * 0.96 ** (wide(step) * momentum_decay))
+    following = beta1 * (1 - 0.5 * 0.96 ** ((wide(step) + 1) * momentum_decay))
+    product = product * like(now, product)
+    mean = mean + like(1 - beta1, p) * (grad - mean)
+    square = like(beta2, p) * square + like(1 - beta2, p) * grad * grad
+    denominator = np.sqrt(square / like(1 - beta2 ** wide(step), p)) + like(eps, p)
+    p = p - like(lr * (1 - now) / (1 - wide(product)), p) * (grad / denominator)
+    p = p - like(lr * following / (1 - wide(product) * following), p) * (mean / denominator)
+    return [p, step, product, mean, square]
+
+
+class NAdam(Stateful):
+    """Adam with Nesterov momentum.
+
+    Source: T. Dozat, "Incorporating Nesterov momentum into Adam", ICLR workshop 2016.
+
+    Args:
+        params, lr, betas, eps, weight_decay, maximize, differentiable, foreach, capturable: as for ``Adam``.
+        momentum_decay: how fast the momentum grows towards ``betas[0]``.
+        decoupled_weight_decay: decay the parameter itself.
+
+    Raises:
+        ValueError: for settings out of range.
+    """
+
+    _rule = staticmethod(_nadam)
+    _settings = ("lr", "betas", "eps", "weight_decay", "momentum_decay")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum_decay: float = 4e-3,
+        decoupled_weight_decay: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+    ):
+        check_lr(lr)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_betas(betas)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_setting("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
+        super().__init__(
+            params,
+            dict(
+                lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, momentum_decay=momentum_decay,
+                decoupled_weight_decay=decoupled_weight_decay, maximize=maximize, foreach=foreach,
+                capturable=capturable, differentiable=differentiable,
+            ),
+        )  # fmt: skip
+
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        return ("mu_product", "exp_avg", "exp_avg_sq")
+
+    @classmethod
+    def _flags(cls, group: Group) -> DecoupledFlags:
+        return DecoupledFlags(group["maximize"], not is_zero(group["weight_decay"]), group["decoupled_weight_decay"])
+
+    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._start(p, group, state)
+        state["mu_product"] = number_tensor(1.0)
+
+
+def nadam(
+    params: list[Tensor],
+    grads: list[Tensor],
+    exp_avgs: list[Tensor],
+    exp_avg_sqs: list[Tensor],
+    mu_products: list[Tensor],
+    state_steps: list[Tensor],
+    decoupled_weight_decay: bool = False,
+    foreach: bool | None = None,
+    capturable: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    maximize: bool = False,
+    *,
+    beta1: float,
+    beta2: float,
+    lr: float,
+    weight_decay: float,
+    momentum_decay: float,
+    eps: float,
+) -> None:
+    """Writes a step of ``NAdam`` into parameters and state that the caller keeps; ``torch.optim.nadam.nadam``.
+
+    Args:
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(mu_product=mu_products, exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs)
+    group = dict(
+        lr=lr,
+        betas=(beta1, beta2),
+        eps=eps,
+        weight_decay=weight_decay,
+        momentum_decay=momentum_decay,
+        maximize=maximize,
+        decoupled_weight_decay=decoupled_weight_decay,
+    )
+    functional(NAdam, group, params, grads, state_steps, kept, differentiable)

@@ -1,0 +1,136 @@
+"""RMSprop: gradients over the root of the mean of their squares."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from compat.optim.arithmetic import like, regularized
+from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.stateful import Arrays, Stateful, functional
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+
+
+class _RMSpropFlags(NamedTuple):
+    maximize: bool
+    decay: bool
+    momentum: bool
+    centered: bool
+
+
+def _rmsprop(flags: _RMSpropFlags, numbers: Arrays, row: Arrays) -> list[Any]:
+    lr, alpha, eps, weight_decay, momentum = numbers
+    p, step, square, *more, grad = row
+    grad = regularized(grad, p, weight_decay, flags)
+    square = like(alpha, p) * square + like(1 - alpha, p) * grad * grad
+    variance, means, buffers = square, [], []
+    if flags.centered:
+        mean = more[-1] + like(1 - alpha, p) * (grad - more[-1])
+        variance, means = square - mean * mean, [mean]
+    scaled = grad / (np.sqrt(variance) + like(eps, p))
+    if flags.momentum:
+        scaled = like(momentum, p) * more[0] + scaled
+        buffers = [scaled]
+    return [p - like(lr, p) * scaled, step + 1, square, *buffers, *means]
+
+
+class RMSprop(Stateful):
+    """Divides each gradient by the root of the mean of its past squares.
+
+    Source: T. Tieleman and G. Hinton, lecture 6.5 of "Neural networks for machine learning", 2012; centered: A. Graves,
+    "Generating sequences with recurrent neural networks", 2013.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the learning rate.
+        alpha: how much of the mean stays at each step.
+        eps: added to the root.
+        weight_decay: how much of the parameter is added to its gradient.
+        momentum: how much of the last step is repeated.
+        centered: whether to take the variance instead of the mean square.
+        maximize: whether to climb.
+        differentiable: whether gradients flow through the step.
+        capturable, foreach: accepted; all parameters are one program anyway.
+
+    Raises:
+        ValueError: for negative settings.
+    """
+
+    _rule = staticmethod(_rmsprop)
+    _settings = ("lr", "alpha", "eps", "weight_decay", "momentum")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        momentum: float = 0,
+        centered: bool = False,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_lr(lr)
+        check_setting("epsilon value", eps, eps >= 0.0)
+        check_setting("momentum value", momentum, momentum >= 0.0)
+        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_setting("alpha value", alpha, alpha >= 0.0)
+        super().__init__(
+            params,
+            dict(
+                lr=lr, momentum=momentum, alpha=alpha, eps=eps, centered=centered, weight_decay=weight_decay,
+                capturable=capturable, foreach=foreach, maximize=maximize, differentiable=differentiable,
+            ),
+        )  # fmt: skip
+
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        momentum = ("momentum_buffer",) if group["momentum"] > 0 else ()
+        return ("square_avg", *momentum, *(("grad_avg",) if group["centered"] else ()))
+
+    @classmethod
+    def _flags(cls, group: Group) -> _RMSpropFlags:
+        decay = not is_zero(group["weight_decay"])
+        return _RMSpropFlags(group["maximize"], decay, group["momentum"] > 0, group["centered"])
+
+
+def rmsprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    square_avgs: list[Tensor],
+    grad_avgs: list[Tensor],
+    momentum_buffer_list: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    maximize: bool = False,
+    differentiable: bool = False,
+    capturable: bool = False,
+    has_complex: bool = False,
+    *,
+    lr: float,
+    alpha: float,
+    eps: float,
+    weight_decay: float,
+    momentum: float,
+    centered: bool,
+) -> None:
+    """Writes a step of ``RMSprop`` into parameters and state that the caller keeps; ``torch.optim.rmsprop.rmsprop``.
+
+    Args:
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(square_avg=square_avgs, momentum_buffer=momentum_buffer_list, grad_avg=grad_avgs)
+    group = dict(
+        lr=lr, alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered, maximize=maximize
+    )
+    functional(RMSprop, group, params, grads, state_steps, kept, differentiable)

@@ -1,0 +1,115 @@
+"""Resilient propagation: signs of gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.ops.creation import full_like
+from compat.optim.arithmetic import like
+from compat.optim.optimizer import Group, check_lr
+from compat.optim.stateful import Arrays, Stateful, functional
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+
+
+def _rprop(flags: bool, numbers: Arrays, row: Arrays) -> list[Any]:
+    less, more, least, most = numbers
+    p, step, previous, size, grad = row
+    grad = -grad if flags else grad
+    agree = grad * previous
+    factor = np.where(agree > 0, like(more, p), np.where(agree < 0, like(less, p), like(1.0, p)))
+    size = np.minimum(np.maximum(size * factor, like(least, p)), like(most, p))
+    grad = np.where(agree < 0, like(0.0, p), grad)
+    return [p - np.sign(grad) * size, step + 1, grad, size]
+
+
+class Rprop(Stateful):
+    """Goes by the signs of the gradients alone: a step grows while its sign stays and shrinks when it changes.
+
+    Source: M. Riedmiller and H. Braun, "A direct adaptive method for faster backpropagation learning", ICNN 1993.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the first step.
+        etas: by how much it shrinks and grows.
+        step_sizes: the smallest and the largest step.
+        maximize: whether to climb.
+        differentiable: whether gradients flow through the step.
+        foreach, capturable: accepted; all parameters are one program anyway.
+
+    Raises:
+        ValueError: for a negative ``lr``, or ``etas`` that do not shrink and grow.
+    """
+
+    _rule = staticmethod(_rprop)
+    _settings = ("etas", "step_sizes")
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50),
+        *,
+        capturable: bool = False,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        differentiable: bool = False,
+    ):
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(
+            params,
+            dict(
+                lr=lr, etas=etas, step_sizes=step_sizes, foreach=foreach, maximize=maximize,
+                differentiable=differentiable, capturable=capturable,
+            ),
+        )  # fmt: skip
+
+    @classmethod
+    def _kept(cls, group: Group) -> tuple[str, ...]:
+        return ("prev", "step_size")
+
+    @classmethod
+    def _flags(cls, group: Group) -> bool:
+        return group["maximize"]
+
+    def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
+        super()._start(p, group, state)
+        lr = float(group["lr"])
+        state["step_size"] = full_like(p.detach(), complex(lr, lr) if p.is_complex() else lr)
+
+
+def rprop(
+    params: list[Tensor],
+    grads: list[Tensor],
+    prevs: list[Tensor],
+    step_sizes: list[Tensor],
+    state_steps: list[Tensor],
+    foreach: bool | None = None,
+    capturable: bool = False,
+    maximize: bool = False,
+    differentiable: bool = False,
+    has_complex: bool = False,
+    *,
+    step_size_min: float,
+    step_size_max: float,
+    etaminus: float,
+    etaplus: float,
+) -> None:
+    """Writes a step of ``Rprop`` into parameters and state that the caller keeps; ``torch.optim.rprop.rprop``.
+
+    Args:
+        params, grads: what changes, and by what.
+        state_steps: the step count of each, a tensor of one element.
+        differentiable: whether gradients flow through the step.
+
+    The lists between are the state, the settings the optimizer's.
+
+    Raises:
+        RuntimeError: for step counts that are no tensors.
+    """
+    kept = dict(prev=prevs, step_size=step_sizes)
+    group = dict(etas=(etaminus, etaplus), step_sizes=(step_size_min, step_size_max), maximize=maximize)
+    functional(Rprop, group, params, grads, state_steps, kept, differentiable)
