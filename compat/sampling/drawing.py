@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import rng
+from compat import levels, rng
 from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrong_argument
 from compat.layout import broadcast_size, contiguous_layout
@@ -16,7 +16,7 @@ from compat.ops.creation import blank
 from compat.ops.node import Underivable
 from compat.random import engine_of
 from compat.registry import function
-from compat.sampling.examples import drawn, draws, given
+from compat.sampling.examples import check_same, drawn, draws, given
 from compat.sampling.filling import drawing_kernel, number
 from compat.sampling.making import Options, size_of
 from compat.tensor import Tensor
@@ -68,6 +68,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
+        check_same(levels.drawing(), t)
         layout = contiguous_layout(t.shape, t.dtype, device=t.device)
         tosses = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), layout)
         return _given(out, _BERNOULLI_P.call([t, tosses])[0])

@@ -63,7 +63,7 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
 
     def made(draw: Any) -> Tensor:
         if not feature:
-            return laid_like(input, draw, input.dtype)
+            return laid_like(input, draw, input.dtype, apart=True)
         return draws(draw, contiguous_layout(_feature_size(input), input.dtype, device=input.device))
 
     if not alpha:

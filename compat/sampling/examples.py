@@ -15,6 +15,8 @@ from compat.meta import unknown
 from compat.tensor import Tensor, array_of, from_array, from_buffer
 from funcgrad import runtime
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
+from funcgrad.interpreters.forward import ForwardTracer
+from funcgrad.interpreters.reverse import ReverseTracer
 
 #: From a number of elements and a dtype to a flat array of draws.
 Draw = Callable[[int, np.dtype], np.ndarray]
@@ -28,20 +30,53 @@ _IN_PLACE = (
 )
 
 
-def draws(draw: Draw, layout: Layout) -> Tensor:
-    """A tensor of draws in the order of its memory: those of each example one after the other."""
+def draws(draw: Draw, layout: Layout, like: Tensor | None = None) -> Tensor:
+    """A tensor of draws in the order of its memory: those of each example one after the other.
+
+    Args:
+        like: whose memory it is to be like; there the examples may lie in another order.
+    """
     base, over = layout.base, levels.drawing()
     dtype = base.dtype.numpy
     assert dtype is not None
     if base.device is META:
         return from_buffer(unknown(base), layout)
-    sizes = tuple(interpreter.size for interpreter in over)
-    shape = (*sizes, *base.shape)
-    buffer = runtime.drawn(lambda: draw(prod(shape), dtype).reshape(shape))
     if not over:
-        return from_buffer(buffer, layout)
+        return from_buffer(runtime.drawn(lambda: draw(base.numel, dtype).reshape(base.shape)), layout)
+    sizes = (*[interpreter.size for interpreter in over], *base.shape)
+    order = memory_order(like, over, len(base.shape))
+    laid = [sizes[axis] for axis in order]
+    back = np.argsort(order)
+    drawing = lambda: np.asarray(draw(prod(laid), dtype).reshape(laid).transpose(back), order="C")
+    buffer = runtime.drawn(drawing)
     traced = layout_of(Base(base.shape, base.dtype, True), layout.size, layout.stride, 0)
     return from_buffer(levels.spread(over, buffer), traced)
+
+
+def memory_order(like: Tensor | None, over: Sequence[Batching], ndim: int) -> list[int]:
+    """The axes for ``vmap``s, outermost first, and those of an example as they follow each other in memory."""
+    count = len(over)
+    usual = list(range(count + ndim))
+    if like is None or not like._storage.base.traced:
+        return usual
+    layout = like._layout
+    if not (layout.whole and layout.dense and len(layout.base.shape) == ndim):
+        return usual
+    order, x = usual[count:], runtime.ready(like._storage.buffer)
+    for axis in reversed(range(count)):
+        while isinstance(x, ForwardTracer | ReverseTracer):
+            x = x.primal if isinstance(x, ForwardTracer) else x.value
+        mine = isinstance(x, BatchTracer) and x.interpreter is over[axis]
+        order.insert(x.dim if mine else 0, axis)
+        x = x.value if mine else x
+    return order
+
+
+def in_usual_order(t: Tensor) -> bool:
+    """Whether the examples of a ``vmap`` lie one after the other."""
+    over = levels.drawing() if levels.state.levels else []
+    ndim = len(t._layout.base.shape)
+    return not over or memory_order(t, over, ndim) == list(range(len(over) + ndim))
 
 
 def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
@@ -52,10 +87,19 @@ def given(*tensors: Any) -> tuple[list[Any], list[Batching]]:
         RuntimeError: where they differ between examples that are to see the same numbers.
     """
     over = levels.drawing()
+    check_same(over, *tensors)
+    return [_values(t, over) if isinstance(t, Tensor) else t for t in tensors], over
+
+
+def check_same(over: Sequence[Batching], *tensors: Any) -> None:
+    """Whether no tensor differs between examples that are to see the same numbers.
+
+    Args:
+        over: the ``vmap``s whose examples see numbers of their own.
+    """
     differing = {m for t in tensors if isinstance(t, Tensor) for m in levels.maps(t._storage.buffer)}
     if differing - set(over):
         raise RuntimeError(_SAME)
-    return [_values(t, over) if isinstance(t, Tensor) else t for t in tensors], over
 
 
 def _values(t: Tensor, over: Sequence[Batching]) -> np.ndarray:

@@ -20,7 +20,7 @@ from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
 from compat.registry import function
-from compat.sampling.examples import Draw, check_fill, drawn, draws, given
+from compat.sampling.examples import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
 from compat.tensor import Tensor, array_of, from_array, sync
 from funcgrad import runtime
 from funcgrad.primitives.shape import zeros
@@ -90,7 +90,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         return t
     if levels.drawing() or on_meta(t):
         size, stride = tuple(layout.size), preserved_strides(tuple(layout.size), layout.stride)
-        values = draws(draw, dense_layout(size, stride, layout.dtype, device=t.device))
+        values = draws(draw, dense_layout(size, stride, layout.dtype, device=t.device), t)
     else:
         flat = draw(layout.numel, layout.dtype.numpy)
         values = from_array(_along(flat, layout.size, layout.stride))
@@ -189,7 +189,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
-    contiguous = self.is_contiguous()
+    contiguous = self.is_contiguous() and in_usual_order(self)
     return fill(self, lambda n, dtype: rng.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
@@ -253,8 +253,10 @@ def _bernoulli_of_examples(t: Tensor, p: Tensor, engine: Any) -> Tensor:
     dtype = t.dtype.numpy
     assert dtype is not None
     wide = np.broadcast_to(probabilities.reshape(spread), (*sizes, *t.shape))
-    values = rng.bernoulli(engine, wide.shape, dtype, np.asarray(wide, order="C"))
-    return t.copy_(drawn(values, over, t.dtype))
+    order = memory_order(t, over, t.dim())
+    laid = np.asarray(wide.transpose(order), order="C")
+    values = rng.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
+    return t.copy_(drawn(np.asarray(values, order="C"), over, t.dtype))
 
 
 def truncated_normal_(

@@ -14,7 +14,7 @@ from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.random import engine_of
 from compat.registry import function
-from compat.sampling.examples import Draw, draws
+from compat.sampling.examples import Draw, draws, in_usual_order
 from compat.sampling.filling import UNIFORM, fill, number
 from compat.tensor import Tensor, refresh
 
@@ -97,12 +97,20 @@ class Options:
         return made.requires_grad_() if self.requires_grad else made
 
 
-def laid_like(t: Tensor, draw: Draw, dtype: dtypes.dtype, where: Device | None = None) -> Tensor:
+def laid_like(
+    t: Tensor, draw: Draw, dtype: dtypes.dtype, where: Device | None = None, *, apart: bool = False
+) -> Tensor:
+    """A tensor of draws in the memory order of ``t``.
+
+    Args:
+        apart: whether the examples of a ``vmap`` are drawn one after the other, wherever ``t`` has them.
+    """
     if t._view is not None:
         refresh(t)
     size, stride = tuple(t._layout.size), t._layout.stride
     assert dtype.numpy is not None
-    return draws(draw, dense_layout(size, preserved_strides(size, stride), dtype, device=where or t.device))
+    layout = dense_layout(size, preserved_strides(size, stride), dtype, device=where or t.device)
+    return draws(draw, layout, None if apart else t)
 
 
 @function("torch.rand")
@@ -206,8 +214,10 @@ def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor
 def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
     """A tensor of standard normal numbers, of the size, dtype and memory order of ``input``."""
     engine = engine_of("randn_like", generator)
-    contiguous = not isinstance(input, Tensor) or preserved_strides(tuple(input.shape), input.stride()) == (
-        contiguous_layout(tuple(input.shape), input.dtype).stride
+    contiguous = not isinstance(input, Tensor) or (
+        preserved_strides(tuple(input.shape), input.stride())
+        == contiguous_layout(tuple(input.shape), input.dtype).stride
+        and in_usual_order(input)
     )
     draw = lambda n, dtype: rng.normal(engine, n, dtype, contiguous=contiguous)
     return Options("randn_like", **options).made_like(input, draw)
