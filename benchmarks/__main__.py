@@ -27,8 +27,8 @@ from benchmarks.workloads.base import Workload
 #: The benchmarks of funcgrad itself, each a module of this package with a docstring and a function ``cases()``.
 NAMES = (
     "jit_call",
-    "mlp_lowering",
-    "mlp_gradient",
+    "gradient_lowering",
+    "gradient",
     "eager_grad",
     "long_chain",
     "import_time",

@@ -1,4 +1,4 @@
-"""What our ways to have the CPU compute convolutions, pooling and functions gain, beside XLA's and PyTorch's.
+"""What our ways to have the CPU compute convolutions, pooling, products and functions gain, beside XLA's, PyTorch's.
 
 Each case is one operation alone, as one program: forwards, its gradient by the input, its gradient by the kernel. XLA's
 default is one ``convolution``, for max pooling a ``reduce_window`` and a ``select_and_scatter``. PyTorch takes part
@@ -176,6 +176,29 @@ def _pool_case(shape: tuple[int, ...], size: int, stride: int) -> Case:
     return Case(f"max pooling and its gradient, {size}x{size}, stride {stride}", case, others, ROUNDS)
 
 
+# ---------------------------------------------------------------- products
+
+#: What gradients of weights are made of: steps or batch, outputs, inputs. With batch axes: batch, length, depth of heads.
+GRADIENTS = ((960, 512, 128), (128, 512, 64), (512, 256, 16), (2048, 1536, 384))
+IN_BATCHES = ((64, 64, 16), (32, 128, 32))
+
+
+def _product_case(x: tuple[int, ...], y: tuple[int, ...]) -> Case:
+    """``x.T @ y``, for each element of the batch."""
+    from jax import lax
+
+    from funcgrad.primitives.contraction import dot
+
+    axes = tuple(range(len(x) - 2))
+    contract, operands = ((len(axes),), (len(axes),)), [_normal(x), _normal(y)]
+
+    def default(x: Any, y: Any) -> Any:
+        return lax.dot_general(x, y, (contract, (axes, axes)), precision=lax.Precision.HIGHEST)
+
+    ours = _jitted("ours", lambda x, y: dot.lower(x, y, contract=contract, batch=(axes, axes)), operands)
+    return Case(f"{x} transposed times {y}", ours, [_jitted("XLA", default, operands)], ROUNDS)
+
+
 # ---------------------------------------------------------------- vectors
 
 
@@ -193,5 +216,7 @@ def _vector_case(name: str) -> Case:
 
 def cases() -> list[Case]:
     convolutions = [case for shape in SHAPES for case in _convolution_cases(shape)]
+    products = [_product_case((k, m), (k, n)) for k, m, n in GRADIENTS]
+    products += [_product_case((batch, n, n), (batch, n, depth)) for batch, n, depth in IN_BATCHES]
     vectors = [_vector_case(name) for name in ("tanh", "exp", "erf", "logistic")]
-    return [*convolutions, _loop_case(), *[_pool_case(*pool) for pool in POOLS], *vectors]
+    return [*convolutions, _loop_case(), *[_pool_case(*pool) for pool in POOLS], *products, *vectors]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 from jax import lax
 
 from funcgrad.errors import here
@@ -13,13 +16,16 @@ from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import Dims, transpose
 from funcgrad.tracing import type_of
 
+#: Axes of either operand.
+Both = tuple[Dims, Dims]
+
 
 def _free(ndim: int, *taken: Dims) -> Dims:
     used = {d for dims in taken for d in dims}
     return tuple(d for d in range(ndim) if d not in used)
 
 
-def _infer(x: ArrayType, y: ArrayType, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> ArrayType:
+def _infer(x: ArrayType, y: ArrayType, *, contract: Both, batch: Both) -> ArrayType:
     (cx, cy), (bx, by) = contract, batch
     if x.dtype != y.dtype:
         raise TypeError(f"dot: operands must have one dtype, got {x} and {y}")
@@ -33,13 +39,46 @@ def _infer(x: ArrayType, y: ArrayType, *, contract: tuple[Dims, Dims], batch: tu
     return ArrayType(shape, x.dtype, x.weak and y.weak)
 
 
-def _lower(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Any:
+def _lower(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
+    product = partial(_product, contract=contract, batch=batch)
+    if not _worth_turning(x, y, contract, batch):
+        return product(x, y)
+    return lax.platform_dependent(x, y, cpu=partial(_turned, contract=contract, batch=batch), default=product)
+
+
+def _product(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
     return lax.dot_general(x, y, (contract, batch), precision=lax.Precision.HIGHEST)
 
 
-def _transpose_operand(
-    ct: Any, other: Any, mine: ArrayType, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims], mine_first: bool
-) -> Any:
+#: What the distance in bytes of the rows of a transposed operand is a multiple of, where it is slow to go down its
+#: columns: they fall into the same few sets of the cache. Smaller for the many small products of batches.
+PITCH, PITCH_IN_BATCH = 512, 128
+
+
+def _worth_turning(x: Any, y: Any, contract: Both, batch: Both) -> bool:
+    """Whether ``x.T @ y`` is to be made of a transposed copy, as the gradients of most weights are.
+
+    XLA's CPU goes down the columns of x itself, which at such distances takes up to five times as long as the copy and
+    its product (16 columns of y), 1.6 times with a quarter as many columns as rows, as long with as many.
+    ``python -m benchmarks lowering`` has the figures.
+    """
+    (cx, cy), (bx, by) = contract, batch
+    if x.dtype not in (np.float32, np.float64) or x.ndim - 1 in (*cx, *bx):
+        return False
+    rows = math.prod(x.shape[d] for d in _free(x.ndim, cx, bx))
+    columns = math.prod(y.shape[d] for d in _free(y.ndim, cy, by))
+    return 2 * columns <= rows and rows * x.dtype.itemsize % (PITCH_IN_BATCH if bx else PITCH) == 0
+
+
+def _turned(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
+    (cx, cy), (bx, by) = contract, batch
+    free = _free(x.ndim, cx, bx)
+    x = lax.optimization_barrier(lax.transpose(x, (*bx, *free, *cx)))  # else XLA takes the transpose into the product
+    batches, last = len(bx), range(len(bx) + len(free), x.ndim)
+    return _product(x, y, contract=(tuple(last), cy), batch=(tuple(range(batches)), by))
+
+
+def _transpose_operand(ct: Any, other: Any, mine: ArrayType, contract: Both, batch: Both, mine_first: bool) -> Any:
     """The cotangent of one operand: ``ct`` contracted with the other operand over the other's free axes.
 
     Args:
@@ -64,11 +103,11 @@ def _transpose_operand(
     return out if back == tuple(range(len(order))) else transpose(out, permutation=back)
 
 
-def _transpose_x(ct: Any, x: ArrayType, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Any:
+def _transpose_x(ct: Any, x: ArrayType, y: Any, *, contract: Both, batch: Both) -> Any:
     return _transpose_operand(ct, y, x, contract, batch, True)
 
 
-def _transpose_y(ct: Any, x: Any, y: ArrayType, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Any:
+def _transpose_y(ct: Any, x: Any, y: ArrayType, *, contract: Both, batch: Both) -> Any:
     return _transpose_operand(ct, x, y, contract[::-1], batch[::-1], False)
 
 

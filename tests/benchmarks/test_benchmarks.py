@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import benchmarks
-from benchmarks import harness, mlp_lowering
+from benchmarks import gradient_lowering, harness
 from benchmarks.__main__ import NAMES
 from benchmarks.harness import Case, Contestant, Spread, compare
 from benchmarks.report import table
@@ -118,13 +118,13 @@ def test_every_benchmark_says_what_it_is_and_has_cases(name):
     assert cases and len({c.name for c in cases}) == len(cases)
 
 
-def test_both_sides_of_mlp_lowering_lower_the_same_function(capsys):
+def test_both_sides_of_gradient_lowering_lower_the_same_function(capsys):
     """A gradient for each of 200 parameters from 202 arguments, on either side."""
-    for who, lower in mlp_lowering._LOWER.items():
-        case = mlp_lowering._case("any", mlp_lowering.SAME, rounds=1)
+    for who, lower in gradient_lowering._LOWER.items():
+        case = gradient_lowering._mlp("any", gradient_lowering.SAME, rounds=1)
         contestant = {c.name: c for c in (case.ours, *case.others)}[who]
         lowered = lower(*contestant.prepare())
         main_line = next(line for line in lowered.as_text().splitlines() if "@main" in line)
         assert main_line.count("%arg") == 202 and main_line.count("result[") == 200, who
-    mlp_lowering.main("funcgrad")
+    gradient_lowering.main("funcgrad")
     assert 0 < float(capsys.readouterr().out) < 60

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
+import funcgrad as fg
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import contraction as p
@@ -69,6 +70,40 @@ def test_matmul(x: tuple[int, ...], y: tuple[int, ...]) -> None:
             p.matmul, lambda x, y: jnp.matmul(x, y, precision="highest"), [normal(x, float), normal(y, float)], order=1
         )
     )
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "contract", "batch"),
+    [
+        ((5, 128), (5, 3), ((0,), (0,)), ((), ())),
+        ((2, 3, 256), (3, 4, 2), ((0, 1), (2, 0)), ((), ())),
+        ((4, 2, 32), (3, 4, 2), ((0,), (1,)), ((1,), (2,))),
+        ((2, 4, 8, 16), (4, 2, 3), ((1,), (0,)), ((0,), (1,))),
+    ],
+)
+def test_what_is_made_of_a_turned_operand_on_the_cpu(
+    x: tuple[int, ...], y: tuple[int, ...], contract: p.Both, batch: p.Both
+) -> None:
+    operands = [np.ones(x, np.float32), np.ones(y, np.float32)]
+    assert p._worth_turning(*operands, contract, batch)
+    case = Case(
+        lambda x, y: p.dot(x, y, contract=contract, batch=batch),
+        lambda x, y: lax.dot_general(x, y, (contract, batch), precision="highest"),
+        [normal(x, np.float32), normal(y, np.float32)],
+        order=1,
+    )
+    check(case)
+    assert "optimization_barrier" in fg.jit(case.ours).lower(*operands).as_text()
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "axis"),
+    [((5, 100), (5, 3), 0), ((5, 128), (5, 100), 0), ((128, 5), (5, 3), 1)],
+    ids=["rows apart", "as many columns", "not transposed"],
+)
+def test_what_is_not(x: tuple[int, ...], y: tuple[int, ...], axis: int) -> None:
+    assert not p._worth_turning(np.ones(x, np.float32), np.ones(y, np.float32), ((axis,), (0,)), ((), ()))
+    assert not p._worth_turning(np.ones((5, 128), np.int32), np.ones((5, 3), np.int32), ((0,), (0,)), ((), ()))
 
 
 X = ArrayType((2, 3), dtypes.float32)

@@ -1,4 +1,4 @@
-"""Tracing, differentiating and lowering a 100-layer network's gradient to StableHLO, beside JAX. XLA is not run.
+"""Tracing, differentiating and lowering a gradient to StableHLO, beside JAX. XLA is not run.
 
 Each sample is of a loss function made for it, which neither side has seen before. What both keep between samples is
 what they keep in any long-lived process: JAX its traces of ``jax.numpy``'s own functions, funcgrad the types that it
@@ -16,9 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.harness import Case, Contestant, collector_off
-from benchmarks.models import mlp_arrays, mlp_loss, on_device
+from benchmarks.models import (
+    Library,
+    TransformerSize,
+    library,
+    mlp_arrays,
+    mlp_loss,
+    on_device,
+    transformer_arrays,
+    transformer_loss,
+)
 
-LAYERS, WIDTH, BATCH, TARGET = 100, 64, 32, 0.6
+LAYERS, WIDTH, BATCH, TARGET = 100, 64, 32, 0.5
 SAME = [WIDTH] * (LAYERS + 1)
 DIFFERENT = list(range(WIDTH, WIDTH + LAYERS + 1))
 
@@ -35,29 +44,28 @@ def _lower_with_jax(loss: Callable[..., Any], arguments: Any) -> Any:
     return jax.jit(jax.grad(loss)).lower(*arguments)
 
 
-def _numpy_of(who: str) -> Any:
-    if who == "funcgrad":
-        import funcgrad.numpy as numpy
-    else:
-        import jax.numpy as numpy
-    return numpy
-
-
 _LOWER = {"funcgrad": _lower_with_funcgrad, "jax": _lower_with_jax}
 
 
-def _case(name: str, sizes: list[int], rounds: int) -> Case:
-    arguments = on_device(mlp_arrays(sizes, BATCH))
+def _case(name: str, loss: Callable[[Library], Any], arguments: Any, rounds: int) -> Case:
+    arguments = on_device(arguments)
 
     def contestant(who: str) -> Contestant:
-        numpy = _numpy_of(who)
-        return Contestant(who, _LOWER[who], lambda: (mlp_loss(numpy), arguments))
+        return Contestant(who, _LOWER[who], lambda: (loss(library(who)), arguments))
 
     return Case(name, contestant("funcgrad"), [contestant("jax")], rounds, sample_seconds=0, target=TARGET)
 
 
+def _mlp(name: str, sizes: list[int], rounds: int) -> Case:
+    return _case(name, lambda lib: mlp_loss(lib.numpy), mlp_arrays(sizes, BATCH), rounds)
+
+
+def _transformer(name: str, size: TransformerSize, rounds: int) -> Case:
+    return _case(name, lambda lib: transformer_loss(lib, size), transformer_arrays(size), rounds)
+
+
 def _in_new_process(who: str) -> float:
-    command = [sys.executable, "-m", "benchmarks.mlp_lowering", who]
+    command = [sys.executable, "-m", "benchmarks.gradient_lowering", who]
     root = Path(__file__).resolve().parent.parent
     return float(subprocess.run(command, cwd=root, check=True, capture_output=True, text=True).stdout)
 
@@ -65,19 +73,22 @@ def _in_new_process(who: str) -> float:
 def cases() -> list[Case]:
     first = {who: Contestant(who, partial(_in_new_process, who), clock=True) for who in _LOWER}
     return [
-        _case("100 layers, a new function", SAME, rounds=31),
-        _case("100 layers of different widths, a new function", DIFFERENT, rounds=15),
-        Case("100 layers, in a new process", first["funcgrad"], [first["jax"]], 7, sample_seconds=0, target=TARGET),
+        _mlp("MLP, 100 layers, a new function", SAME, rounds=31),
+        _mlp("MLP, 100 layers of different widths, a new function", DIFFERENT, rounds=15),
+        _transformer("transformer, 4 layers, a new function", TransformerSize(), rounds=15),
+        Case(
+            "MLP, 100 layers, in a new process", first["funcgrad"], [first["jax"]], 7, sample_seconds=0, target=TARGET
+        ),
     ]
 
 
 def main(who: str) -> None:
     """The first time in this process, in seconds."""
-    numpy = _numpy_of(who)
+    loss = mlp_loss(library(who).numpy)
     arguments = on_device(mlp_arrays(SAME, BATCH))
     with collector_off():
         start = time.perf_counter()
-        _LOWER[who](mlp_loss(numpy), arguments)
+        _LOWER[who](loss, arguments)
         print(time.perf_counter() - start)
 
 
