@@ -229,32 +229,32 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         p: a number, or a tensor of probabilities that broadcasts to this one.
 
     Raises:
-        RuntimeError: for probabilities outside ``[0, 1]``.
+        RuntimeError: for probabilities outside ``[0, 1]``, and sizes that do not broadcast.
     """
     engine = engine_of("bernoulli_", generator)
     if not isinstance(p, Tensor):
         p = number("bernoulli_", "p", 1, p)
         return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, p), _BERNOULLI)
+    if not self.numel():
+        return self
+    wide = p.detach().expand(self.shape)
     if levels.state.levels:
-        return _bernoulli_of_examples(self, p, engine)
+        return _bernoulli_of_examples(self, wide, engine)
     order = sorted(range(self.dim()), key=lambda d: -self.stride(d))
     # As many probabilities as there are elements, in the order in which these are drawn.
-    probabilities = np.broadcast_to(array_of(p), self.shape).transpose(order).reshape(-1)
+    probabilities = array_of(wide).transpose(order).reshape(-1)
     return fill(self, lambda n, dtype: rng.bernoulli(engine, n, dtype, probabilities), _BERNOULLI_P, p)
 
 
 def _bernoulli_of_examples(t: Tensor, p: Tensor, engine: Any) -> Tensor:
-    """``bernoulli_`` with a tensor of probabilities inside transforms."""
+    """``bernoulli_`` with a tensor of as many probabilities inside transforms."""
     (probabilities,), over = given(p)
     levels.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
     check_fill(t)
-    sizes = probabilities.shape[: len(over)]
-    spread = (*sizes, *(1,) * (t.dim() - p.dim()), *p.shape)
     dtype = t.dtype.numpy
     assert dtype is not None
-    wide = np.broadcast_to(probabilities.reshape(spread), (*sizes, *t.shape))
     order = memory_order(t, over, t.dim())
-    laid = np.asarray(wide.transpose(order), order="C")
+    laid = np.asarray(probabilities.transpose(order), order="C")
     values = rng.bernoulli(engine, laid.shape, dtype, laid).transpose(np.argsort(order))
     return t.copy_(drawn(np.asarray(values, order="C"), over, t.dtype))
 
