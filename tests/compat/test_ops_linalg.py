@@ -181,3 +181,30 @@ def test_named_results() -> None:
         found = getattr(torch.linalg, name)(x)
         assert type(found).__name__ == f"linalg_{name}"
         assert found._fields == fields
+
+
+@pytest.mark.parametrize("size", [(7, 4), (4, 7), (2, 5, 4)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_decompositions_of_a_low_rank_by_random_products(size: tuple[int, ...], dtype: Any) -> None:
+    torch.manual_seed(0)
+    left, right = torch.randn(*size[:-1], 2, dtype=dtype), torch.randn(*size[:-2], 2, size[-1], dtype=dtype)
+    A = left @ right
+    U, S, V = torch.svd_lowrank(A, q=2)
+    torch.testing.assert_close(S, torch.linalg.svdvals(A)[..., :2])
+    torch.testing.assert_close(U @ torch.diag_embed(S).to(dtype) @ V.mH, A)
+    M = A.mean(dim=-2, keepdim=True)
+    centred = torch.linalg.svdvals(A - M)[..., :2]
+    for found in (torch.pca_lowrank(A, q=2), torch.svd_lowrank(A, q=2, M=M)):
+        torch.testing.assert_close(found[1], centred)
+    assert torch.pca_lowrank(A)[2].shape == (*size[:-2], size[-1], min(6, *size[-2:]))
+
+
+def test_decompositions_of_a_low_rank_draw_as_pytorch_does_and_check_their_arguments() -> None:
+    A = torch.arange(12.0).view(4, 3)
+    torch.manual_seed(0)
+    torch.svd_lowrank(A.T, q=2)
+    assert torch.rand(1).item() == pytest.approx(0.0223, abs=1e-4)
+    with pytest.raises(ValueError, match=r"q\(=5\) must be non-negative integer and not greater than min\(m, n\)=3"):
+        torch.pca_lowrank(A, q=5)
+    with pytest.raises(ValueError, match=r"niter\(=-1\) must be non-negative integer"):
+        torch.pca_lowrank(A, niter=-1)
