@@ -160,6 +160,23 @@ def from_numpy(d: np.dtype) -> dtype:
     return found
 
 
+def array_dtype(d: dtype) -> Any:
+    """The NumPy dtype of its arrays.
+
+    Raises:
+        NotImplementedError: for ``complex32``, of which there are none.
+
+    Example:
+        >>> array_dtype(float32)
+        dtype('float32')
+    """
+    if d.numpy is None:
+        raise NotImplementedError(
+            f"there are no arrays of {d}: XLA has no complex numbers of half precision; convert to torch.complex64"
+        )
+    return d.numpy
+
+
 _OF_TYPES = {float: float64, int: int64, bool: bool_, complex: complex128}
 
 

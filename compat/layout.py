@@ -15,6 +15,7 @@ from typing import Any
 
 from compat.device import CPU, META
 from compat.device import device as Device
+from compat.dtypes import array_dtype
 from compat.dtypes import dtype as Dtype
 from compat.size import Size
 
@@ -125,6 +126,7 @@ def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, con
     key = (base, size, stride, dtype, conj, neg, access)
     found = _layouts.get(key)
     if found is None:
+        array_dtype(dtype)  # raises where there are no arrays
         layout = Layout()
         layout.base, layout.size, layout.stride, layout.dtype = base, Size(size), tuple(stride), dtype
         layout.conj, layout.neg, layout.access = conj, neg, access

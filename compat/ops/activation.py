@@ -11,6 +11,7 @@ from compat.layout import elementwise_strides
 from compat.ops.arithmetic import absolute
 from compat.ops.composite import composite
 from compat.ops.elements import filled, new_or_inplace, only_floating, private, refuses
+from compat.ops.halves import in_single
 from compat.ops.op import elementwise, op
 from compat.ops.signature import Array, Dim, Scalar
 from compat.ops.trigonometry import tanh
@@ -23,6 +24,7 @@ from funcgrad.primitives import elementwise as e
 # ---------------------------------------------------------------- exponential ones
 
 
+@in_single
 def _elu(x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     down = x <= e.number(0, x)
     safe = np.where(down, x, e.number(0, x))  # the side not taken must not overflow, or its derivative is NaN
@@ -45,6 +47,7 @@ def _elu_into(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale:
 
 
 @_elu_into.backward
+@in_single
 def _elu_into_backward(ct: Any, result: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
     inside = ct * filled(ct, input_scale) * (result + filled(ct, alpha) * filled(ct, scale))
     return np.where(result <= e.number(0, result), inside, ct * filled(ct, scale))
@@ -106,6 +109,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     return selu_(input) if inplace else _selu(input)
 
 
+@in_single
 def _celu(x: Any, alpha: Any) -> Any:
     down = x <= e.number(0, x)
     alpha = filled(x, alpha)
@@ -123,6 +127,7 @@ def _celu_into(input: Array, alpha: Scalar = 1.0) -> Any:
 
 
 @_celu_into.backward
+@in_single
 def _celu_into_backward(ct: Any, result: Any, alpha: Any) -> Any:
     inside = ct * (result / filled(ct, alpha) + e.number(1, ct))
     return np.where(result <= e.number(0, result), inside, ct)
@@ -178,6 +183,7 @@ def _check_gelu(input: Tensor, *, approximate: str = "none") -> None:
 @elementwise(
     "GeluBackward0", saved="approximate self", promote=None, names="F.gelu", inplace="", out=True, check=_check_gelu
 )
+@in_single
 def gelu(input: Array, *, approximate: str = "none") -> Any:
     """``x`` times the probability that a standard normal variable is smaller.
 
@@ -204,6 +210,7 @@ def gelu(input: Array, *, approximate: str = "none") -> Any:
 
 
 @elementwise("SiluBackward0", **private("silu", "self", refuses("silu_cpu", "bool integer")))
+@in_single
 def _silu(input: Array) -> Any:
     return input * e.logistic(input)
 
@@ -233,11 +240,13 @@ def _softplus(x: Any) -> Any:
 
 
 @elementwise("MishBackward0", **private("mish", "self", only_floating("mish_cpu")))
+@in_single
 def _mish(input: Array) -> Any:
     return input * e.tanh(_softplus(input))
 
 
 @_mish.backward
+@in_single
 def _mish_backward(ct: Any, input: Any) -> Any:
     inner = e.tanh(_softplus(input))
     return ct * (inner + input * e.logistic(input) * (e.number(1, inner) - inner * inner))
@@ -273,6 +282,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     out=True,
     check=only_floating("softplus_cpu"),
 )
+@in_single
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Any:
     """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` is above ``threshold``.
 
@@ -295,6 +305,7 @@ def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Any:
 
 
 @softplus.backward
+@in_single
 def _softplus_backward(ct: Any, input: Any, beta: Any, threshold: Any) -> Any:
     scaled = input * filled(input, beta)
     return np.where(scaled > filled(input, threshold), ct, ct * e.logistic(scaled))
@@ -304,12 +315,14 @@ def _softplus_backward(ct: Any, input: Any, beta: Any, threshold: Any) -> Any:
     "LogSigmoidBackward0", saved="buffer self", keeps="result1", constant=(1,), results="output buffer", promote=None,
     names="", inplace="", name="log_sigmoid_forward", check=only_floating("log_sigmoid_cpu"),
 )  # fmt: skip
+@in_single
 def _logsigmoid(input: Array) -> Any:
     small = e.exp(-e.absolute(input))
     return e.minimum(input, e.number(0, input)) - e.log1p(small), small
 
 
 @_logsigmoid.backward
+@in_single
 def _logsigmoid_backward(ct0: Any, input: Any) -> Any:
     return ct0 * e.logistic(-input)
 
@@ -379,6 +392,7 @@ def _glu_strides(operands: dict[str, Any], types: Sequence[ArrayType]) -> list[A
 
 
 @op("GluBackward0", saved="dim self", names="F.glu", check=_check_glu, strides=_glu_strides)
+@in_single
 def glu(input: Array, dim: Dim = -1) -> Any:
     """The first half along a dimension, times the sigmoid of the second.
 

@@ -1,4 +1,4 @@
-"""Sums, products, quotients, remainders, and what is made of them."""
+"""Sums, products, signs, and the operators of the first two."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from compat.ops.elements import (
     common,
     operator,
     overloaded,
-    reflected,
     refuses,
     straight,
     unary,
     zero_gradient,
     zeros_like,
 )
-from compat.ops.inspection import values_of
+from compat.ops.halves import in_single, rounded
 from compat.ops.op import Op, elementwise
+from compat.ops.out import check_dtype, same_dtype
 from compat.ops.signature import Array, Scalar
 from compat.registry import function, publish
 from compat.tensor import Tensor
@@ -72,6 +72,16 @@ def times(x: Any, factor: Any) -> Any:
     return np.multiply(np.astype(factor, type_of(x).dtype), x)
 
 
+@in_single
+def _add_times(x: Any, y: Any, factor: Any) -> Any:
+    return np.add(x, times(y, factor))
+
+
+@in_single
+def _subtract_times(x: Any, y: Any, factor: Any) -> Any:
+    return np.subtract(x, times(y, factor))
+
+
 @elementwise("AddBackward0", saved="alpha", check=check_alpha, older="alpha")
 def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     """``input + alpha * other``.
@@ -89,7 +99,7 @@ def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
         >>> torch.add(torch.tensor([1.0, 2.0]), torch.tensor([10.0, 20.0]), alpha=2)
         tensor([21., 42.])
     """
-    return np.add(input, times(other, alpha))
+    return _add_times(input, other, rounded(alpha, other))
 
 
 @elementwise(
@@ -116,7 +126,7 @@ def sub(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
         >>> torch.sub(torch.tensor([10.0, 20.0]), torch.tensor([1.0, 2.0]), alpha=2)
         tensor([ 8., 16.])
     """
-    return np.subtract(input, times(other, alpha))
+    return _subtract_times(input, other, rounded(alpha, other))
 
 
 def _beside_a_number(operands: dict[str, Any], types: Any) -> list[Any]:
@@ -131,7 +141,7 @@ def _check_rsub(input: Any, other: Any, *alpha_positional: Any, alpha: Any = 1) 
 
 @elementwise("RsubBackward0", saved="alpha", check=_check_rsub, name="rsub", numbers=False, names="", inplace="")
 def _rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
-    return np.subtract(other, times(input, alpha))
+    return _subtract_times(other, input, rounded(alpha, input))
 
 
 @elementwise(
@@ -146,13 +156,13 @@ def _rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     strides=_beside_a_number,
 )
 def _rsub_number(input: Array, other: Scalar, alpha: Scalar = 1) -> Any:
-    return np.subtract(other, times(input, alpha))
+    return _subtract_times(other, input, rounded(alpha, input))
 
 
-@elementwise("AddBackward1", saved="alpha", name="add", numbers=False, names="", inplace="", promoted="input other")
+@elementwise("AddBackward1", name="add", numbers=False, names="", inplace="", promoted="input other")
 def add_number(input: Array, other: Scalar, alpha: Scalar = 1) -> Any:
     """``input + alpha * other`` as PyTorch's own compositions add a number: with a node for one operand."""
-    return np.add(input, times(other, alpha))
+    return _add_times(input, other, rounded(alpha, input))
 
 
 @elementwise("MulBackward1", saved="other", name="mul", numbers=False, names="", inplace="", promoted="input other")
@@ -183,16 +193,17 @@ def rsub(input: Any, other: Any, alpha: Any = 1) -> Op:
     return _rsub_tensor if isinstance(other, Tensor) else _rsub_number
 
 
-# ---------------------------------------------------------------- products and quotients
+# ---------------------------------------------------------------- products
 
 mul = binary(
     "mul",
     "MulBackward0",
-    np.multiply,
+    in_single(np.multiply),
     "``input * other``; the product of bools is their logical and.",
     saved="other self",
     aliases="multiply",
     numbers=True,
+    unrounded="other",
 )
 neg = unary(
     "neg",
@@ -201,6 +212,7 @@ neg = unary(
     "``-input``.",
     aliases="negative",
     promote="common",
+    out=same_dtype,
     check=refuses(
         "",
         "bool",
@@ -208,274 +220,6 @@ neg = unary(
         error=RuntimeError,
     ),
 )
-_div = binary(
-    "div",
-    "DivBackward0",
-    np.divide,
-    "``input / other``.",
-    saved="other self",
-    promote="float",
-    numbers=True,
-    names="",
-    inplace="",
-    out=True,
-)
-
-
-def _check_rounding(input: Any, other: Any, rounding_mode: Any = None) -> None:
-    if rounding_mode not in (None, "trunc", "floor"):
-        raise RuntimeError(
-            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
-        )
-    if rounding_mode is not None:
-        refuses(f"div_{rounding_mode}_cpu", "bool complex")(input, other)
-
-
-def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> None:
-    """Whether integers are divided by zero, which has no answer; floats give infinity or NaN.
-
-    Raises:
-        RuntimeError: if so.
-    """
-    if rounding_mode is None or common((input, other)).category > dtypes.INTEGER:
-        return
-    if isinstance(other, Tensor):
-        zero = not values_of(other).all()
-    else:
-        zero = other == 0
-    if zero:
-        raise RuntimeError("ZeroDivisionError")
-
-
-def _floor_quotient(x: Any, y: Any) -> Any:
-    """The quotient rounded down, so that for floats too ``x - y * result`` is what ``remainder`` gives."""
-    if category(x) < dtypes.FLOATING:
-        return np.floor_divide(x, y)
-    zero, one = e.number(0, x), e.number(1, x)
-    quotient = np.divide(x, y)
-    left = e.rem(x, y)
-    whole = np.divide(np.subtract(x, left), y)
-    whole = np.where(np.logical_and(left != zero, (y < zero) != (left < zero)), whole - one, whole)
-    down = np.floor(whole)
-    down = np.where(whole - down > e.number(0.5, x), down + one, down)
-    down = np.where(whole == zero, np.copysign(zero, quotient), down)
-    return np.where(y == zero, quotient, down)
-
-
-@elementwise(
-    "DivBackward2",
-    saved="other rounding_mode self",
-    keeps="other input",
-    name="div",
-    names="",
-    inplace="",
-    out=True,
-    check=_check_rounding,
-    inspect=_inspect_divisor,
-    promote="common",
-)
-def _div_rounded(input: Array, other: Array, *, rounding_mode: Any = None) -> Any:
-    if rounding_mode == "floor":
-        return _floor_quotient(input, other)
-    if rounding_mode == "trunc":
-        quotient = e.div(input, other)
-        return np.trunc(quotient) if category(quotient) == dtypes.FLOATING else quotient
-    if category(input) < dtypes.FLOATING:
-        floating: Any = dtypes.get_default_dtype().numpy
-        input, other = np.astype(input, floating), np.astype(other, floating)
-    return np.divide(input, other)
-
-
-@_div_rounded.backward
-def _div_rounded_backward(ct: Any, input: Any, other: Any, rounding_mode: Any) -> Any:
-    if rounding_mode is not None:
-        return zeros_like(ct), zeros_like(ct)
-    return ct / np.conj(other), -ct * np.conj(input / other / other)
-
-
-@overloaded(aliases="divide true_divide")
-def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
-    """``input / other``; integers give the default floating dtype, unless the quotient is rounded.
-
-    Args:
-        input, other: tensors or numbers; their dtypes are promoted.
-        rounding_mode: None, ``"trunc"`` (towards zero) or ``"floor"`` (down).
-        out: a tensor to write the result into.
-
-    Raises:
-        RuntimeError: for sizes that do not broadcast, and any other ``rounding_mode``.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.div(torch.tensor([7.0, -7.0]), 2, rounding_mode="floor")
-        tensor([ 3., -4.])
-    """
-    return _div if rounding_mode is ... else _div_rounded
-
-
-@elementwise(
-    None,
-    undifferentiable=True,
-    names="torch.floor_divide Tensor.floor_divide",
-    check=refuses("div_floor_cpu", "bool complex"),
-    inspect=_inspect_divisor,
-)
-def floor_divide(input: Array, other: Array) -> Any:
-    """``input / other`` rounded down.
-
-    Args:
-        input, other: tensors or numbers; their dtypes are promoted.
-        out: a tensor to write the result into.
-
-    Raises:
-        NotImplementedError: for bool and complex tensors.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.floor_divide(torch.tensor([7, -7]), 2)
-        tensor([ 3, -4])
-    """
-    return _floor_quotient(input, other)
-
-
-# ---------------------------------------------------------------- remainders
-
-
-def _float_or_integer(kernel: str) -> Any:
-    return refuses(kernel, "bool complex")
-
-
-@elementwise(
-    "RemainderBackward1",
-    saved="other self",
-    name="remainder",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    check=_float_or_integer("remainder_cpu"),
-    inspect=_inspect_divisor,
-)
-def _remainder(input: Array, other: Array) -> Any:
-    return np.remainder(input, other)
-
-
-@_remainder.backward
-def _remainder_backward(ct: Any, input: Any, other: Any) -> Any:
-    return ct, -ct * np.floor(input / other)
-
-
-@elementwise(
-    "RemainderBackward0",
-    name="remainder",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    check=_float_or_integer("remainder_cpu"),
-    inspect=_inspect_divisor,
-    promoted="input other",
-)
-def _remainder_number(input: Array, other: Scalar) -> Any:
-    return np.remainder(input, other)
-
-
-@_remainder_number.backward
-def _remainder_number_backward(ct: Any) -> Any:
-    return ct
-
-
-@elementwise(
-    None,
-    undifferentiable=True,
-    name="remainder",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    check=_float_or_integer("remainder_cpu"),
-    inspect=_inspect_divisor,
-    promoted="input other",
-)
-def _remainder_of_number(input: Scalar, other: Array) -> Any:
-    return np.remainder(input, other)
-
-
-@overloaded(
-    "Tensor input, Tensor other, *, Tensor out = None",
-    "Number self, Tensor other",
-    "Tensor input, Number other, *, Tensor out = None",
-)
-def remainder(input: Any, other: Any) -> Op:
-    """The remainder of a division rounded down; it has the sign of ``other``, as Python's ``%``.
-
-    Args:
-        input, other: tensors, or one of them a number.
-        out: a tensor to write the result into.
-
-    Raises:
-        NotImplementedError: for bool and complex tensors.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.remainder(torch.tensor([-3.0, 5.0]), 2)
-        tensor([1., 1.])
-    """
-    if not isinstance(input, Tensor):
-        return _remainder_of_number
-    return _remainder if isinstance(other, Tensor) else _remainder_number
-
-
-@elementwise(
-    "FmodBackward1",
-    saved="other self",
-    name="fmod",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    check=_float_or_integer("fmod_cpu"),
-    inspect=_inspect_divisor,
-)
-def _fmod(input: Array, other: Array) -> Any:
-    return e.rem(input, other)
-
-
-@elementwise(
-    "FmodBackward0",
-    name="fmod",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
-    check=_float_or_integer("fmod_cpu"),
-    inspect=_inspect_divisor,
-    promoted="input other",
-)
-def _fmod_number(input: Array, other: Scalar) -> Any:
-    return e.rem(input, other)
-
-
-@overloaded("Tensor input, Tensor other, *, Tensor out = None", "Tensor input, Number other, *, Tensor out = None")
-def fmod(input: Any, other: Any) -> Op:
-    """The remainder of a division rounded towards zero; it has the sign of ``input``, as C's ``fmod``.
-
-    Args:
-        input: a tensor.
-        other: a tensor or a number.
-        out: a tensor to write the result into.
-
-    Raises:
-        NotImplementedError: for bool and complex tensors.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.fmod(torch.tensor([-3.0, 5.0]), 2)
-        tensor([-1.,  1.])
-    """
-    return _fmod if isinstance(other, Tensor) else _fmod_number
-
-
 # ---------------------------------------------------------------- signs
 
 
@@ -491,6 +235,14 @@ def _abs_backward(ct: Any, input: Any) -> Any:
     return np.astype(ct, type_of(input).dtype) * _sign(input)
 
 
+def _takes_modulus(result: Tensor, out: Tensor, operands: Any) -> None:
+    """Moduli of complex numbers may be written into them, too."""
+    if operands[0].is_complex():
+        check_dtype(result, out, exact=False)
+    else:
+        same_dtype(result, out, operands)
+
+
 absolute = unary(
     "abs",
     "AbsBackward0",
@@ -500,6 +252,7 @@ absolute = unary(
     aliases="absolute",
     promote="common",
     inplace="",
+    out=_takes_modulus,
     backward=_abs_backward,
     check=refuses("abs_cpu", "bool"),
 )
@@ -525,6 +278,7 @@ sign = unary(
     "-1, 0 or 1, as the elements are negative, zero or positive.",
     promote="common",
     backward=zero_gradient,
+    out=same_dtype,
     check=refuses(
         "",
         "complex",
@@ -554,6 +308,7 @@ sgn = unary(
     saved="result self",
     keeps="input result0",
     promote="common",
+    out=same_dtype,
     backward=_sgn_backward,
 )
 
@@ -580,17 +335,9 @@ def positive(input: Tensor) -> Tensor:
 operator(add, "__add__", "__radd__")
 operator(sub, "__sub__")
 operator(mul, "__mul__", "__rmul__")
-operator(_div, "__truediv__", "__div__")
-operator(floor_divide, "__floordiv__")
 operator(neg, "__neg__")
 operator(absolute, "__abs__")
 operator(add, "__iadd__", inplace=True)
 operator(sub, "__isub__", inplace=True)
 operator(mul, "__imul__", inplace=True)
-operator(_div, "__itruediv__", "__idiv__", inplace=True)
-operator(floor_divide, "__ifloordiv__", inplace=True)
 publish(straight(rsub), "Tensor.__rsub__")
-publish(straight(remainder), "Tensor.__mod__")
-publish(straight(remainder.inplace), "Tensor.__imod__")  # type: ignore[attr-defined]
-publish(reflected(remainder), "Tensor.__rmod__")
-publish(reflected(floor_divide.function), "Tensor.__rfloordiv__")

@@ -8,6 +8,7 @@ from compat import dtypes
 from compat.errors import cpp_name
 from compat.ops.arithmetic import times
 from compat.ops.elements import common, overloaded, refuses
+from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
 from compat.tensor import Tensor
@@ -22,6 +23,7 @@ from funcgrad.tracing import type_of
     "AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, check=refuses("addcmul_cpu_out", "bool"),
     older="value",
 )  # fmt: skip
+@in_single
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
     """``input + value * tensor1 * tensor2``.
 
@@ -53,6 +55,7 @@ def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) ->
 
 
 @elementwise("AddcdivBackward0", saved="tensor1 tensor2 value", numbers=False, check=_check_addcdiv, older="value")
+@in_single
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
     """``input + value * tensor1 / tensor2``.
 
@@ -96,6 +99,7 @@ def _lerp(input: Any, end: Any, weight: Any) -> Any:
     promote=None,
     check=_check_lerp,
 )
+@in_single
 def _lerp_tensor(input: Array, end: Array, weight: Array) -> Any:
     return _lerp(input, end, weight)
 
@@ -109,6 +113,7 @@ def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
 @elementwise(
     "LerpBackward0", saved="weight", name="lerp", names="", inplace="", out=True, promote=None, check=_check_lerp
 )
+@in_single
 def _lerp_number(input: Array, end: Array, weight: Scalar) -> Any:
     return _lerp(input, end, np.astype(weight, type_of(input).dtype))
 

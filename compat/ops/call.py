@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from compat import dtypes
 from compat.layout import Layout, elementwise_strides
+from compat.ops.halves import HALVES, SINGLE
 from compat.ops.plan import Kind
 from compat.ops.signature import Param
 from funcgrad.ir import ArrayType
@@ -88,9 +89,14 @@ class Call:
             return result
         common = self.common([None if a is None else type_of(a) for a in arrays])
         for i in self.promotable:
-            if result[i] is not None and (type_of(result[i]).dtype != common or type_of(result[i]).weak):
-                result[i] = _cast(result[i], common)
+            dtype = SINGLE if common in HALVES and self._unrounded(i, result[i]) else common
+            if result[i] is not None and (type_of(result[i]).dtype != dtype or type_of(result[i]).weak):
+                result[i] = _cast(result[i], dtype)
         return result
+
+    def _unrounded(self, i: int, x: Any) -> bool:
+        """Whether an operand is not rounded to half precision: for PyTorch's kernels it is a number."""
+        return self.inputs[i] in self.op.unrounded and x is not None and not type_of(x).ndim
 
     def common(self, types: Sequence[ArrayType | None]) -> Any:
         """The dtype that PyTorch's rules give the operands, as NumPy's."""
@@ -106,7 +112,7 @@ class Call:
         common = dtypes.combine(*groups)
         if self.op.promote == "float" and common.category < dtypes.FLOATING:
             common = dtypes.get_default_dtype()
-        return common.numpy
+        return dtypes.array_dtype(common)
 
     def stated(self, primals: list[Any], results: list[Any], cts: list[Any]) -> list[Any]:
         """Gradients by the stated backward, in the operands' sizes and dtypes."""

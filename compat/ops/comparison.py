@@ -21,6 +21,7 @@ from compat.ops.elements import (
 )
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
+from compat.ops.out import of_dtype, same_dtype
 from compat.registry import function, publish
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
@@ -142,7 +143,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 
 
 def _test(
-    name: str, body: Callable[[Any], Any], what: str, check: Callable[..., None] | None = None, out: bool = False
+    name: str, body: Callable[[Any], Any], what: str, check: Callable[..., None] | None = None, out: Any = False
 ) -> Op:
     return unary(name, None, body, what, promote="common", inplace="", out=out, check=check)
 
@@ -154,7 +155,11 @@ def _one_sided(name: str, infinity: float) -> Op:
 
     sign = "minus infinity" if infinity < 0 else "infinity"
     refused = refuses("", "complex", message=f"{name} does not support complex inputs.", error=RuntimeError)
-    return _test(name, body, f"Whether elements are {sign}.", check=refused, out=True)
+    return _test(name, body, f"Whether elements are {sign}.", check=refused, out=_only_bools(name))
+
+
+def _only_bools(name: str) -> Callable[..., None]:
+    return of_dtype(f"{name} does not support non-boolean outputs.")
 
 
 isnan = _test("isnan", np.isnan, "Whether elements are not a number.")
@@ -176,7 +181,7 @@ signbit = _test(
     lambda x: np.zeros(type_of(x).shape, dtypes.bool_.numpy) if category(x) == dtypes.BOOL else np.signbit(x),
     "Whether elements have their sign bit set, as -0.0 has.",
     check=refuses("", "complex", message="signbit is not implemented for complex tensors."),
-    out=True,
+    out=_only_bools("signbit"),
 )
 
 # ---------------------------------------------------------------- logic
@@ -246,7 +251,7 @@ bitwise_right_shift = _bits(
     refused="bool float complex",
 )
 bitwise_not = unary(
-    "bitwise_not", None, e.logical_not, "Every bit flipped; of bools, logical not.", promote="common",
+    "bitwise_not", None, e.logical_not, "Every bit flipped; of bools, logical not.", promote="common", out=same_dtype,
     check=refuses("bitwise_not_cpu", "float complex"), example="torch.tensor([1, 2])",
 )  # fmt: skip
 operator(bitwise_and, "__rand__")
@@ -319,6 +324,9 @@ def copysign(input: Any, other: Any) -> Op:
         >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
         tensor([-1., -2.])
     """
+_different = "heaviside is not yet implemented for tensors with different dtypes."
+
+
     return _copysign_tensors if isinstance(other, Tensor) else _copysign_number
 
 
@@ -326,10 +334,16 @@ def _check_heaviside(input: Tensor, values: Tensor) -> None:
     if input.dtype.is_complex or values.dtype.is_complex:
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if input.dtype is not values.dtype:
-        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+        raise RuntimeError(_different)
 
 
-@elementwise(None, promote=None, undifferentiable=True, check=_check_heaviside)
+def _takes_heaviside(result: Tensor, out: Tensor, operands: Any) -> None:
+    if out.is_complex():
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    of_dtype(_different)(result, out, operands)
+
+
+@elementwise(None, promote=None, undifferentiable=True, check=_check_heaviside, out=_takes_heaviside)
 def heaviside(input: Array, values: Array) -> Any:
     """0 where ``input`` is negative, 1 where it is positive, and ``values`` where it is zero.
 

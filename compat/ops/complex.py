@@ -8,6 +8,7 @@ from typing import Any
 from compat import dtypes
 from compat.ops.elements import category, unary, zeros_like
 from compat.ops.op import Op, elementwise
+from compat.ops.out import same_dtype
 from compat.ops.signature import Array
 from compat.registry import function, publish
 from compat.tensor import Tensor
@@ -130,7 +131,7 @@ angle = unary(
 )
 
 _CONJ: dict[str, Any] = dict(promote="common", names="")
-_conj_physical = unary("conj_physical", "ConjPhysicalBackward0", np.conj, "", inplace="", out=True, **_CONJ)
+_conj_physical = unary("conj_physical", "ConjPhysicalBackward0", np.conj, "", inplace="", out=same_dtype, **_CONJ)
 _INPLACE = "Tensor.conj_physical_ torch.conj_physical_"
 unary("conj_physical", "ConjPhysicalBackward1", np.conj, "", inplace=_INPLACE, out=False, **_CONJ)
 

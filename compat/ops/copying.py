@@ -87,16 +87,16 @@ def contiguous(self: Tensor, memory_format: MemoryFormat = contiguous_format) ->
 def converted(x: Any, dtype: Dtype) -> Any:
     """An array in another dtype; of complex numbers in a real one, their real parts."""
     have = type_of(x).dtype
-    assert dtype.numpy is not None, f"there are no arrays of {dtype}"
-    if have == dtype.numpy and not type_of(x).weak:
+    wanted = dtypes.array_dtype(dtype)
+    if have == wanted and not type_of(x).weak:
         return x
     if have.kind == "c" and not dtype.is_complex:
         x = real_part(x)
     if dtype is dtypes.bool_:
-        return np.not_equal(x, number(0, x)) if type_of(x).dtype != dtype.numpy else x
+        return np.not_equal(x, number(0, x)) if type_of(x).dtype != wanted else x
     if dtype.category == dtypes.INTEGER and type_of(x).dtype.kind != "c" and fdtypes.is_inexact(type_of(x).dtype):
         return _truncated(x, dtype)
-    return cast(x, dtype=dtype.numpy)
+    return cast(x, dtype=wanted)
 
 
 def _truncated(x: Any, dtype: Dtype) -> Any:

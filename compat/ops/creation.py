@@ -82,9 +82,8 @@ def _buffer(base: Base, value: Any) -> Any:
     if base.device is META:
         return unknown(base)
     shape, dtype = base.shape, base.dtype
-    assert dtype.numpy is not None, f"there are no arrays of {dtype}"
     try:
-        return runtime.filled(shape, value, dtype.numpy)
+        return runtime.filled(shape, value, dtypes.array_dtype(dtype))
     except ValueError:
         if prod(shape) * dtype.itemsize < 2**63:
             raise

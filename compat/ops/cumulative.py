@@ -9,6 +9,8 @@ import numpy
 
 from compat import dtypes
 from compat.errors import wrap_dim
+from compat.ops.exponential import added_exponentials
+from compat.ops.halves import in_single
 from compat.ops.op import op
 from compat.ops.reduction import accumulated, check_dtype
 from compat.ops.signature import Array, Dim
@@ -73,11 +75,12 @@ def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
 
 def _check_inexact(input: Tensor, dim: int) -> None:
     wrap_dim(dim, input.dim())
-    if not input.dtype.is_floating_point:
+    if input.dtype.category < dtypes.FLOATING:
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
 
 
 @op("LogcumsumexpBackward0", saved="self dim result", keeps="input result0", check=_check_inexact)
+@in_single
 def logcumsumexp(input: Array, dim: Dim) -> Any:
     """The logarithm of the running sum of the exponentials along a dimension, without overflow.
 
@@ -95,7 +98,7 @@ def logcumsumexp(input: Array, dim: Dim) -> Any:
     while shape and step < shape[dim]:
         keep = (*[slice(None)] * dim, slice(0, shape[dim] - step))
         before = np.full((*shape[:dim], step, *shape[dim + 1 :]), -numpy.inf, type_of(input).dtype)
-        found = np.logaddexp(found, np.concatenate([before, np.at(found)[keep].get()], dim))
+        found = added_exponentials(found, np.concatenate([before, np.at(found)[keep].get()], dim))
         step *= 2
     return found
 

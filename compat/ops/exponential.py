@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.ops.combinations import fits_none, of_methods
 from compat.ops.copying import to
 from compat.ops.elements import binary, category, is_operand, overloaded, refuses, unary, zeros_like
+from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import publish
@@ -40,10 +41,15 @@ def _log10_backward(ct: Any, input: Any) -> Any:
     return ct / np.conj(input * e.number(math.log(10), input))
 
 
-log2 = unary("log2", "Log2Backward0", np.log2, "The logarithm to base 2.", saved="self", backward=_log2_backward)
-log10 = unary("log10", "Log10Backward0", np.log10, "The logarithm to base 10.", saved="self", backward=_log10_backward)
+log2 = unary(
+    "log2", "Log2Backward0", in_single(np.log2), "The logarithm to base 2.", saved="self", backward=_log2_backward
+)
+log10 = unary(
+    "log10", "Log10Backward0", in_single(np.log10), "The logarithm to base 10.", saved="self", backward=_log10_backward
+)
 
 
+@in_single
 def _logaddexp(x: Any, y: Any, base: float) -> Any:
     """``log(base**x + base**y)`` from the larger and how far the smaller lies below it; infinities of one sign stay."""
     scale = e.number(math.log(base), x)
@@ -72,10 +78,15 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
     return np.where(same, x, high + e.log1p(e.exp(low - high)))
 
 
+def added_exponentials(x: Any, y: Any) -> Any:
+    """``log(exp(x) + exp(y))`` without overflow, of real or complex arrays."""
+    return _complex_logaddexp(x, y) if category(x) == dtypes.COMPLEX else _logaddexp(x, y, math.e)
+
+
 logaddexp = binary(
     "logaddexp",
     "LogaddexpBackward0",
-    lambda x, y: _complex_logaddexp(x, y) if category(x) == dtypes.COMPLEX else _logaddexp(x, y, math.e),
+    added_exponentials,
     "``log(exp(input) + exp(other))`` without overflow.",
     saved="other self",
     inplace="",

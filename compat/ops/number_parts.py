@@ -8,6 +8,7 @@ import numpy
 
 from compat.ops.elements import binary, refuses, zeros_like
 from compat.ops.op import op
+from compat.ops.out import of_dtype
 from compat.ops.signature import Array
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
@@ -118,9 +119,16 @@ def _scaled(x: Any, exponent: Any) -> Any:
     )
 
 
+def _takes_parts(result: Tensor, out: Tensor, operands: Any) -> None:
+    if result.dtype.is_floating_point:
+        of_dtype("torch.frexp() expects mantissa to have dtype {result_cpp} but got {out_cpp}")(result, out, operands)
+    else:
+        of_dtype("torch.frexp() expects exponent to have int dtype but got {out_cpp}")(result, out, operands)
+
+
 @op(
     "FrexpBackward0", saved="exponent", returns="mantissa exponent", strides="elementwise", inplace="",
-    check=_check_frexp, out=True,
+    check=_check_frexp, out=_takes_parts,
 )  # fmt: skip
 def frexp(input: Array) -> Any:
     """The mantissas, between a half and one in size, and the powers of two that they are to be multiplied by.

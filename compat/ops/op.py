@@ -39,8 +39,9 @@ Options of ``op``:
     where the in-place variant appears; by default ``Tensor.NAME_`` for elementwise operations and nowhere for others.
 ``out``
     whether there is an ``out=`` variant; by default for what appears in ``torch``. ``"cast"``: one that takes a tensor
-    of any dtype that the result can be cast to, as those with ``promote`` do. An operation with a ``dtype`` computes in
-    that of ``out``.
+    of any dtype that the result can be cast to, as those with ``promote`` do. A function ``(result, out, operands)``
+    that raises where one result may not be written into one tensor (``compat.ops.out.of_dtype``). An operation with a
+    ``dtype`` computes in that of ``out``.
 ``promote``
     ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
     least;
@@ -158,6 +159,7 @@ class Op(Declared):
         names = f"torch.{self.name} Tensor.{self.name}" if names is None else names
         out = options.get("out")
         self.casts = self.promote is not None or out == "cast"
+        self.takes: Callable[..., None] | None = out if callable(out) else None
         out = any(n.startswith("torch.") for n in names.split()) if out is None else bool(out)
         self.function = self._entry(self.name, self.miss, self.plans, out)
         publish(self.function, *names.split())

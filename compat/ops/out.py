@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import dtypes, levels
@@ -44,7 +44,10 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
         if len(results) != len(outs):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(results)} Tensors, got {len(outs)}")
         for r, t in zip(results, outs):
-            check_dtype(r, t, exact=not op.casts)
+            if op.takes is None:
+                check_dtype(r, t, exact=not op.casts)
+            else:
+                op.takes(r, t, args)
             if r.device is not t.device:
                 raise RuntimeError(
                     f"Attempting to copy from device {r.device} to device {t.device}, but cross-device copies are not "
@@ -79,6 +82,33 @@ def check_dtype(result: Tensor, out: Tensor, exact: bool) -> None:
 
 
 def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
+def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:
+    """What an operation's ``out`` says that takes tensors of the result's dtype only.
+
+    Args:
+        message: the error for others; ``{out}`` and ``{result}`` are the dtypes as C++ has them in its names of
+            scalars, ``{out_cpp}`` and ``{result_cpp}`` in its types.
+        also: dtypes that are taken, too.
+    """
+
+    def check(result: Tensor, out: Tensor, operands: Sequence[Any]) -> None:
+        if out.dtype is not result.dtype and out.dtype not in also:
+            raise RuntimeError(
+                message.format(
+                    out=out.dtype.scalar_name,
+                    result=result.dtype.scalar_name,
+                    out_cpp=cpp_name(out.dtype),
+                    result_cpp=cpp_name(result.dtype),
+                )
+            )
+
+    return check
+
+
+#: PyTorch's functions of one tensor that keep its dtype write into no other.
+same_dtype = of_dtype("Found dtype {out} but expected {result}")
+
+
     """Gives ``out`` the size that it needs; warns if that was another."""
     if tuple(t.shape) == size:
         return

@@ -6,6 +6,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.ops.elements import checks, filled, new_or_inplace, only_floating, private, refuses, zeros_like
+from compat.ops.halves import in_single
 from compat.ops.op import elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import function
@@ -168,6 +169,7 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 _check_leaky = only_floating("leaky_relu_cpu")
 
 
+@in_single
 def _leaky(input: Any, slope: Any) -> Any:
     return np.where(input > e.number(0, input), input, input * filled(input, slope))
 
@@ -186,6 +188,7 @@ def _leaky_relu_into(input: Array, negative_slope: Scalar = 0.01) -> Any:
 
 
 @_leaky_relu_into.backward
+@in_single
 def _leaky_relu_into_backward(ct: Any, negative_slope: Any, result: Any) -> Any:
     return np.where(result > e.number(0, result), ct, ct * filled(ct, negative_slope))
 
@@ -260,6 +263,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 @elementwise("HardswishBackward0", **private("hardswish", "self", only_floating("hardswish_cpu")))
+@in_single
 def _hardswish(input: Array) -> Any:
     return input * _six(input) / e.number(6, input)
 
@@ -272,6 +276,7 @@ def _six(x: Any) -> Any:
 
 
 @_hardswish.backward
+@in_single
 def _hardswish_backward(ct: Any, input: Any) -> Any:
     middle = ct * (input / e.number(3, input) + e.number(0.5, input))
     inside = np.where(input < e.number(3, input), middle, ct)
@@ -300,11 +305,13 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 @elementwise("HardsigmoidBackward0", **private("hardsigmoid", "self", only_floating("hardsigmoid_cpu")))
+@in_single
 def _hardsigmoid(input: Array) -> Any:
     return _six(input) / e.number(6, input)
 
 
 @_hardsigmoid.backward
+@in_single
 def _hardsigmoid_backward(ct: Any, input: Any) -> Any:
     inside = np.logical_and(input > e.number(-3, input), input < e.number(3, input))
     return np.where(inside, ct / e.number(6, ct), zeros_like(ct))
@@ -362,6 +369,7 @@ def hardshrink(input: Array, lambd: Scalar = 0.5) -> Any:
 
 
 @elementwise("SoftshrinkBackward0", **private("softshrink", "lambd self", only_floating("softshrink_check"), out=True))
+@in_single
 def _softshrink(input: Array, lambd: Scalar = 0.5) -> Any:
     lambd = filled(input, lambd)
     return np.where(input > lambd, input - lambd, np.where(input < -lambd, input + lambd, input * e.number(0, input)))

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from compat import dtypes
+from compat.ops.halves import in_single
 from compat.ops.op import op, overloads
+from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Dim, Dims
 from compat.registry import function
 from compat.tensor import Tensor
@@ -270,7 +272,10 @@ def _tested(primitive: Callable[..., Any], x: Any, dim: Any, keepdim: bool) -> A
     return np.astype(found, fdtypes.uint8) if type_of(x).dtype == fdtypes.uint8 else found
 
 
-@op(None)
+_only_bools = "{name} only supports bool tensor for result, got: {{out}}"
+
+
+@op(None, out=of_dtype(_only_bools.format(name="all"), dtypes.bool_, dtypes.uint8))
 def all(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
     """Whether every element is nonzero, over dimensions, by default over all.
 
@@ -282,7 +287,7 @@ def all(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
     return _tested(r.reduce_all, input, dim, keepdim)
 
 
-@op(None)
+@op(None, out=of_dtype(_only_bools.format(name="any"), dtypes.bool_, dtypes.uint8))
 def any(input: Array, dim: Dims | None = None, keepdim: bool = False) -> Any:
     """Whether some element is nonzero, over dimensions, by default over all.
 
@@ -390,6 +395,11 @@ def _variance(x: Any, axes: tuple[int, ...], correction: Any, keepdim: bool) -> 
     return e.div(total, e.number(_freedom(x, axes, correction), total))
 
 
+@in_single
+def _deviation(x: Any, axes: tuple[int, ...], correction: Any, keepdim: bool) -> Any:
+    return e.sqrt(_variance(x, axes, correction, keepdim))
+
+
 def _deviation_gradient(ct: Any, x: Any, deviation: Any, axes: tuple[int, ...], correction: Any) -> Any:
     """The gradient of a standard deviation; zero where that is zero."""
     scale = np.divide(ct, np.multiply(deviation, _freedom(x, axes, correction)))
@@ -407,7 +417,7 @@ def var_correction(input: Array, dim: Dims | None = None, *, correction: Any = N
 
 @op("StdBackward0", saved="self result dim correction keepdim", name="std", **_VARIANCE)
 def std_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
-    return e.sqrt(_variance(input, axes_of(input, dim), correction, keepdim))
+    return _deviation(input, axes_of(input, dim), correction, keepdim)
 
 
 @std_correction.backward
@@ -424,7 +434,7 @@ def var_mean_correction(input: Array, dim: Dims | None = None, *, correction: An
 @op("StdMeanBackward0", saved="self result0 dim correction keepdim", name="std_mean", **_VARIANCE)
 def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     axes = axes_of(input, dim)
-    return e.sqrt(_variance(input, axes, correction, keepdim)), _mean(input, axes, keepdim)
+    return _deviation(input, axes, correction, keepdim), _mean(input, axes, keepdim)
 
 
 @std_mean_correction.backward

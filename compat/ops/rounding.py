@@ -7,6 +7,7 @@ from typing import Any
 from compat import dtypes
 from compat.ops.elements import category, checks, only_floating, overloaded, refuses, unary, zero_gradient, zeros_like
 from compat.ops.op import Op, elementwise
+from compat.ops.out import same_dtype
 from compat.ops.signature import Array
 from funcgrad.primitives import elementwise as e
 
@@ -29,6 +30,7 @@ def _rounding(name: str, node: str, body: Any, what: str, aliases: str = "") -> 
         what,
         aliases=aliases,
         promote="common",
+        out=same_dtype,
         backward=zero_gradient,
         check=_check(name),
     )
@@ -43,6 +45,7 @@ frac = unary(
     lambda x: x - e.trunc(x),
     "What ``trunc`` leaves: the part behind the point, with its sign.",
     promote="common",
+    out=same_dtype,
     backward=lambda ct: ct,
     check=refuses("frac_cpu", "bool integer complex"),
 )
@@ -55,7 +58,7 @@ _round = unary(
     promote="common",
     names="",
     inplace="",
-    out=True,
+    out=same_dtype,
     backward=zero_gradient,
     check=refuses("round_vml_cpu", "bool complex"),
 )
@@ -66,7 +69,7 @@ _round = unary(
     name="round",
     names="",
     inplace="",
-    out=True,
+    out=same_dtype,
     check=only_floating("round_cpu"),
 )
 def _round_decimals(input: Array, *, decimals: int) -> Any:

@@ -11,6 +11,7 @@ from compat.errors import cpp_name, wrong_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
 from compat.ops.inspection import values_of
 from compat.ops.op import Op, elementwise
+from compat.ops.out import of_dtype
 from compat.ops.overlapping import write_places
 from compat.ops.signature import Array, Index, Scalar
 from compat.registry import names_of, publish
@@ -410,7 +411,13 @@ def clamp_max(input: Any, max: Any) -> Op:
 # ---------------------------------------------------------------- what is not a number
 
 
-@elementwise("NanToNumBackward0", saved="self", numbers=False, inplace="Tensor.nan_to_num_")
+@elementwise(
+    "NanToNumBackward0",
+    saved="self",
+    numbers=False,
+    inplace="Tensor.nan_to_num_",
+    out=of_dtype("nan_to_num: dtype of out: {out} should be same as input: {result}"),
+)
 def nan_to_num(
     input: Array, nan: Scalar | None = None, posinf: Scalar | None = None, neginf: Scalar | None = None
 ) -> Any:

@@ -11,6 +11,7 @@ from compat.errors import wrong_argument
 from compat.ops.arithmetic import add_number, mul_number
 from compat.ops.composite import composite
 from compat.ops.elements import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
+from compat.ops.halves import in_single
 from compat.ops.op import elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import function, publish
@@ -80,7 +81,7 @@ lgamma = unary(
 digamma = unary(
     "digamma",
     "DigammaBackward0",
-    e.digamma,
+    in_single(e.digamma),
     "The derivative of the logarithm of the gamma function.",
     saved="self",
     aliases="special.digamma special.psi",

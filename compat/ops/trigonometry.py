@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from compat.ops.elements import binary, refuses, unary, zero_gradient, zeros_like
+from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -84,7 +85,7 @@ def _hypot_backward(ct: Any, input: Any, other: Any, result: Any) -> Any:
 hypot = binary(
     "hypot",
     "HypotBackward0",
-    np.hypot,
+    in_single(np.hypot),
     "``sqrt(input**2 + other**2)`` without overflow.",
     saved="other result self",
     check=refuses("hypot_cpu", "bool integer complex"),
@@ -92,6 +93,7 @@ hypot = binary(
 )
 
 
+@in_single
 def _sinc(x: Any) -> Any:
     zero = x == e.number(0, x)
     angle = np.where(zero, e.number(1, x), x * e.number(math.pi, x))
@@ -120,5 +122,9 @@ def _refuse_complex(name: str) -> Any:
     return refuses("", "complex", message=f"{name} is not supported for complex tensors.", error=RuntimeError)
 
 
-deg2rad = unary("deg2rad", "Deg2RadBackward0", np.deg2rad, "Degrees to radians.", check=_refuse_complex("deg2rad"))
-rad2deg = unary("rad2deg", "Rad2DegBackward0", np.rad2deg, "Radians to degrees.", check=_refuse_complex("rad2deg"))
+deg2rad = unary(
+    "deg2rad", "Deg2RadBackward0", in_single(np.deg2rad), "Degrees to radians.", check=_refuse_complex("deg2rad")
+)
+rad2deg = unary(
+    "rad2deg", "Rad2DegBackward0", in_single(np.rad2deg), "Radians to degrees.", check=_refuse_complex("rad2deg")
+)

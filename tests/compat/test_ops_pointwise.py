@@ -274,3 +274,45 @@ def test_in_place_with_an_operand_of_another_width(name: str, own: str, other: s
         tolerance = 2e-2 if own == "bfloat16" else 1e-6
         assert torch.allclose(x.grad.double(), a.grad, rtol=tolerance)
         assert torch.allclose(o.grad.double(), b.grad, rtol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x, out: torch.neg(x, out=out), "Found dtype Double but expected Float"),
+        (lambda x, out: torch.abs(x, out=out), "Found dtype Double but expected Float"),
+        (lambda x, out: torch.floor(x, out=out), "Found dtype Double but expected Float"),
+        (lambda x, out: torch.sgn(x, out=out), "Found dtype Double but expected Float"),
+        (lambda x, out: torch.isposinf(x, out=out), "isposinf does not support non-boolean outputs."),
+        (lambda x, out: torch.signbit(x, out=out), "signbit does not support non-boolean outputs."),
+        (
+            lambda x, out: torch.heaviside(x, x, out=out),
+            "heaviside is not yet implemented for tensors with different dtypes.",
+        ),
+        (
+            lambda x, out: torch.nan_to_num(x, out=out),
+            "nan_to_num: dtype of out: Double should be same as input: Float",
+        ),
+        (
+            lambda x, out: torch.frexp(x, out=(out, torch.empty(0, dtype=torch.int32))),
+            r"torch.frexp\(\) expects mantissa to have dtype float but got double",
+        ),
+        (lambda x, out: torch.all(x, out=out), "all only supports bool tensor for result, got: Double"),
+    ],
+)
+def test_out_of_another_dtype(call, message):
+    out = torch.full((2,), 7.0, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match=f"^{message}$"):
+        call(torch.tensor([1.5, -2.0]), out)
+    assert out.tolist() == [7.0, 7.0]
+
+
+def test_out_of_moduli():
+    x = torch.tensor([3 + 4j])
+    assert torch.abs(x, out=torch.empty(1, dtype=torch.float64)).item() == 5.0
+    assert torch.abs(x, out=torch.empty(1, dtype=torch.complex64)).item() == 5.0
+
+
+def test_logcumsumexp_of_complex_numbers():
+    x = torch.tensor([1j, 2.0, -1 + 2j])
+    assert torch.allclose(torch.logcumsumexp(x, 0), x.exp().cumsum(0).log())

@@ -1,0 +1,64 @@
+"""Half precision: what computes in single precision and rounds once, as PyTorch's kernels do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from compat import dtypes
+from funcgrad import numpy as np
+from funcgrad.tracing import Tracer, type_of
+
+#: The dtypes of half precision, as NumPy's.
+HALVES = frozenset((dtypes.float16.numpy, dtypes.bfloat16.numpy))
+#: What they are computed in.
+SINGLE: Any = dtypes.float32.numpy
+
+
+def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
+    """The body of an operation, with operands of half precision made wider and its result rounded to their dtype.
+
+    Written out in half precision, each step of a body rounds. A body of one step needs none of this.
+
+    Example:
+        >>> from compat.ops.elements import elementwise
+        >>> from compat.ops.signature import Array
+        >>> @elementwise(None, names="")
+        ... @in_single
+        ... def third(input: Array):
+        ...     return input * 0.1 / 0.3
+        >>> import compat as torch
+        >>> x = torch.tensor(3.0, dtype=torch.bfloat16)
+        >>> third(x), x * 0.1 / 0.3
+        (tensor(1., dtype=torch.bfloat16), tensor(1., dtype=torch.bfloat16))
+    """
+
+    @wraps(body)
+    def widened(*operands: Any, **named: Any) -> Any:
+        kind = next((type_of(x).dtype for x in (*operands, *named.values()) if is_half(x)), None)
+        if kind is None:
+            return body(*operands, **named)
+        result = body(*map(single, operands), **{name: single(x) for name, x in named.items()})
+        return tuple(_narrow(r, kind) for r in result) if isinstance(result, tuple) else _narrow(result, kind)
+
+    return widened
+
+
+def _narrow(x: Any, kind: Any) -> Any:
+    return np.astype(x, kind) if type_of(x).dtype == SINGLE else x
+
+
+def is_half(x: Any) -> bool:
+    """Whether it is an array of half precision."""
+    return isinstance(x, Tracer) and type_of(x).dtype in HALVES
+
+
+def single(x: Any) -> Any:
+    """An array of half precision in single precision; anything else as it is."""
+    return np.astype(x, SINGLE) if is_half(x) else x
+
+
+def rounded(number: Any, like: Any) -> Any:
+    """A number as an array's dtype has it: what PyTorch hands its kernels in half precision."""
+    return np.astype(number, type_of(like).dtype) if is_half(like) else number

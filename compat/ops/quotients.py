@@ -1,0 +1,312 @@
+"""Quotients and remainders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.ops.elements import (
+    binary,
+    category,
+    common,
+    operator,
+    overloaded,
+    reflected,
+    refuses,
+    straight,
+    zeros_like,
+)
+from compat.ops.halves import in_single
+from compat.ops.inspection import values_of
+from compat.ops.op import Op, elementwise
+from compat.ops.signature import Array, Scalar
+from compat.registry import publish
+from compat.tensor import Tensor
+from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
+
+# ---------------------------------------------------------------- quotients
+
+_div = binary(
+    "div",
+    "DivBackward0",
+    in_single(np.divide),
+    "``input / other``.",
+    saved="other self",
+    promote="float",
+    numbers=True,
+    names="",
+    inplace="",
+    out=True,
+    unrounded="other",
+)
+
+
+def _check_rounding(input: Any, other: Any, rounding_mode: Any = None) -> None:
+    if rounding_mode not in (None, "trunc", "floor"):
+        raise RuntimeError(
+            f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
+        )
+    if rounding_mode is not None:
+        refuses(f"div_{rounding_mode}_cpu", "bool complex")(input, other)
+
+
+def _inspect_divisor(input: Any, other: Any, rounding_mode: Any = "floor") -> None:
+    """Whether integers are divided by zero, which has no answer; floats give infinity or NaN.
+
+    Raises:
+        RuntimeError: if so.
+    """
+    if rounding_mode is None or common((input, other)).category > dtypes.INTEGER:
+        return
+    if isinstance(other, Tensor):
+        zero = not values_of(other).all()
+    else:
+        zero = other == 0
+    if zero:
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _floor_quotient(x: Any, y: Any) -> Any:
+    """The quotient rounded down, so that for floats too ``x - y * result`` is what ``remainder`` gives."""
+    if category(x) < dtypes.FLOATING:
+        return np.floor_divide(x, y)
+    zero, one = e.number(0, x), e.number(1, x)
+    quotient = np.divide(x, y)
+    left = e.rem(x, y)
+    whole = np.divide(np.subtract(x, left), y)
+    whole = np.where(np.logical_and(left != zero, (y < zero) != (left < zero)), whole - one, whole)
+    down = np.floor(whole)
+    down = np.where(whole - down > e.number(0.5, x), down + one, down)
+    down = np.where(whole == zero, np.copysign(zero, quotient), down)
+    return np.where(y == zero, quotient, down)
+
+
+@elementwise(
+    "DivBackward2",
+    saved="other rounding_mode self",
+    keeps="other input",
+    name="div",
+    names="",
+    inplace="",
+    out=True,
+    check=_check_rounding,
+    inspect=_inspect_divisor,
+    promote="common",
+    unrounded="other",
+)
+@in_single
+def _div_rounded(input: Array, other: Array, *, rounding_mode: Any = None) -> Any:
+    if rounding_mode == "floor":
+        return _floor_quotient(input, other)
+    if rounding_mode == "trunc":
+        quotient = e.div(input, other)
+        return np.trunc(quotient) if category(quotient) == dtypes.FLOATING else quotient
+    if category(input) < dtypes.FLOATING:
+        floating: Any = dtypes.get_default_dtype().numpy
+        input, other = np.astype(input, floating), np.astype(other, floating)
+    return np.divide(input, other)
+
+
+@_div_rounded.backward
+def _div_rounded_backward(ct: Any, input: Any, other: Any, rounding_mode: Any) -> Any:
+    if rounding_mode is not None:
+        return zeros_like(ct), zeros_like(ct)
+    return ct / np.conj(other), -ct * np.conj(input / other / other)
+
+
+@overloaded(aliases="divide true_divide")
+def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
+    """``input / other``; integers give the default floating dtype, unless the quotient is rounded.
+
+    Args:
+        input, other: tensors or numbers; their dtypes are promoted.
+        rounding_mode: None, ``"trunc"`` (towards zero) or ``"floor"`` (down).
+        out: a tensor to write the result into.
+
+    Raises:
+        RuntimeError: for sizes that do not broadcast, and any other ``rounding_mode``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.div(torch.tensor([7.0, -7.0]), 2, rounding_mode="floor")
+        tensor([ 3., -4.])
+    """
+    return _div if rounding_mode is ... else _div_rounded
+
+
+@elementwise(
+    None,
+    undifferentiable=True,
+    names="torch.floor_divide Tensor.floor_divide",
+    check=refuses("div_floor_cpu", "bool complex"),
+    inspect=_inspect_divisor,
+    unrounded="other",
+)
+@in_single
+def floor_divide(input: Array, other: Array) -> Any:
+    """``input / other`` rounded down.
+
+    Args:
+        input, other: tensors or numbers; their dtypes are promoted.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.floor_divide(torch.tensor([7, -7]), 2)
+        tensor([ 3, -4])
+    """
+    return _floor_quotient(input, other)
+
+
+# ---------------------------------------------------------------- remainders
+
+
+def _float_or_integer(kernel: str) -> Any:
+    return refuses(kernel, "bool complex")
+
+
+@elementwise(
+    "RemainderBackward1",
+    saved="other self",
+    name="remainder",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    check=_float_or_integer("remainder_cpu"),
+    inspect=_inspect_divisor,
+)
+def _remainder(input: Array, other: Array) -> Any:
+    return np.remainder(input, other)
+
+
+@_remainder.backward
+def _remainder_backward(ct: Any, input: Any, other: Any) -> Any:
+    return ct, -ct * np.floor(input / other)
+
+
+@elementwise(
+    "RemainderBackward0",
+    name="remainder",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    check=_float_or_integer("remainder_cpu"),
+    inspect=_inspect_divisor,
+    promoted="input other",
+)
+def _remainder_number(input: Array, other: Scalar) -> Any:
+    return np.remainder(input, other)
+
+
+@_remainder_number.backward
+def _remainder_number_backward(ct: Any) -> Any:
+    return ct
+
+
+@elementwise(
+    None,
+    undifferentiable=True,
+    name="remainder",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    check=_float_or_integer("remainder_cpu"),
+    inspect=_inspect_divisor,
+    promoted="input other",
+)
+def _remainder_of_number(input: Scalar, other: Array) -> Any:
+    return np.remainder(input, other)
+
+
+@overloaded(
+    "Tensor input, Tensor other, *, Tensor out = None",
+    "Number self, Tensor other",
+    "Tensor input, Number other, *, Tensor out = None",
+)
+def remainder(input: Any, other: Any) -> Op:
+    """The remainder of a division rounded down; it has the sign of ``other``, as Python's ``%``.
+
+    Args:
+        input, other: tensors, or one of them a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.remainder(torch.tensor([-3.0, 5.0]), 2)
+        tensor([1., 1.])
+    """
+    if not isinstance(input, Tensor):
+        return _remainder_of_number
+    return _remainder if isinstance(other, Tensor) else _remainder_number
+
+
+@elementwise(
+    "FmodBackward1",
+    saved="other self",
+    name="fmod",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    check=_float_or_integer("fmod_cpu"),
+    inspect=_inspect_divisor,
+)
+def _fmod(input: Array, other: Array) -> Any:
+    return e.rem(input, other)
+
+
+@elementwise(
+    "FmodBackward0",
+    name="fmod",
+    numbers=False,
+    names="",
+    inplace="",
+    out=True,
+    check=_float_or_integer("fmod_cpu"),
+    inspect=_inspect_divisor,
+    promoted="input other",
+)
+def _fmod_number(input: Array, other: Scalar) -> Any:
+    return e.rem(input, other)
+
+
+@overloaded("Tensor input, Tensor other, *, Tensor out = None", "Tensor input, Number other, *, Tensor out = None")
+def fmod(input: Any, other: Any) -> Op:
+    """The remainder of a division rounded towards zero; it has the sign of ``input``, as C's ``fmod``.
+
+    Args:
+        input: a tensor.
+        other: a tensor or a number.
+        out: a tensor to write the result into.
+
+    Raises:
+        NotImplementedError: for bool and complex tensors.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.fmod(torch.tensor([-3.0, 5.0]), 2)
+        tensor([-1.,  1.])
+    """
+    return _fmod if isinstance(other, Tensor) else _fmod_number
+
+
+# ---------------------------------------------------------------- operators
+
+operator(_div, "__truediv__", "__div__")
+operator(floor_divide, "__floordiv__")
+operator(_div, "__itruediv__", "__idiv__", inplace=True)
+operator(floor_divide, "__ifloordiv__", inplace=True)
+publish(straight(remainder), "Tensor.__mod__")
+publish(straight(remainder.inplace), "Tensor.__imod__")  # type: ignore[attr-defined]
+publish(reflected(remainder), "Tensor.__rmod__")
+publish(reflected(floor_divide.function), "Tensor.__rfloordiv__")

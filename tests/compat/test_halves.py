@@ -1,0 +1,97 @@
+"""Half precision: what PyTorch's kernels compute in single precision and round once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import compat as torch
+import compat.nn.functional as F
+
+NUMBER = 1.5707963
+
+ONCE: dict[str, Callable[[Any], Any]] = {
+    "mul": lambda x: x * NUMBER,
+    "mul_": lambda x: x.clone().mul_(NUMBER),
+    "mul by a tensor without dimensions": lambda x: x * torch.tensor(NUMBER),
+    "div": lambda x: x / NUMBER,
+    "floor_divide": lambda x: torch.floor_divide(x * 16, NUMBER),
+    "div, rounded": lambda x: torch.div(x * 16, NUMBER, rounding_mode="trunc"),
+    "addcmul": lambda x: torch.addcmul(x, x, x, value=NUMBER),
+    "addcdiv": lambda x: torch.addcdiv(x, x, x.flip(0), value=NUMBER),
+    "lerp": lambda x: torch.lerp(x, x * 2, NUMBER),
+    "elu": lambda x: F.elu(-x, NUMBER),
+    "celu": lambda x: F.celu(-x, NUMBER),
+    "leaky_relu": lambda x: F.leaky_relu(-x, NUMBER),
+    "softplus": lambda x: F.softplus(x, NUMBER),
+    "softshrink": lambda x: F.softshrink(x, NUMBER),
+    "gelu": F.gelu,
+    "silu": F.silu,
+    "mish": F.mish,
+    "hardswish": lambda x: F.hardswish(x - 2),
+    "glu": F.glu,
+    "logsigmoid": F.logsigmoid,
+    "log2": torch.log2,
+    "log10": torch.log10,
+    "logcumsumexp": lambda x: x.logcumsumexp(0),
+    "logaddexp": lambda x: torch.logaddexp(x, x * 2),
+    "hypot": lambda x: torch.hypot(x, x * 2),
+    "sinc": torch.sinc,
+    "rad2deg": torch.rad2deg,
+    "std": lambda x: x.std(),
+}
+
+
+def values(dtype: Any) -> Any:
+    return (torch.arange(64) * 0.0619 + 0.5).to(dtype)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", ONCE)
+def test_is_rounded_once(name: str, dtype: Any) -> None:
+    x = values(dtype)
+    assert torch.equal(ONCE[name](x), ONCE[name](x.float()).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_alpha_is_rounded_before(dtype: Any) -> None:
+    x = values(dtype)
+    rounded = float(torch.tensor(NUMBER, dtype=dtype))
+    assert rounded != NUMBER
+    assert torch.equal(torch.add(x, x, alpha=NUMBER), torch.add(x.float(), x.float(), alpha=rounded).to(dtype))
+    assert torch.equal(torch.add(x, NUMBER), torch.add(x.float(), rounded).to(dtype))
+    assert torch.equal(torch.rsub(x, x, alpha=NUMBER), torch.rsub(x.float(), x.float(), alpha=rounded).to(dtype))
+
+
+def test_numbers_beyond_half_precision() -> None:
+    x = torch.tensor(100.0, dtype=torch.float16)
+    assert (x / 1e5).item() == pytest.approx(1e-3, rel=1e-3)
+    assert (torch.tensor(1e-5, dtype=torch.float16) * 1e5).item() == pytest.approx(1.0, rel=2e-3)
+    assert torch.lerp(x, x + 1, 7e4).item() == float("inf")
+
+
+def test_gradients_have_the_dtype_of_what_they_belong_to() -> None:
+    x = values(torch.bfloat16).requires_grad_()
+    scale = torch.tensor(NUMBER, requires_grad=True)
+    (x * scale).sum().backward()
+    assert x.grad is not None and x.grad.dtype is torch.bfloat16
+    assert scale.grad is not None and scale.grad.dtype is torch.float32
+    assert torch.equal(x.grad, torch.full((64,), NUMBER).to(torch.bfloat16))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.zeros(2, dtype=torch.complex32),
+        lambda: torch.tensor([1.0], dtype=torch.complex32),
+        lambda: torch.ones(2).to(torch.complex32),
+        lambda: torch.ones(2, dtype=torch.float16) * 1j,
+        lambda: torch.view_as_complex(torch.ones(2, 2, dtype=torch.float16)),
+    ],
+)
+def test_complex_numbers_of_half_precision_are_refused(make: Callable[[], Any]) -> None:
+    with pytest.raises(NotImplementedError, match=r"there are no arrays of torch\.complex32"):
+        make()
+    assert torch.result_type(torch.ones(2, dtype=torch.float16), 1j) is torch.complex32
