@@ -37,12 +37,14 @@ class Level:
         randomness: what random numbers are to examples: "error", "same", "different".
         interpreter: its interpreter, once it has one.
         written: the storages that were written while it was the innermost.
+        recorded: whether operations were being recorded when it was entered.
     """
 
     kind: str
     randomness: str = "error"
     interpreter: Any = None
     written: list[Any] = field(default_factory=list)
+    recorded: bool = True
 
 
 class _State(threading.local):
@@ -68,8 +70,8 @@ state = _State()
 @contextmanager
 def level(kind: str, randomness: str = "error") -> Iterator[Level]:
     """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
-    entered = Level(kind, randomness)
     grad, forward = mode.grad, state.forward
+    entered = Level(kind, randomness, recorded=grad)
     state.levels.append(entered)
     if kind == "grad":
         mode.grad = True
@@ -82,6 +84,11 @@ def level(kind: str, randomness: str = "error") -> Iterator[Level]:
         mode.grad, state.forward = grad, forward
         for storage in entered.written:
             _left(storage, entered.interpreter)
+
+
+def recorded() -> bool:
+    """Whether what is done to tensors outside of all transforms is recorded in their graph."""
+    return bool(mode.grad) and (not state.levels or state.levels[0].recorded)
 
 
 def _left(storage: Any, interpreter: Interpreter | None) -> None:
@@ -178,7 +185,7 @@ def lift(t: Any) -> Any:
 
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
-    if t._rg and mode.grad and not t._storage.base.traced and (state.levels or state.duals is not None):
+    if t._rg and recorded() and not t._storage.base.traced and (state.levels or state.duals is not None):
         for entered in state.levels:
             through(entered.interpreter)
         base = t._layout.base

@@ -550,7 +550,7 @@ def regenerate(t: Tensor) -> None:
 def sync(t: Tensor) -> None:
     """Brings a tensor that shares memory up to date with what was done to the memory through others."""
     refresh(t)
-    if mode.grad:
+    if levels.recorded():
         renew(t)
 
 

@@ -14,14 +14,22 @@ _every: list[Declared] = []
 
 
 class Late:
-    """A check made when operands are known to go together: code for their dtype is what PyTorch looks for last."""
+    """A check made when operands are known to go together: code for their dtype is what PyTorch looks for last.
 
-    __slots__ = ("check",)
+    Args:
+        check: the check.
+        early: what is checked before.
+    """
 
-    def __init__(self, check: Callable[..., None]):
+    __slots__ = ("check", "early")
+
+    def __init__(self, check: Callable[..., None], early: Callable[..., None] | None = None):
         self.check = check
+        self.early = early
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
+        if self.early is not None:
+            self.early(*args, **kwargs)
         self.check(*args, **kwargs)
 
 

@@ -119,13 +119,18 @@ def refuses(
 
 
 def checks(*each: Callable[..., None]) -> Callable[..., None]:
-    """Several checks, one after another."""
+    """Several checks, one after another; those for which operands have to go together come last."""
 
-    def check(*operands: Any, **named: Any) -> None:
-        for one in each:
-            one(*operands, **named)
+    def all_of(some: list[Callable[..., None]]) -> Callable[..., None]:
+        def check(*operands: Any, **named: Any) -> None:
+            for one in some:
+                one(*operands, **named)
 
-    return check
+        return check
+
+    early = all_of([c for c in each if not isinstance(c, Late)])
+    late: list[Callable[..., None]] = [c for c in each if isinstance(c, Late)]
+    return Late(all_of(late), early) if late else early
 
 
 def not_numbers_alone(name: str, first: str, second: str) -> Callable[..., None]:

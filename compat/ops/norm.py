@@ -151,6 +151,15 @@ def native_layer_norm_backward(
     return grad, by_weight, None if bias is None else np.sum(np.reshape(ct, rows), 0)
 
 
+@function("torch.native_layer_norm")
+def layer_norm_and_statistics(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As ``torch.nn.functional.layer_norm``; also the means and the inverses of the deviations."""
+    out, mean, inverse = native_layer_norm.function(input, tuple(normalized_shape), weight, bias, eps)
+    return out, mean.detach(), inverse.detach()
+
+
 @function("F.layer_norm", "torch.layer_norm")
 def layer_norm(
     input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, bias: Tensor | None = None,
@@ -223,8 +232,8 @@ def _check_group(input: Tensor, weight: Any, bias: Any, *_: Any) -> None:
 
 
 @op(
-    "NativeGroupNormBackward0", saved="input weight N C HxW group eps result1 result2", names="", strides=_memory_order,
-    check=_check_group,
+    "NativeGroupNormBackward0", saved="input weight N C HxW group eps result1 result2",
+    names="torch.native_group_norm", strides=_memory_order, check=_check_group, out=False,
 )  # fmt: skip
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
@@ -391,12 +400,23 @@ def _batch_norm(
         out = input.clone()
         out = out if weight is None else out * weight[0]
         return out if bias is None else out + bias[0]
-    out, _, _, *moved = native_batch_norm.function(
+    return batch_norm_and_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
+
+
+@function("torch.native_batch_norm")
+def batch_norm_and_statistics(
+    input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    training: bool, momentum: float, eps: float,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """As ``torch.nn.functional.batch_norm``; also the means that were used and the inverses of the deviations, which
+    are empty unless ``training``."""
+    out, mean, inverse, *moved = native_batch_norm.function(
         input, weight, bias, running_mean, running_var, bool(training), float(momentum), eps
     )
     for running, new in zip((running_mean, running_var), moved):
+        assert running is not None
         running.data.copy_(new)
-    return out
+    return out, mean.detach(), inverse.detach()
 
 
 @function("F.batch_norm")

@@ -212,9 +212,10 @@ class Op(Declared):
         tensors = [v for v in values if isinstance(v, Tensor)]
         if not tensors and self.numbers and self.name not in _OF_NUMBERS:
             self._refuse_numbers(args)
-        late = isinstance(self.check, Late)
-        if self.check is not None and not late:
-            self.check(*self._positional(args), **self._keywords(args))
+        late = self.check if isinstance(self.check, Late) else None
+        early = self.check if late is None else late.early
+        if early is not None:
+            early(*self._positional(args), **self._keywords(args))
         if target is not None and not self.overlapping and overlaps_itself(args[0].shape, args[0].stride()):
             raise RuntimeError(OVERLAPS_ITSELF)
         if self.broadcasts:
@@ -223,8 +224,8 @@ class Op(Declared):
                 raise RuntimeError(
                     f"output with shape {list(tensors[0].shape)} doesn't match the broadcast shape {list(size)}"
                 )
-        if self.check is not None and late:
-            self.check(*self._positional(args), **self._keywords(args))
+        if late is not None:
+            late.check(*self._positional(args), **self._keywords(args))
         kinds, mask = self._kinds(args)
         statics = self.statics(args, tensors[0].dim() if tensors else 0)
         kernel = self._kernel(args, kinds, statics)

@@ -235,3 +235,22 @@ def test_a_value_with_an_imaginary_part_of_zero_fills_real_numbers() -> None:
     assert value.grad.item() == 1
     with pytest.raises(RuntimeError, match="without overflow"):
         x.masked_fill(mask, torch.tensor(1j))
+
+
+@pytest.mark.parametrize("compare", [torch.gt, torch.le, torch.logaddexp, torch.atan2, torch.special.zeta])
+def test_that_sizes_do_not_fit_is_said_before_that_there_is_no_code_for_a_dtype(compare: Any) -> None:
+    operands = torch.ones(3, 2), torch.ones(4, dtype=torch.complex64)
+    with pytest.raises(RuntimeError, match="must match the size of tensor b") as caught:
+        compare(*operands)
+    assert not isinstance(caught.value, NotImplementedError)
+
+
+def test_a_transform_records_nothing_of_what_is_outside_where_nothing_was_recorded() -> None:
+    x = leaf(1.0, 1.0)
+    with torch.no_grad():
+        part = x[...]
+        x.fill_(3)  # of which ``part`` would have to complain
+        gradient = torch.func.grad(lambda v: (v * part).sum())(x)
+    assert gradient.tolist() == [3.0, 3.0]
+    with pytest.raises(RuntimeError, match="no_grad mode"):
+        torch.func.grad(lambda v: (v * part).sum())(x)

@@ -12,8 +12,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
 - what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``), and that line;
-- errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask;
-- operands that neither fit nor are of a dtype that the operation takes: which of the two is complained about first.
+- errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
 """
 
 from __future__ import annotations
@@ -222,8 +221,7 @@ class Author:
     def partner(self, tensors: dict[str, Any], beside: Any) -> str:
         """One of the tensors, most often one that broadcasts against a given one."""
         fitting = [n for n, t in tensors.items() if broadcasts(t.shape, beside.shape)]
-        # What no operation takes and does not fit either may be complained about for one reason or the other.
-        others = fitting or list(tensors)
+        others = fitting if fitting and self.chance.random() < 0.85 else list(tensors)
         if self.chance.random() < 0.1 and beside.is_floating_point():
             others = [n for n, t in tensors.items() if t.is_floating_point()] or others
         return self.chance.choice(others)
