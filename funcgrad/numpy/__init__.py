@@ -36,6 +36,7 @@ from funcgrad.numpy.angles import *
 from funcgrad.numpy.bits import *
 from funcgrad.numpy.constants import *
 from funcgrad.numpy.creation import *
+from funcgrad.numpy.dynamic import *
 from funcgrad.numpy.editing import *
 from funcgrad.numpy.einsum import *
 from funcgrad.numpy.elementwise import *

@@ -63,7 +63,7 @@ ELSEWHERE = {
     "promote_types", "result_type", "cummax", "cummin", "logsumexp", "softmax", "log_softmax", "rsqrt",
     "complexfloating", "floating", "generic", "inexact", "integer", "ndarray", "number", "signedinteger",
     "unsignedinteger", *{n for n, v in vars(fnp).items() if isinstance(v, ScalarType)},
-    "bartlett", "blackman", "hamming", "hanning", "isposinf",
+    "bartlett", "blackman", "hamming", "hanning", "isposinf", "dynamic_slice", "dynamic_update_slice", "top_k",
 }  # fmt: skip
 
 

@@ -1,0 +1,99 @@
+"""Windows of known size at places that may be traced, and the largest elements: what NumPy has no function for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy.elementwise import where
+from funcgrad.numpy.indices import index_dtype
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.shape import moveaxis, stack
+from funcgrad.primitives import indexing as ix
+from funcgrad.primitives import sorting
+from funcgrad.tracing import type_of
+
+__all__ = ["dynamic_slice", "dynamic_update_slice", "top_k"]
+
+
+def _starts(x: Any, starts: Any, name: str) -> Any:
+    """Where a window begins, counted from the front, as one array."""
+    shape = type_of(x).shape
+    if isinstance(starts, Sequence):
+        starts = stack(list(starts)) if len(starts) else np.zeros(0, np.int32)
+    starts = asoperand(starts, name)
+    found = type_of(starts)
+    if found.shape != (len(shape),) or found.dtype.kind not in "iu":
+        raise TypeError(f"{name}: wants an integer for each of {len(shape)} axes of {type_of(x)}, got {found}")
+    dtype = index_dtype(max(shape, default=0))
+    starts = astype(starts, dtype) if found.dtype != np.int64 else starts
+    return where(starts < 0, starts + np.asarray(shape, type_of(starts).dtype), starts)
+
+
+def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any:
+    """The part of an array that begins at places, which may be traced, and is of a size that is known.
+
+    Args:
+        x: an array.
+        start_indices: an integer for each axis: several, or a vector. Negative ones count from the end. Where the part
+            would reach beyond the array, it begins earlier.
+        slice_sizes: the shape of the part.
+
+    Raises:
+        TypeError: for another number of places, or places that are no integers.
+
+    Example:
+        >>> x = np.arange(5)
+        >>> print(dynamic_slice(x, (1,), (3,)), dynamic_slice(x, (4,), (3,)))
+        [1 2 3] [2 3 4]
+    """
+    x = asoperand(x, "dynamic_slice")
+    return ix.dynamic_slice(x, _starts(x, start_indices, "dynamic_slice"), sizes=tuple(slice_sizes))
+
+
+def dynamic_update_slice(x: Any, update: Any, start_indices: Any) -> Any:
+    """``x`` with ``update`` in place of what ``dynamic_slice`` would give.
+
+    Args:
+        x: an array.
+        update: of as many axes.
+        start_indices: as for ``dynamic_slice``.
+
+    Raises:
+        TypeError: for another number of places, or places that are no integers.
+
+    Example:
+        >>> print(dynamic_update_slice(np.arange(5), np.array([7, 8]), (4,)))
+        [0 1 2 7 8]
+    """
+    x, update = promoted(asoperand(x, "dynamic_update_slice"), asoperand(update, "dynamic_update_slice"))
+    return ix.dynamic_update_slice(x, _starts(x, start_indices, "dynamic_update_slice"), update)
+
+
+def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
+    """The ``k`` largest elements along an axis, the largest first, and where they are.
+
+    Args:
+        x: an array of at least one axis.
+        k: how many, known.
+        axis: along which axis.
+
+    Returns:
+        Two arrays of the shape of ``x``, with ``k`` elements along ``axis``.
+
+    Raises:
+        ValueError: for more than there are.
+
+    Example:
+        >>> print(*top_k(np.array([3.0, 1.0, 5.0]), 2))
+        [5. 3.] [2 0]
+    """
+    x = asoperand(x, "top_k")
+    t = type_of(x)
+    axis = normalized_axis(axis, t.ndim, "top_k")
+    if not 0 <= k <= t.shape[axis]:
+        raise ValueError(f"top_k: cannot take {k} of the {t.shape[axis]} elements of {t} along axis {axis}")
+    values, places = sorting.top_k(moveaxis(x, axis, -1), k=k)
+    return moveaxis(values, -1, axis), moveaxis(places, -1, axis)
