@@ -50,7 +50,7 @@ def sqrt(z: Any) -> Any:
     re = jnp.where(x == jnp.inf, jnp.inf, jnp.where(x == -jnp.inf, nothing, re))
     im = jnp.where(x == jnp.inf, jnp.copysign(nothing, y), jnp.where(x == -jnp.inf, jnp.copysign(jnp.inf, y), im))
     upright = jnp.isinf(y)
-    return lax.complex(jnp.where(upright, jnp.inf, re).astype(x.dtype), jnp.where(upright, y, im).astype(x.dtype))
+    return lax.complex(jnp.where(upright, jnp.inf, re), jnp.where(upright, y, im))
 
 
 def rsqrt(z: Any) -> Any:
@@ -80,20 +80,20 @@ def _exponential(on_axis: Any, found: Any, x: Any, y: Any, lowest: float) -> Any
     aimless = jnp.isinf(x) & ~jnp.isfinite(y)
     re = jnp.where(y == 0, on_axis, jnp.where(aimless, jnp.where(x > 0, jnp.inf, lowest), re))
     im = jnp.where(y == 0, y, jnp.where(aimless & (x < 0), jnp.copysign(0.0, y), im))
-    return lax.complex(re.astype(x.dtype), im.astype(x.dtype))
+    return lax.complex(re, im)
 
 
 def log(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.log(z))
-    return lax.complex(jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.inf, re).astype(x.dtype), im)
+    return lax.complex(jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.inf, re), im)
 
 
 def log1p(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.log1p(z))
     re = jnp.where(x == -1, lax.log(jnp.abs(y)), re)
-    return lax.complex(jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.inf, re).astype(x.dtype), im)
+    return lax.complex(jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.inf, re), im)
 
 
 # ---------------------------------------------------------------- hyperbolic and circular functions
@@ -105,7 +105,7 @@ def _hyperbolic(x: Any) -> tuple[Any, Any, Any]:
     large = jnp.abs(x) > _LARGE
     sinh = jnp.where(large, jnp.copysign(half / 2, x), lax.sinh(x))
     cosh = jnp.where(large, half / 2, lax.cosh(x))
-    return sinh, cosh, jnp.where(large, half, 1.0).astype(x.dtype)
+    return sinh, cosh, jnp.where(large, half, 1.0)
 
 
 def sinh(z: Any) -> Any:
@@ -122,7 +122,7 @@ def cosh(z: Any) -> Any:
     re, im = c * lax.cos(y) * scale, s * lax.sin(y) * scale
     re = jnp.where(jnp.isinf(x) & ~jnp.isfinite(y), jnp.inf, re)
     im = jnp.where(y == 0, jnp.copysign(1.0, x) * y, jnp.where((x == 0) & ~jnp.isfinite(y), x, im))
-    return lax.complex(re.astype(x.dtype), im.astype(x.dtype))
+    return lax.complex(re, im)
 
 
 def tanh(z: Any) -> Any:
@@ -132,7 +132,7 @@ def tanh(z: Any) -> Any:
     re = jnp.where(x == 0, x, jnp.where(far, jnp.copysign(1.0, x), re))
     angle = jnp.where(jnp.isfinite(y), lax.sin(2 * y), y)
     im = jnp.where(y == 0, y, jnp.where(far, jnp.copysign(0.0, angle), im))
-    return lax.complex(re.astype(x.dtype), im.astype(x.dtype))
+    return lax.complex(re, im)
 
 
 sin, tan = _turned(sinh), _turned(tanh)
@@ -150,7 +150,7 @@ def _inverse(z: Any, found: Any) -> tuple[Any, Any, Any, Any]:
     """The parts of ``z`` and of ``found``: no numbers where one part of ``z`` is none and the other finite."""
     (x, y), (re, im) = _parts(z), _parts(found)
     lost = (jnp.isnan(x) & jnp.isfinite(y)) | (jnp.isnan(y) & jnp.isfinite(x))
-    return x, y, jnp.where(lost, jnp.nan, re).astype(x.dtype), jnp.where(lost, jnp.nan, im).astype(x.dtype)
+    return x, y, jnp.where(lost, jnp.nan, re), jnp.where(lost, jnp.nan, im)
 
 
 def asinh(z: Any) -> Any:
@@ -161,13 +161,13 @@ def asinh(z: Any) -> Any:
 def acos(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.acos(z))
     right = jnp.isnan(y) & (x == 0)
-    return lax.complex(jnp.where(right, math.pi / 2, jnp.abs(re)).astype(x.dtype), jnp.copysign(im, -y))
+    return lax.complex(jnp.where(right, math.pi / 2, jnp.abs(re)), jnp.copysign(im, -y))
 
 
 def acosh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.acosh(z))
     right = jnp.isnan(y) & (x == 0)
-    return lax.complex(jnp.abs(re), jnp.where(right, math.pi / 2, jnp.copysign(im, y)).astype(x.dtype))
+    return lax.complex(jnp.abs(re), jnp.where(right, math.pi / 2, jnp.copysign(im, y)))
 
 
 def atanh(z: Any) -> Any:
