@@ -1,7 +1,8 @@
 """``python -m compat SCRIPT [ARGS...]``: runs a PyTorch script on compat.
 
 ``import torch`` in it, and imports of torch's submodules, give compat's modules; otherwise it is as if Python had been
-called with the script: ``sys.argv``, ``__main__``, the exit code and tracebacks. ``-m MODULE`` runs a module.
+called with the script: ``sys.argv``, ``__main__``, the exit code and tracebacks. As with Python, ``-m MODULE`` runs a
+module, ``-c CODE`` what is written there, and ``-`` what comes from standard input.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from types import ModuleType, TracebackType
 
 from compat.install import install
 
-_USAGE = "usage: python -m compat SCRIPT [ARGS...]\n       python -m compat -m MODULE [ARGS...]\n"
+_USAGE = """\
+usage: python -m compat SCRIPT [ARGS...]
+       python -m compat -m MODULE [ARGS...]
+       python -m compat -c CODE [ARGS...]
+       python -m compat - [ARGS...]
+"""
 
 
 def _script(path: str) -> Callable[[], None]:
@@ -30,17 +36,49 @@ def _script(path: str) -> Callable[[], None]:
         sys.stderr.write(f"{sys.executable}: can't open file {path!r}: [Errno {error.errno}] {error.strerror}\n")
         raise SystemExit(2) from None
     sys.path[0] = os.path.dirname(path)
+    return _source(source, path, __file__=path, __cached__=None, __loader__=SourceFileLoader("__main__", path))
+
+
+def _source(source: str | bytes, name: str, **known: object) -> Callable[[], None]:
+    """Runs code as ``__main__``.
+
+    Args:
+        name: of the file, in tracebacks.
+        known: what the module knows of itself.
+    """
     main = ModuleType("__main__")
-    main.__dict__.update(
-        __file__=path, __cached__=None, __builtins__=__builtins__, __loader__=SourceFileLoader("__main__", path),
-        __spec__=None, __package__=None
-    )  # fmt: skip
+    main.__dict__.update(__builtins__=__builtins__, __spec__=None, __package__=None, **known)
 
     def run() -> None:
         sys.modules["__main__"] = main
-        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+        exec(compile(source, name, "exec", dont_inherit=True), main.__dict__)
 
     return run
+
+
+def _module(name: str) -> Callable[[], object]:
+    """Runs a module as ``__main__``."""
+    sys.path[0] = os.getcwd()
+    return lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+
+def _chosen(arguments: list[str]) -> Callable[[], object]:
+    """What the arguments say is to be run; ``sys.argv`` is as Python would have it."""
+    first = arguments[0]
+    if first in ("-m", "-c"):
+        if len(arguments) < 2:
+            sys.stderr.write(_USAGE)
+            raise SystemExit(2)
+        sys.argv[:] = arguments[1:] if first == "-m" else ["-c", *arguments[2:]]
+        if first == "-m":
+            return _module(arguments[1])
+        sys.path[0] = ""
+        return _source(arguments[1], "<string>")
+    sys.argv[:] = arguments
+    if first == "-":
+        sys.path[0] = ""
+        return _source(sys.stdin.read(), "<stdin>")
+    return _script(first)
 
 
 _HERE = os.path.dirname(os.path.abspath(__file__))
@@ -82,17 +120,7 @@ def main(arguments: list[str]) -> None:
         sys.stderr.write(_USAGE)
         raise SystemExit(0 if arguments else 2)
     install()
-    if arguments[0] == "-m":
-        if len(arguments) < 2:
-            sys.stderr.write(_USAGE)
-            raise SystemExit(2)
-        name = arguments[1]
-        sys.argv[:] = arguments[1:]
-        sys.path[0] = os.getcwd()
-        run: Callable[[], object] = lambda: runpy.run_module(name, run_name="__main__", alter_sys=True)
-    else:
-        sys.argv[:] = arguments
-        run = _script(arguments[0])
+    run = _chosen(arguments)
     try:
         run()
     except SystemExit:

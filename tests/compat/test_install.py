@@ -55,6 +55,23 @@ def test_the_exit_code_is_the_scripts(tmp_path: Path) -> None:
     assert run(tmp_path, "import sys; sys.exit(3)", module=True).returncode == 3
 
 
+@pytest.mark.parametrize("written", [True, False])
+def test_code_may_be_an_argument_or_come_from_standard_input(tmp_path: Path, written: bool) -> None:
+    source = "import sys, torch\nprint(torch.ones(2), sys.argv, __name__, repr(sys.path[0]))\n1 / 0"
+    done = subprocess.run(
+        [sys.executable, "-m", "compat", *(["-c", source] if written else ["-"]), "--lr", "3"],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, input=None if written else source,
+        env={"PYTHONPATH": str(ROOT), "PATH": ""}, check=False,
+    )  # fmt: skip
+    assert done.stdout == f"tensor([1., 1.]) ['{'-c' if written else '-'}', '--lr', '3'] __main__ ''\n"
+    assert done.stderr.splitlines() == [
+        "Traceback (most recent call last):",
+        f'  File "<{"string" if written else "stdin"}>", line 3, in <module>',
+        "ZeroDivisionError: division by zero",
+    ]
+    assert done.returncode == 1
+
+
 def test_a_traceback_shows_the_script_alone(tmp_path: Path) -> None:
     source = "import torch\ndef f():\n    return torch.ones(2) + torch.ones(3)\nf()\n"
     done = run(tmp_path, source)
