@@ -11,10 +11,20 @@ from compat.autograd.saved import SavedTensor, unpack
 from compat.device import META
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
+from compat.layout import broadcast_size
 from compat.ops.derived_names import OUTERMOST
 from compat.size import Size
 from compat.tensor import Tensor
 from funcgrad.ir import Program
+
+
+def _unfit(error: ValueError, values: Sequence[Any]) -> Exception:
+    """What is said of saved tensors that have got another size meanwhile, by ``data``."""
+    try:
+        broadcast_size(*[tuple(v.shape) for v in values if isinstance(v, Tensor)])
+    except RuntimeError as complaint:
+        return complaint
+    return RuntimeError(str(error))
 
 
 class OpNode(Node):
@@ -56,7 +66,10 @@ class OpNode(Node):
             values = [grads[i] for i in backward.grads]
             values += [kept[i] for i in backward.saved]
             values += [self.numbers[i] for i in backward.numbers]
-            results = backward.kernel.call(values)
+            try:
+                results = backward.kernel.call(values)
+            except ValueError as error:
+                raise _unfit(error, values) from None
             if self.plan.device is META:  # what follows from no gradient, zeros, would be the CPU's
                 results = [r.to(META) for r in results]
         found = [None if p is None else grads[~p] if p < 0 else results[p] for p in backward.places]

@@ -254,3 +254,11 @@ def test_a_transform_records_nothing_of_what_is_outside_where_nothing_was_record
     assert gradient.tolist() == [3.0, 3.0]
     with pytest.raises(RuntimeError, match="no_grad mode"):
         torch.func.grad(lambda v: (v * part).sum())(x)
+
+
+def test_a_saved_tensor_that_was_given_memory_of_another_size_is_complained_about_as_operands_are() -> None:
+    factor, x = torch.ones(2, 3), torch.ones(2, 3, requires_grad=True)
+    y = x * factor
+    factor.data = torch.ones(4, 3)
+    with pytest.raises(RuntimeError, match=r"size of tensor a \(2\) must match the size of tensor b \(4\)"):
+        y.sum().backward()
