@@ -19,7 +19,7 @@ from compat.layout import Base
 from compat.meta import Unknown, check_values, refused
 from funcgrad import runtime
 from funcgrad.errors import ConcretizationError
-from funcgrad.interpreters.batching import Batching, BatchTracer
+from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
 from funcgrad.ir import ArrayType
@@ -37,6 +37,7 @@ class Level:
         randomness: what random numbers are to examples: "error", "same", "different".
         interpreter: its interpreter, once it has one.
         written: the storages that were written while it was the innermost.
+        leaves: the storages of what it differentiates by.
         recorded: whether operations were being recorded when it was entered.
     """
 
@@ -44,6 +45,7 @@ class Level:
     randomness: str = "error"
     interpreter: Any = None
     written: list[Any] = field(default_factory=list)
+    leaves: list[Any] = field(default_factory=list)
     recorded: bool = True
 
 
@@ -164,6 +166,43 @@ def held(x: Any) -> Any:
         if not state.forward:
             x = hold_forward(x)
     return x
+
+
+def _kept_batch(primitive: Any, size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int]:
+    old, new = (at_axis(x, d, 0, size) for x, d in zip(operands, dims))
+    return primitive(old, new), 0
+
+
+#: The second value with the derivative backwards, or forwards, of the first one.
+keep_backward: Primitive = Primitive(
+    "keep_backward",
+    infer=lambda old, new: new,
+    lower=lambda old, new: new,
+    batch=lambda size, operands, dims: _kept_batch(keep_backward, size, operands, dims),
+    jvp=lambda primals, tangents: (
+        keep_backward(*primals),
+        keep_backward(*tangents) if None not in tangents else tangents[1],
+    ),
+    vjp=lambda primals, needs, params: ([keep_backward(*primals)], lambda cotangents: [cotangents[0], None]),
+)
+keep_forward: Primitive = Primitive(
+    "keep_forward",
+    infer=lambda old, new: new,
+    lower=lambda old, new: new,
+    batch=lambda size, operands, dims: _kept_batch(keep_forward, size, operands, dims),
+    jvp=lambda primals, tangents: (keep_forward(*primals), tangents[0]),
+    vjp=lambda primals, needs, params: ([keep_forward(*primals)], lambda cotangents: [None, cotangents[0]]),
+)
+
+
+def rewritten(old: Any, new: Any) -> Any:
+    """What memory holds once it is written: where derivatives are forbidden, as by ``no_grad``, those from before."""
+    if isinstance(old, Tracer) and (state.levels or state.duals is not None):
+        if not mode.grad and any(entered.kind == "grad" for entered in state.levels):
+            new = keep_backward(old, new)
+        if not state.forward:
+            new = keep_forward(old, new)
+    return new
 
 
 # ---------------------------------------------------------------- tensors from outside
@@ -314,12 +353,19 @@ def shown(x: Any) -> bool:
 _WRITES = dict.fromkeys(("add", "sub", "mul", "div", "copy"), "inplace arithmetic") | {"bernoulli": "inplace bernoulli"}
 
 
-def note_write(name: str, storage: Any, new: Any) -> None:
+def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
     """Notes that memory gets a new buffer, which is traced.
 
+    Args:
+        view: whether it is written through a view.
+
     Raises:
-        RuntimeError: where memory that all examples of a ``vmap`` share is to take what differs between them.
+        RuntimeError: where memory that all examples of a ``vmap`` share is to take what differs between them, and for
+            recorded writes into what is differentiated by.
     """
+    if mode.grad and any(storage is leaf for entered in state.levels for leaf in entered.leaves):
+        leaf = "a view of a leaf" if view else "a leaf"
+        raise RuntimeError(f"{leaf} Variable that requires grad is being used in an in-place operation.")
     if state.levels:
         check_write(name, storage.buffer, new)
         state.levels[-1].written.append(storage)

@@ -72,6 +72,8 @@ class Flat:
         with self._level() as entered:
             entered.interpreter = interpreter
             given = [tensor_of(a) for a in arrays]
+            if self.kind == "grad":
+                entered.leaves = [t._storage for t in given if t._storage.base.traced]
             result = self.function(*tree_unflatten(given, self.tree))
             if self.has_aux:
                 result, self.aux = paired(result, f"{self.name}: output of function f should be a tuple: (output, aux)")

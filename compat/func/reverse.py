@@ -54,8 +54,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
     values = [levels.held(array(x)) for x in leaves]
     flat = Flat(func, tree, "grad", name, has_aux)
     outs, pull = vjp_flat(flat, values)
-    if flat.written:
-        raise RuntimeError("a leaf Variable that requires grad is being used in an in-place operation.")
+    flat.write_back(leaves)
     types, out_types = [type_of(v) for v in values], [type_of(o) for o in outs]
     result = flat.wrap(outs)
     for x, t in zip(tree_flatten(result)[0], out_types):
