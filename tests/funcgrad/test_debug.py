@@ -15,6 +15,8 @@ from funcgrad import debug
 
 X = np.array([1.0, 2.0])
 
+CASES = {"debug": 0}
+
 
 def noted(program: Callable[[Callable[[Any], Any]], Any]) -> list[Any]:
     """What a function that notes its argument, and returns it twice as large, has noted in a program."""
