@@ -47,11 +47,14 @@ def converted_number(value: Any, dtype: Dtype) -> Any:
         if value.ndim and getattr(value, "size", 1) != 1 and not isinstance(value, Tensor):
             raise ValueError("only one element tensors can be converted to Python scalars")
         value = value.item()
-    if isinstance(value, complex) and not dtype.is_complex:
-        raise TypeError("must be real number, not complex")
     if dtype is dtypes.bool_:
         return bool(value)
     if dtype.category == dtypes.INTEGER:
+    if isinstance(value, complex) and not dtype.is_complex:
+        integer = dtype.category == dtypes.INTEGER
+        raise TypeError(
+            "'complex' object cannot be interpreted as an integer" if integer else "must be real number, not complex"
+        )
         if isinstance(value, float) and not np.isfinite(value):
             raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
         value = int(value)
@@ -94,7 +97,14 @@ def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype, where: 
     """A contiguous tensor whose contents follow from a key: an arange from its bounds.
 
     Args:
+        if 0 in shape:
+            raise RuntimeError("Stride calculation overflowed") from None
         key: what tells it from all others, hashable.
+    except MemoryError:
+        raise RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {prod(shape) * dtype.itemsize} bytes. "
+            "Error code 12 (Cannot allocate memory)"
+        ) from None
         make: the contents, as an array of any dtype.
         dtype: of the tensor.
         where: its device.
@@ -154,9 +164,10 @@ def constant(
 def into(out: Tensor | None, made: Tensor) -> Tensor:
     if out is None:
         return made
-    from compat.ops.out import resize_out
+    from compat.ops.out import resize
 
-    resize_out(out, tuple(made.shape))
+    if out.shape != made.shape:
+        resize(out, tuple(made.shape))
     return out.copy_(made)
 
 
@@ -165,6 +176,22 @@ def into_all(out: Tensor | None, made: Tensor) -> Tensor:
     if out is None or out.numel() != made.numel():
         return into(out, made)
     return out.copy_(made.view(out.shape))
+
+
+def check_given(out: Tensor | None, dtype: Dtype | None, device: Any) -> None:
+    """Whether an ``out`` is what else was said of the result.
+
+    Raises:
+        RuntimeError: for another dtype or device.
+    """
+    if out is None:
+        return
+    if dtype is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
+    if device is not None and place(device).type != out.device.type:
+        raise RuntimeError(
+            f"device type {place(device).type} does not match device type of out parameter ({out.device.type})"
+        )
 
 
 def _maker(name: str, value: Any, what: str) -> Any:
@@ -183,7 +210,8 @@ def _maker(name: str, value: Any, what: str) -> Any:
         where = place(device)
         sizes = _sizes(name, size, more)
         dtype = dtypes.wanted(name, dtype)
-        if out is not None and dtype is None:
+        check_given(out, dtype, device)
+        if out is not None:
             dtype = out.dtype
         if memory_format is not contiguous_format:
             stride = format_strides(sizes, contiguous_strides(sizes), memory_format)
@@ -221,12 +249,10 @@ def full(
 ) -> Tensor:
     """A tensor of one value; its dtype is that of the value unless given."""
     where = place(device) if out is None else out.device
-    if out is not None and dtype is not None and dtype is not out.dtype:
-        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
-    value = fill_value.item() if isinstance(fill_value, Tensor | np.generic) else fill_value
-    if not isinstance(value, bool | int | float | complex):
-        raise wrong_argument("full", "fill_value", 2, "Number", value)
-    dtype = dtypes.wanted("full", dtype) or (out.dtype if out is not None else dtypes.of_number(value))
+    value = _fill_value("full", fill_value)
+    dtype = dtypes.wanted("full", dtype)
+    check_given(out, dtype, device)
+    dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
     sizes = _sizes("full", (size,), {})
     return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad, where))
 

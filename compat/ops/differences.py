@@ -92,6 +92,20 @@ def _pairs(y: Tensor, dim: int) -> Tensor:
     return slice_view(y, dim, 0, -1) + slice_view(y, dim, 1, None)
 
 
+def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
+    """The dimension to integrate along, counted from the left.
+
+    Raises:
+        IndexError: if there is none.
+        RuntimeError: for a distance that is no real number.
+    """
+    if not y.dim():
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if isinstance(dx, bool | complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
+    return wrap_dim(dim, y.dim())
+
+
 @function("torch.trapezoid", "torch.trapz")
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = -1) -> Tensor:
     """The integral along a dimension by trapezoids.
@@ -110,7 +124,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor(4.)
     """
-    along = wrap_dim(dim, y.dim())
+    along = _check_trapezoid("trapezoid", y, dx, dim)
     if not y.shape[along]:
         return names_of("torch")["zeros"]([n for d, n in enumerate(y.shape) if d != along], dtype=y.dtype)
     if x is not None:
@@ -128,7 +142,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor([1.5000, 4.0000])
     """
-    along = wrap_dim(dim, y.dim())
+    along = _check_trapezoid("cumulative_trapezoid", y, dx, dim)
     if x is not None:
         return _over((_pairs(y, along) * _widths(y, x, along)).cumsum(along), 2.0)
     return _times(_pairs(y, dim), (1.0 if dx is None else dx) / 2.0).cumsum(dim)

@@ -172,6 +172,12 @@ def histogram(
     hist, (edges,) = _histogram(rows, (input.numel(), 1), given, range, flat, density)
     if out is None:
         return named_result("histogram", ("hist", "bin_edges"))([hist, edges])
+    for what, target, place in zip(("hist", "bin_edges"), out, ("", " for dimension 0"), strict=True):
+        if target.dtype is not input.dtype:
+            raise RuntimeError(
+                f"torch.histogram: input tensor and {what} tensor should have the same "
+                f"dtype, but got input {cpp_name(input.dtype)} and {what} {cpp_name(target.dtype)}{place}"
+            )
     for target, made in zip(out, (hist, edges), strict=True):
         resize_out(target, tuple(made.shape))
         target.copy_(made)
@@ -210,6 +216,6 @@ def histogramdd(
     given = [bins] * count if isinstance(bins, int) else list(bins)
     if len(given) != count:
         raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension of the input.")
-    rows = input.reshape(-1, count)
+    rows = input.reshape(math.prod(input.shape[:-1]), count)
     hist, edges = _histogram(rows, tuple(input.shape), given, range, weight, density)
     return named_result("histogramdd", ("hist", "bin_edges"))([hist, tuple(edges)])

@@ -42,7 +42,6 @@ def _check_cat(tensors: Sequence[Tensor], dim: int = 0) -> None:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
     counted = [(i, t) for i, t in enumerate(tensors) if not _skipped(t.shape)]
     if not counted:
-        wrap_dim(dim, 1)
         return
     first = counted[0][1]
     d = wrap_dim(dim, first.dim())
@@ -92,7 +91,7 @@ def cat(tensors: Arrays, dim: int = 0) -> Any:
         tensor([1, 2, 3])
     """
     shape = next((type_of(x).shape for x in tensors if not _skipped(type_of(x).shape)), (0,))
-    d = wrap_dim(dim, len(shape))
+    d = wrap_dim(dim, len(shape)) if shape != (0,) else 0
     nothing = (*shape[:d], 0, *shape[d + 1 :])
     parts = [reshaped(x, shape=nothing) if _skipped(type_of(x).shape) else x for x in tensors]
     return concatenate(*parts, axis=d) if len(parts) > 1 else parts[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -445,6 +446,22 @@ def std_mean_backward(ct0: Any, ct1: Any, input: Any, result0: Any, dim: Any, co
     return np.add(_deviation_gradient(ct0, input, result0, axes, correction), through_mean)
 
 
+def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
+    """Warns where the numbers that a variance is of are too few to have one."""
+    size = x.shape
+    if dim is None or dim == ():
+        count = math.prod(size)
+    else:
+        dims = {dim} if isinstance(dim, int) else set(dim)
+        count = math.prod(size[d] for d in dims if -len(size) <= d < len(size))
+    if count <= (1 if correction is None else correction):
+        warnings.warn(
+            f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
+            "(input numel divided by output numel).",
+            stacklevel=3,
+        )
+
+
 def _publish_variance(name: str, declared: Any, what: str, example: str, places: str) -> None:
     """The public function, with the two older ways of calling: ``(unbiased)`` and ``(dim, unbiased, keepdim)``."""
 
@@ -454,7 +471,7 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
         if "keepdims" in kwargs:
             kwargs["keepdim"] = kwargs.pop("keepdims")
         if args and isinstance(args[0], bool):
-            return declared.function(input, None, correction=int(args[0]))
+            kwargs, args = {"correction": int(args[0])}, ()
         names = ("dim", "unbiased", "keepdim")
         kwargs.update(zip(names, args))
         if "unbiased" in kwargs:
@@ -465,7 +482,9 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
             kwargs["correction"] = int(kwargs.pop("unbiased"))
         elif "dim" in kwargs and "correction" not in kwargs:
             kwargs["correction"] = 1
-        return declared.function(input, kwargs.pop("dim", None), **kwargs)
+        dim = kwargs.pop("dim", None)
+        _warn_of_freedom(name, input, dim, kwargs.get("correction"))
+        return declared.function(input, dim, **kwargs)
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = (

@@ -11,8 +11,8 @@ import numpy as np
 from compat import dtypes
 from compat.device import place
 from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, wrong_argument, wrong_combination
-from compat.ops.creation import from_table, into, into_all, with_grad
+from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
+from compat.ops.creation import check_given, from_table, into, into_all, with_grad
 from compat.registry import function
 from compat.tensor import Tensor
 
@@ -46,6 +46,7 @@ def arange(
     """
     where = place(device)
     dtype = dtypes.wanted("arange", dtype)
+    check_given(out, dtype, device)
     given = [_number(b) for b in bounds]
     if len(given) == 1 and end is None:
         given = [0 if start is None else _number(start), *given]
@@ -80,6 +81,13 @@ def arange(
         count, work = ceil((last - first) / by), np.float64
     key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
     made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype, where)
+    if out is not None and out.numel() not in (0, count):
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {size_text(out.shape)} is {out.numel()} which does not "
+            f"match the computed number of elements {count}. Note that this may occur as a result of rounding error. "
+            f"The out tensor will be resized to a tensor of shape ({count},).",
+            stacklevel=2,
+        )
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -99,7 +107,9 @@ def range_(
     warnings.warn(_DEPRECATED_RANGE, stacklevel=2)
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
-    dtype = dtypes.wanted("range", dtype) or (out.dtype if out is not None else dtypes.get_default_dtype())
+    dtype = dtypes.wanted("range", dtype)
+    check_given(out, dtype, device)
+    dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     key = ("arange", str(start), str(step), count)
     made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
@@ -142,18 +152,29 @@ def linspace(
     first, last = _number(start), _number(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype, is_complex = dtypes.wanted("linspace", dtype), isinstance(first, complex) or isinstance(last, complex)
-    if dtype is None:
-        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        dtype = dtype.to_complex() if is_complex else dtype
-    elif is_complex and not dtype.is_complex:
-        found = cpp_name(dtypes.get_default_dtype().to_complex())
-        raise RuntimeError(
-            f"torch.linspace(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
-        )
+    dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device)
     key = ("linspace", str(first), str(last), steps)
     made = from_table(key, lambda: _even(first, last, steps, dtype), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
+
+
+def of_ends(name: str, first: Any, last: Any, dtype: Dtype | None, out: Tensor | None, device: Any) -> Dtype:
+    """The dtype of numbers between two, which may be complex.
+
+    Raises:
+        RuntimeError: for complex ends of real numbers, and an ``out`` of another dtype or device.
+    """
+    check_given(out, dtype, device)
+    is_complex = isinstance(first, complex) or isinstance(last, complex)
+    if dtype is None:
+        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
+        return dtype.to_complex() if is_complex else dtype
+    if is_complex and not dtype.is_complex:
+        found = cpp_name(dtypes.get_default_dtype().to_complex())
+        raise RuntimeError(
+            f"torch.{name}(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
+        )
+    return dtype
 
 
 def _even(first: Any, last: Any, steps: int, dtype: Dtype) -> np.ndarray:
@@ -191,6 +212,7 @@ def eye(
     for name, size in (("n", n), ("m", n if m is None else m)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
+    check_given(out, dtype, device)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     made = from_table(("eye", n, m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device))
     return into(out, with_grad(made, requires_grad))

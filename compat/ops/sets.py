@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +12,9 @@ from compat import dtypes, levels
 from compat.errors import size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.meta import check_values
+from compat.ops.inspection import values_of
 from compat.ops.op import elementwise, op
+from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Index
 from compat.registry import function
 from compat.tensor import Tensor, array_of, from_array
@@ -169,13 +172,39 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
 def _check_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> None:
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
-    if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_name}'")
     if min > max:
         raise RuntimeError("torch.histc: max must be larger than min")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    if not (math.isfinite(min) and math.isfinite(max)):
+        raise RuntimeError(_INFINITE.format(min, max))
 
 
-@op(None, check=_check_histc)
+_INFINITE = "torch.histc: range of [{:g}, {:g}] is not finite"
+
+
+def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -> None:
+    """Whether the range of the elements is one, where it is that of the parts.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    if min != max or not input.numel():
+        return
+    values = values_of(input)
+    if not numpy.isfinite(values).all():
+        raise RuntimeError(_INFINITE.format(float(values.min()), float(values.max())))
+
+
+@op(
+    None,
+    check=_check_histc,
+    inspect=_inspect_histc,
+    out=of_dtype(
+        "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_cpp} and hist "
+        "{out_cpp}"
+    ),
+)
 def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements lie in each of ``bins`` equal parts of the range from ``min`` to ``max``.
 
@@ -234,6 +263,11 @@ def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: T
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should have positive dimension, but got 0 dimension"
         )
+    if len(bounds) > 1 and not values:
+        raise RuntimeError(
+            "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim({len(bounds)}) and input value's dim(0) numel(1)"
+        )
     if len(bounds) > 1 and (len(values) != len(bounds) or bounds[:-1] != values[:-1]):
         raise RuntimeError(
             "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries "
@@ -242,7 +276,14 @@ def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: T
         )
 
 
-@op(None, names="", out=True, check=_check_search, name="searchsorted", promote="common", numbers=False)
+def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
+    of_dtype(
+        "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or Long(int64) depending on "
+        f"whether out_int32 flag is True, but we got output tensor's dtype {{out}} and out_int32 flag is {operands[-1]}"
+    )(result, out, operands)
+
+
+@op(None, names="", out=_takes_places, check=_check_search, name="searchsorted", promote="common", numbers=False)
 def _searched(sorted_sequence: Array, input: Array, right: bool, sorter: Index | None, int32: bool) -> Any:
     ordered = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, axis=-1)
     not_before = np.greater if right else np.greater_equal

@@ -158,6 +158,8 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
     if p.kind == "arrays":
         return _arrays(p, function, position, value)
     if p.kind == "scalar":
+    if value is None and p.default == ():
+        return ()
         return _scalar(function, p, position, value)
     if p.kind == "dim":
         return _integer(function, p, position, value)
@@ -190,7 +192,7 @@ def _arrays(p: Param, function: str, position: int, value: Any) -> tuple:
 
 
 def _scalar(function: str, p: Param, position: int, value: Any) -> Any:
-    if (isinstance(value, Tensor) and value.dim() == 0) or _is_numpy_number(value):
+    if (isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad) or _is_numpy_number(value):
         return value.item()
     if not isinstance(value, _NUMBERS):
         raise wrong_argument(function, p.name, None if p.keyword else position, "Number", value)
@@ -302,7 +304,7 @@ def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool) ->
     for p in params:
         n = p.name
         # What may come under another name has to be left out here, and so has what follows it.
-        defaulted = defaulted or (p.required and n in ALIASES.values() and n != "input")
+        defaulted = defaulted or (aliased and p.required and n in ALIASES.values())
         if p.keyword and not starred and rest not in signature:
             signature.append(rest)
         signature.append(f"*{n}" if p.starred else n if p.required and not defaulted else f"{n}=_{n}")

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
 from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument, wrong_combination
 from compat.ops.creation import from_table, into_all, with_grad
+from compat.ops.sequences import of_ends
 from compat.registry import function, names_of, publish
 from compat.size import Size
 from compat.tensor import Tensor, from_array
@@ -145,10 +145,7 @@ def logspace(
     first, last = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    if dtype is None:
-        dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        if isinstance(first, complex) or isinstance(last, complex):
-            dtype = dtype.to_complex()
+    dtype = of_ends("logspace", first, last, dtype, out, device)
     key = ("logspace", str(base), str(first), str(last), steps)
     made = from_table(key, lambda: _powers(base, first, last, steps, dtype), dtype, where)
     return into_all(out, with_grad(made, requires_grad))

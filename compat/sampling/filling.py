@@ -83,7 +83,14 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     check_memory(t, others)
     assert layout.dtype.numpy is not None
     recorded = mode.grad and (t._rg or any(o._rg for o in others))
-    whole = layout.whole and layout.dense and layout.dtype is layout.base.dtype and not (layout.conj or layout.neg)
+    # An empty tensor may be over memory that has elements.
+    whole = (
+        layout.whole
+        and layout.numel == layout.base.numel
+        and layout.dense
+        and layout.dtype is layout.base.dtype
+        and not (layout.conj or layout.neg)
+    )
     check_fill(t)
     if whole and not recorded and not layout.base.traced:
         put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)

@@ -12,6 +12,7 @@ from compat.device import available, place
 from compat.device import device as Device
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
+from compat.ops.creation import check_given
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import Draw, draws, in_usual_order
@@ -65,10 +66,7 @@ class Options:
         self.requires_grad = requires_grad
         self.memory_format = memory_format
         self.device = None if device is None else available(device)
-        if out is not None and dtype is not None and out.dtype is not dtype:
-            raise RuntimeError(
-                f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})"
-            )
+        check_given(out, dtype, device)
 
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""

@@ -44,3 +44,15 @@ def test_reshape_shares_memory_where_it_can() -> None:
     assert copy._base is None
     copy += 1
     assert x.sum().item() == 0
+
+
+@pytest.mark.parametrize("dim", [1, 2, -2, 5])
+def test_only_empty_vectors_are_joined_along_anything(dim):
+    assert torch.cat([torch.empty(0), torch.empty(0)], dim=dim).shape == (0,)
+
+
+def test_rolling_along_no_dimensions():
+    x = torch.arange(4.0, requires_grad=True)
+    for y in (torch.roll(x, 1, None), x.roll(1, dims=None), x.roll(1)):
+        assert y.tolist() == [3.0, 0.0, 1.0, 2.0]
+        assert y.grad_fn._saved_dims == ()

@@ -87,3 +87,48 @@ def test_results_go_into_out() -> None:
 def test_a_missing_dimension_is_named() -> None:
     with pytest.raises(TypeError, match='cumsum\\(\\) missing 1 required positional arguments: "dim"'):
         torch.tensor(X).cumsum()
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_too_few_numbers_for_a_variance(name):
+    with pytest.warns(UserWarning, match=rf"^{name}\(\): degrees of freedom is <= 0") as caught:
+        getattr(torch, name)(torch.ones(2, 1), 1)
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.filterwarnings("error")
+def test_enough_numbers_for_a_variance():
+    assert torch.ones(2).var(correction=1.5).item() == 0.0
+    assert torch.ones(1).std(unbiased=False).item() == 0.0
+    assert torch.ones(2, 1).var((0, 1)).item() == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (dict(min=3, max=1), "max must be larger than min"),
+        (dict(min=0, max=float("inf")), r"range of \[0, inf\] is not finite"),
+        (dict(), r"range of \[1, inf\] is not finite"),
+        (
+            dict(min=0, max=2, out=torch.empty(0, dtype=torch.int32)),
+            "input tensor and hist tensor should have the same",
+        ),
+    ],
+)
+def test_histogram_of_what_has_no_range(options, message):
+    with pytest.raises(RuntimeError, match=message):
+        torch.histc(torch.tensor([1.0, float("inf")]), 2, **options)
+
+
+def test_places_are_integers():
+    with pytest.raises(RuntimeError, match=r"it can only be Int.* but we got output tensor's dtype Float"):
+        torch.bucketize(torch.ones(3), torch.ones(3), out=torch.empty(0))
+    with pytest.raises(RuntimeError, match="input value can be a scalar only when boundaries tensor dimension is 1"):
+        torch.searchsorted(torch.ones(2, 3), 1.0)
+
+
+def test_distances_are_real_numbers():
+    with pytest.raises(RuntimeError, match="trapezoid: Currently, we only support dx as a real number"):
+        torch.trapezoid(torch.ones(3), dx=1j)
+    with pytest.raises(IndexError, match="Dimension specified as -1 but tensor has no dimensions"):
+        torch.trapezoid(torch.tensor(1.0))

@@ -1,0 +1,70 @@
+"""Making tensors, and what their ``out`` may be."""
+
+import pytest
+
+import compat as torch
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **more: torch.zeros(2, **more),
+        lambda **more: torch.empty(2, **more),
+        lambda **more: torch.full((2,), 1, **more),
+        lambda **more: torch.arange(2, **more),
+        lambda **more: torch.linspace(0, 1, 2, **more),
+        lambda **more: torch.logspace(0, 1, 2, **more),
+        lambda **more: torch.eye(2, **more),
+        lambda **more: torch.rand(2, **more),
+    ],
+)
+def test_out_is_what_else_was_said(make):
+    out = torch.full((5,), 7.0)
+    with pytest.raises(RuntimeError, match=r"^dtype Double does not match dtype of out parameter \(Float\)$"):
+        make(out=out, dtype=torch.float64)
+    with pytest.raises(RuntimeError, match=r"^device type meta does not match device type of out parameter \(cpu\)$"):
+        make(out=out, device="meta")
+    assert out.tolist() == [7.0] * 5
+
+
+@pytest.mark.filterwarnings("error")
+def test_out_is_resized_in_silence():
+    assert torch.zeros(2, out=torch.ones(5)).tolist() == [0.0, 0.0]
+    assert torch.eye(2, out=torch.ones(5)).shape == (2, 2)
+    assert torch.arange(4, out=torch.ones(2, 2)).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert torch.randperm(0, out=torch.ones(3, dtype=torch.int64)).shape == (0,)
+    with pytest.raises(UserWarning, match="The out tensor will be resized to a tensor of shape"):
+        torch.arange(4, out=torch.ones(2))
+
+
+def test_complex_numbers_as_other_dtypes():
+    assert torch.tensor([0j, 1e-323j, 1 + 2j], dtype=torch.bool).tolist() == [False, True, True]
+    with pytest.raises(TypeError, match="'complex' object cannot be interpreted as an integer"):
+        torch.tensor([1j], dtype=torch.int32)
+    with pytest.raises(TypeError, match="must be real number, not complex"):
+        torch.tensor([1j], dtype=torch.float32)
+    with pytest.raises(RuntimeError, match=r"torch.logspace\(\): inferred dtype .* can't be safely cast"):
+        torch.logspace(0, 1j, 3, dtype=torch.float32)
+
+
+def test_sizes_beyond_memory():
+    with pytest.raises(RuntimeError, match="Stride calculation overflowed"):
+        torch.empty([0, 4, 2**61])
+    with pytest.raises(RuntimeError, match=r"can't allocate memory: you tried to allocate 4611686018427387904 bytes"):
+        torch.empty(2**60)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda number: torch.add(torch.ones(2), torch.ones(2), alpha=number),
+        lambda number: torch.addcmul(torch.ones(2), torch.ones(2), torch.ones(2), value=number),
+        lambda number: torch.nn.functional.leaky_relu(torch.ones(2), number),
+        lambda number: torch.full((2,), number),
+        lambda number: torch.full_like(torch.ones(2), number),
+    ],
+)
+def test_what_needs_a_gradient_is_no_number(call):
+    call(torch.tensor(1.0))
+    with pytest.raises(TypeError, match="must be Number, not Tensor"):
+        call(torch.tensor(1.0, requires_grad=True))
