@@ -41,6 +41,43 @@ class MadeFunctions(griffe.Extension):
                 attribute.parent.set_member(attribute.name, function)
 
 
+class PublicNames(griffe.Extension):
+    """Says under which of PyTorch's names a function of ``compat`` is found; leaves out helpers that have none.
+
+    ``compat.ops`` and ``compat.sampling`` hold functions by theme, and their own names are not what users write.
+    """
+
+    THEMES = ("ops", "sampling")
+
+    def on_package(self, *, pkg: griffe.Module, **kwargs: Any) -> None:
+        if pkg.name != "compat":
+            return
+        names = _published()
+        for theme in self.THEMES:
+            for module in pkg[theme].modules.values():
+                for name, member in list(module.members.items()):
+                    if member.is_alias or not (member.is_function or member.is_class):
+                        continue
+                    found = names.get(id(griffe.dynamic_import(member.path)), [])
+                    if not found:
+                        module.del_member(name)
+                    elif member.docstring:
+                        member.docstring.value = f"{', '.join(found)}\n\n{member.docstring.value}"
+
+
+def _published() -> dict[int, list[str]]:
+    """The public names of functions, by their identity, as they stand in a docstring."""
+    registry = griffe.dynamic_import("compat.registry")
+    griffe.dynamic_import("compat")
+    names: dict[int, list[str]] = {}
+    for place in registry.places():
+        path = place if place in ("torch", "Tensor") else f"torch.{place}"
+        for name, value in registry.names_of(place).items():
+            if not name.startswith("_") and not place.startswith("_"):
+                names.setdefault(id(value), []).append(f"`{path}.{name}`")
+    return names
+
+
 def _attributes(module: griffe.Module) -> Iterator[griffe.Attribute]:
     for member in module.members.values():
         if member.is_alias:
