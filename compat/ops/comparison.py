@@ -12,7 +12,6 @@ from compat.ops.combinations import fits_none
 from compat.ops.elements import (
     binary,
     category,
-    checks,
     operator,
     overloaded,
     reflected,
@@ -21,8 +20,8 @@ from compat.ops.elements import (
     zeros_like,
 )
 from compat.ops.op import Op, elementwise
-from compat.ops.signature import Array, Scalar
 from compat.ops.out import of_dtype, same_dtype
+from compat.ops.signature import Array, Scalar
 from compat.registry import function, publish
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
@@ -47,9 +46,13 @@ def _check_operands(name: str) -> Callable[..., None]:
 
 
 def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered: bool = True) -> Op:
-    check = _check_operands(name)
-    if ordered:
-        check = checks(check, refuses(f"{name}_cpu", "complex"))
+    tensor_first, real = _check_operands(name), refuses(f"{name}_cpu", "complex")
+
+    def check(input: Any, other: Any) -> None:
+        tensor_first(input, other)
+        if ordered:
+            real(input, other)
+
     example = "torch.tensor([1, 2]), 2"
     return binary(name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example)
 
@@ -321,10 +324,10 @@ def copysign(input: Any, other: Any) -> Op:
         >>> torch.copysign(torch.tensor([1.0, -2.0]), -0.0)
         tensor([-1., -2.])
     """
-_different = "heaviside is not yet implemented for tensors with different dtypes."
-
-
     return _copysign_tensors if isinstance(other, Tensor) else _copysign_number
+
+
+_different = "heaviside is not yet implemented for tensors with different dtypes."
 
 
 def _check_heaviside(input: Tensor, values: Tensor) -> None:

@@ -49,12 +49,12 @@ def converted_number(value: Any, dtype: Dtype) -> Any:
         value = value.item()
     if dtype is dtypes.bool_:
         return bool(value)
-    if dtype.category == dtypes.INTEGER:
     if isinstance(value, complex) and not dtype.is_complex:
         integer = dtype.category == dtypes.INTEGER
         raise TypeError(
             "'complex' object cannot be interpreted as an integer" if integer else "must be real number, not complex"
         )
+    if dtype.category == dtypes.INTEGER:
         if isinstance(value, float) and not np.isfinite(value):
             raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
         value = int(value)
@@ -88,23 +88,23 @@ def _buffer(base: Base, value: Any) -> Any:
     try:
         return runtime.filled(shape, value, dtypes.array_dtype(dtype))
     except ValueError:
-        if prod(shape) * dtype.itemsize < 2**63:
+        if prod(n for n in shape if n) * dtype.itemsize < 2**63:
             raise
+        if 0 in shape:
+            raise RuntimeError("Stride calculation overflowed") from None
         raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}") from None
+    except MemoryError:
+        raise RuntimeError(
+            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {prod(shape) * dtype.itemsize} bytes. "
+            "Error code 12 (Cannot allocate memory)"
+        ) from None
 
 
 def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU) -> Tensor:
     """A contiguous tensor whose contents follow from a key: an arange from its bounds.
 
     Args:
-        if 0 in shape:
-            raise RuntimeError("Stride calculation overflowed") from None
         key: what tells it from all others, hashable.
-    except MemoryError:
-        raise RuntimeError(
-            f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {prod(shape) * dtype.itemsize} bytes. "
-            "Error code 12 (Cannot allocate memory)"
-        ) from None
         make: the contents, as an array of any dtype.
         dtype: of the tensor.
         where: its device.
@@ -171,13 +171,6 @@ def into(out: Tensor | None, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
-def into_all(out: Tensor | None, made: Tensor) -> Tensor:
-    """``into`` for what has one dimension: an ``out`` of as many elements keeps its size."""
-    if out is None or out.numel() != made.numel():
-        return into(out, made)
-    return out.copy_(made.view(out.shape))
-
-
 def check_given(out: Tensor | None, dtype: Dtype | None, device: Any) -> None:
     """Whether an ``out`` is what else was said of the result.
 
@@ -192,6 +185,13 @@ def check_given(out: Tensor | None, dtype: Dtype | None, device: Any) -> None:
         raise RuntimeError(
             f"device type {place(device).type} does not match device type of out parameter ({out.device.type})"
         )
+
+
+def into_all(out: Tensor | None, made: Tensor) -> Tensor:
+    """``into`` for what has one dimension: an ``out`` of as many elements keeps its size."""
+    if out is None or out.numel() != made.numel():
+        return into(out, made)
+    return out.copy_(made.view(out.shape))
 
 
 def _maker(name: str, value: Any, what: str) -> Any:
@@ -255,6 +255,19 @@ def full(
     dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
     sizes = _sizes("full", (size,), {})
     return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad, where))
+
+
+def _fill_value(name: str, given: Any) -> Any:
+    """A number given as such, as one of NumPy's, or as a tensor without dimensions that needs no gradient.
+
+    Raises:
+        TypeError: for anything else.
+    """
+    plain = given.dim() == 0 and not given.requires_grad if isinstance(given, Tensor) else isinstance(given, np.generic)
+    value = given.item() if plain else given
+    if not isinstance(value, bool | int | float | complex):
+        raise wrong_argument(name, "fill_value", 2, "Number", value)
+    return value
 
 
 @function("torch.scalar_tensor")

@@ -81,7 +81,6 @@ def check_dtype(result: Tensor, out: Tensor, exact: bool) -> None:
         )
 
 
-def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
 def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:
     """What an operation's ``out`` says that takes tensors of the result's dtype only.
 
@@ -109,6 +108,7 @@ def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:
 same_dtype = of_dtype("Found dtype {out} but expected {result}")
 
 
+def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
     """Gives ``out`` the size that it needs; warns if that was another."""
     if tuple(t.shape) == size:
         return

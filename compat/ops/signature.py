@@ -153,13 +153,13 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
         raise TypeError(f'{function}() missing 1 required positional arguments: "{p.name}"')
     if value is None and p.optional:
         return None
+    if value is None and p.default == ():
+        return ()
     if p.kind == "array":
         return _array(function, p, position, value, numbers)
     if p.kind == "arrays":
         return _arrays(p, function, position, value)
     if p.kind == "scalar":
-    if value is None and p.default == ():
-        return ()
         return _scalar(function, p, position, value)
     if p.kind == "dim":
         return _integer(function, p, position, value)
