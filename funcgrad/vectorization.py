@@ -45,7 +45,7 @@ def vmap(
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = trees.flatten((args, kwargs))
         axes = _in_axes(in_axes, args, kwargs)
-        size = _batch_size(leaves, axes, (args, kwargs), axis_size)
+        size = _batch_size(leaves, axes, args, kwargs, axis_size)
         dims = [None if a is None else a % len(_shape(x)) for x, a in zip(leaves, axes, strict=True)]
         for i, (x, dim) in enumerate(zip(leaves, dims, strict=True)):
             if dim is not None and is_float0(x):
@@ -104,23 +104,34 @@ def _prefix(name: str, prefix: Any, value: Any) -> list[int | None]:
     return axes
 
 
-def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], arguments: Any, given: int | None) -> int:
-    paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(arguments)[0]]
-    sizes: dict[int, str] = {} if given is None else {operator.index(given): f"axis_size is {given}"}
-    for leaf, axis, path in zip(leaves, axes, paths, strict=True):
+def _names(args: tuple, kwargs: dict) -> list[str]:
+    """What the leaves of the arguments are called: ``argument 0['weight']``."""
+    paths = [path for path, _ in trees.tree_flatten_with_path((args, kwargs))[0]]
+    return [f"argument {path[1].idx if path[0].idx == 0 else path[1].key}{trees.keystr(path[2:])}" for path in paths]
+
+
+def _batch_size(leaves: Sequence[Any], axes: Sequence[int | None], args: tuple, kwargs: dict, given: int | None) -> int:
+    def named(i: int) -> str:
+        return f"{_names(args, kwargs)[i]} of type {'float0' if is_float0(leaves[i]) else type_of(leaves[i])}"
+
+    # Per size, the first leaf that has it.
+    sizes: dict[int, int | None] = {} if given is None else {operator.index(given): None}
+    for i, (leaf, axis) in enumerate(zip(leaves, axes, strict=True)):
         if axis is None:
             continue
         if not is_array(leaf):
-            raise TypeError(f"vmap: argument {path} is {kind(leaf)}, wanted an array, or None in in_axes")
+            raise TypeError(f"vmap: {_names(args, kwargs)[i]} is {kind(leaf)}, wanted an array, or None in in_axes")
         shape = _shape(leaf)
-        what = f"argument {path} of type {'float0' if is_float0(leaf) else type_of(leaf)}"
         if not -len(shape) <= axis < len(shape):
-            raise ValueError(f"vmap: in_axes has {axis} for {what}, which has {len(shape)} axes")
-        sizes.setdefault(shape[axis], f"{what} has {shape[axis]} along axis {axis}")
+            raise ValueError(f"vmap: in_axes has {axis} for {named(i)}, which has {len(shape)} axes")
+        sizes.setdefault(shape[axis], i)
     if not sizes:
         raise ValueError(
             "vmap: nothing to batch: in_axes is None for every argument, or there are no arrays; give axis_size"
         )
     if len(sizes) > 1:
-        raise ValueError(f"vmap: the batch sizes differ: {'; '.join(sizes.values())}")
+        words = [
+            f"axis_size is {n}" if i is None else f"{named(i)} has {n} along axis {axes[i]}" for n, i in sizes.items()
+        ]
+        raise ValueError(f"vmap: the batch sizes differ: {'; '.join(words)}")
     return next(iter(sizes))
