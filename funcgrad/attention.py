@@ -61,7 +61,7 @@ def dot_product_attention(
     if groups != heads:
         key, value = (repeat(x, heads // groups, axis=2) for x in (key, value))
     scores = einsum("bthd,bshd->bhts", query, key)
-    wide = q.dtype if q.dtype in (dtypes.float32, dtypes.float64) else dtypes.float32
+    wide: Any = q.dtype if q.dtype in (dtypes.float32, dtypes.float64) else dtypes.float32
     scores = e.multiply(astype(scores, wide), 1 / math.sqrt(q.shape[3]) if scale is None else scale)
     if bias is not None:
         scores = e.add(scores, bias)
@@ -70,7 +70,7 @@ def dot_product_attention(
         mask = earlier if mask is None else e.logical_and(mask, earlier)
     if mask is not None:
         # Not minus infinity, of which there is no softmax where a query looks nowhere.
-        scores = e.where(mask, scores, np.finfo(wide).min)
+        scores = e.where(mask, scores, float(np.finfo(wide).min))
     weights = softmax(scores, axis=-1)
     out = einsum("bhts,bshd->bthd", astype(weights, v.dtype), value)
     return squeeze(out, 0) if single else out

@@ -99,7 +99,7 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
 
 def _disabled() -> bool:
-    return jax.config.jax_disable_jit  # type: ignore[attr-defined, no-any-return]
+    return jax.config.jax_disable_jit  # type: ignore[attr-defined]
 
 
 class Jitted:

@@ -32,7 +32,7 @@ try:
     # Not public: without it JAX computes constants of its functions while it traces them for us.
     from jax._src.config import eager_constant_folding as _folding
 except ImportError:
-    _folding = nullcontext
+    _folding = nullcontext  # type: ignore[assignment]
 
 Arrays = Sequence[Any]
 Mask = tuple[bool, ...]

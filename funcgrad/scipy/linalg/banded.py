@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.control import scan
+from funcgrad.control.scan import scan
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import zeros
 from funcgrad.numpy.indexing import At, getitem
 from funcgrad.numpy.linalg.operands import require
 from funcgrad.numpy.products import matmul
-from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import argmax
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, reshape
 from funcgrad.primitives.elementwise import broadcast_shapes
@@ -158,13 +158,12 @@ def solveh_banded(
     (ab,) = promoted(asoperand(ab, "solveh_banded"), floating=True)
     reach, n = type_of(ab).shape[-2] - 1, type_of(ab).shape[-1]
     away, column = np.arange(1, reach + 1)[:, None], np.arange(n)[None, :]
-    if lower:
-        # Each diagonal above begins as many columns further on.
-        given, start = getitem(ab, (..., slice(1, None), slice(None))), column - away
-        other = getitem(given, (..., away - 1, np.clip(start, 0, n - 1)))
-        other = getitem(e.where(start >= 0, e.conj(other), 0), (..., slice(None, None, -1), slice(None)))
-        return solve_banded((reach, reach), concatenate([other, ab], axis=-2), b)
-    given, start = getitem(ab, (..., slice(None, -1), slice(None))), column + away
-    other = getitem(given, (..., reach - away, np.clip(start, 0, n - 1)))
-    other = e.where(start < n, e.conj(other), 0)
-    return solve_banded((reach, reach), concatenate([ab, other], axis=-2), b)
+    # A diagonal on the other side begins as many columns further on, or earlier.
+    start = column - away if lower else column + away
+    inside, row = (start >= 0) & (start < n), away - 1 if lower else reach - away
+    given = getitem(ab, (..., slice(1, None) if lower else slice(None, -1), slice(None)))
+    other = e.where(inside, e.conj(getitem(given, (..., row, np.clip(start, 0, n - 1)))), 0)
+    # The main diagonal of a Hermitian matrix is real, whatever is written there.
+    main = astype(e.real(getitem(ab, (..., slice(0, 1) if lower else slice(-1, None), slice(None)))), type_of(ab).dtype)
+    parts = [getitem(other, (..., slice(None, None, -1), slice(None))), main, given] if lower else [given, main, other]
+    return solve_banded((reach, reach), concatenate(parts, axis=-2), b)

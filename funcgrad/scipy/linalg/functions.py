@@ -23,11 +23,11 @@ __all__ = ["coshm", "cosm", "expm_frechet", "funm", "sinhm", "sinm", "sqrtm", "t
 def _known_real(values: Any, found: Any) -> bool:
     """Whether a function of a real matrix is real: of its eigenvalues, and what the function is of them and of their
     conjugates; False where these are not known."""
-    known = [value_of(v) for v in (values, *found)]
-    if known[0] is None or known[1] is None or known[2] is None:
+    known = [v for v in map(value_of, (values, *found)) if v is not None]
+    if len(known) < 3:
         return False
-    values, at_values, at_conjugates = known
-    return bool(np.all(at_conjugates == np.conj(at_values)) and np.all(at_values[values.imag == 0].imag == 0))
+    of, at_values, at_conjugates = known
+    return bool(np.all(at_conjugates == np.conj(at_values)) and np.all(at_values[of.imag == 0].imag == 0))
 
 
 def sqrtm(A: Any) -> Any:
