@@ -12,6 +12,7 @@ from compat.ops.combinations import fits_none
 from compat.ops.elements import (
     binary,
     category,
+    checks,
     operator,
     overloaded,
     reflected,
@@ -46,13 +47,9 @@ def _check_operands(name: str) -> Callable[..., None]:
 
 
 def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered: bool = True) -> Op:
-    tensor_first, real = _check_operands(name), refuses(f"{name}_cpu", "complex")
-
-    def check(input: Any, other: Any) -> None:
-        tensor_first(input, other)
-        if ordered:
-            real(input, other)
-
+    check = _check_operands(name)
+    if ordered:
+        check = checks(check, refuses(f"{name}_cpu", "complex"))
     example = "torch.tensor([1, 2]), 2"
     return binary(name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example)
 
