@@ -185,12 +185,20 @@ betainc = elementwise(
     accepts="float",
 )
 
-# The derivative by its parameter of a gamma variable: how far a sample moves whose probability stays.
+
+def _slope_by_parameter(g: Any, out: Any, a: Any, x: Any) -> Any:
+    bend = div(igamma_by_a(a, x, order=2), _gamma_density(a, x))
+    return neg(mul(g, add(bend, mul(out, sub(log(x), digamma(a))))))
+
+
+def _slope_by_sample(g: Any, out: Any, a: Any, x: Any) -> Any:
+    return mul(g, sub(sub(digamma(a), log(x)), mul(out, shift(div(shift(a, -1), x), -1))))
+
+
+# The derivative by its parameter of a gamma variable: how far a sample moves whose probability stays. It is that of the
+# probability over the density, with the sign turned, and its own derivatives are those of that quotient.
 gamma_sample_slope = elementwise(
-    "gamma_sample_slope",
-    widened(lax.random_gamma_grad),
-    (_unknown("a second derivative of gamma samples"), _unknown("a second derivative of gamma samples")),
-    accepts="float",
+    "gamma_sample_slope", widened(lax.random_gamma_grad), (_slope_by_parameter, _slope_by_sample), accepts="float"
 )
 
 # ---------------------------------------------------------------- zeta

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 import pytest
+import scipy.special
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
@@ -15,6 +16,7 @@ from funcgrad import random
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import random as p
 from tests.funcgrad.oracle import assert_close
+from tests.funcgrad.table import SECOND, STEP
 
 KEY = random.key(5)
 A, B = np.array([0.5, 2.0, 9.0]), np.array([1.5, 0.7, 3.0])
@@ -149,6 +151,45 @@ def test_derivatives_are_those_of_jax(name: str) -> None:
     back, forth = fg.jit(lambda a: (fg.grad(ours)(a), fg.jvp(ours, (a,), (B,))[1]))(A)
     assert_close(back, wanted, "reverse", 1e-8)
     assert_close(forth, np.sum(np.asarray(wanted) * B), "forward", 1e-8)
+
+
+# Of gamma variables, which are drawn by rejection, and of what is made of them, differences say something else: how a
+# sample moves with its parameter while the numbers that it is made of stay, and not while its probability does.
+OF_GAMMA = ("gamma", "loggamma", "beta", "dirichlet", "chisquare", "t")
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_second_derivatives_are_symmetric_and_differences_of_first_ones(name: str) -> None:
+    def slope(a: Any) -> Any:
+        return fg.grad(lambda a: fnp.sum(fnp.sin(SMOOTH[name](random, a))))(a)
+
+    @fg.jit
+    def ask(a: Any) -> Any:
+        ahead = fg.jvp(slope, (a,), (B,))[1]
+        back = fg.vjp(slope, a)[1](B)[0]
+        return ahead, back, (slope(a + STEP * B) - slope(a - STEP * B)) / (2 * STEP)
+
+    ahead, back, differences = ask(A)
+    assert_close(ahead, np.asarray(back), "forwards, and backwards", 1e-9)
+    if name not in OF_GAMMA:
+        assert_close(ahead, np.asarray(differences), "differences", SECOND)
+
+
+def test_second_derivatives_of_gamma_samples() -> None:
+    """Those of the inverse of the distribution function, by differences along the parameter."""
+    sample = lambda a: random.gamma(KEY, a, (3,), dtype=np.float64)
+    x = np.asarray(sample(A))
+    chance = scipy.special.gammainc(A, x)
+    # The difference is off by some step**2 of the fourth derivative, and by rounding, 1e-15 / step**2: both about 3e-8.
+    step = 2e-4
+    moved = [scipy.special.gammaincinv(A + k * step, chance) for k in (-1, 0, 1)]
+    wanted = (moved[0] - 2 * moved[1] + moved[2]) / step**2
+    found = fg.jvp(lambda a: fg.jvp(sample, (a,), (np.ones(3),))[1], (A,), (np.ones(3),))[1]
+    assert_close(found, wanted, "second derivative", 1e-5)
+    logarithm = lambda a: random.loggamma(KEY, a, (3,), dtype=np.float64)
+    of_logarithm = fg.jvp(lambda a: fg.jvp(logarithm, (a,), (np.ones(3),))[1], (A,), (np.ones(3),))[1]
+    slope = np.asarray(fg.jvp(sample, (A,), (np.ones(3),))[1])
+    assert_close(of_logarithm, wanted / x - (slope / x) ** 2, "of its logarithm", 1e-5)
 
 
 # ---------------------------------------------------------------- choices
