@@ -8,6 +8,7 @@ their graph, and under ``vmap`` memory that all examples share cannot take what 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from compat import lens
 from compat.grad_mode import mode
 from compat.layout import Base
 from compat.meta import Unknown, check_values, refused
+from compat.storage import UntypedStorage
 from funcgrad import runtime
 from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
@@ -24,6 +26,7 @@ from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
+from funcgrad.primitives.elementwise import stop_gradient
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import Interpreter, Tracer, bind
 
@@ -38,6 +41,7 @@ class Level:
         interpreter: its interpreter, once it has one.
         written: the storages that were written while it was the innermost.
         leaves: the storages of what it differentiates by.
+        asides: what was made without derivatives while it was the innermost.
         recorded: whether operations were being recorded when it was entered.
     """
 
@@ -46,6 +50,7 @@ class Level:
     interpreter: Any = None
     written: list[Any] = field(default_factory=list)
     leaves: list[Any] = field(default_factory=list)
+    asides: list[weakref.ref[Aside]] = field(default_factory=list)
     recorded: bool = True
 
 
@@ -86,6 +91,12 @@ def level(kind: str, randomness: str = "error") -> Iterator[Level]:
         mode.grad, state.forward = grad, forward
         for storage in entered.written:
             _left(storage, entered.interpreter)
+        for ref in entered.asides:
+            made = ref()
+            if made is not None:
+                made.left(entered.interpreter)
+        if state.levels:
+            state.levels[-1].asides += entered.asides
 
 
 def recorded() -> bool:
@@ -203,6 +214,71 @@ def rewritten(old: Any, new: Any) -> Any:
         if not state.forward:
             new = keep_forward(old, new)
     return new
+
+
+class Aside(UntypedStorage):
+    """Another storage's memory, seen without derivatives: what is read has none, and those of what is written stay.
+
+    Attributes:
+        under: the other storage.
+        forward: whether derivatives forwards are held back, too.
+    """
+
+    __slots__ = ("under", "forward")
+
+    def __init__(self, under: UntypedStorage, forward: bool):
+        self.under = under
+        self.forward = forward
+        self.base = under.base
+        self.version = 0
+        if state.levels:
+            state.levels[-1].asides.append(weakref.ref(self))
+
+    @property
+    def buffer(self) -> Any:
+        x = _outlived(self.under.buffer)
+        if not isinstance(x, Tracer):
+            return x
+        return stop_gradient(x) if self.forward else hold_backward(x)
+
+    @buffer.setter
+    def buffer(self, new: Any) -> None:
+        self.write(new)
+
+    def write(self, buffer: Any) -> None:
+        """Puts new elements into the memory."""
+        old = _outlived(self.under.buffer)
+        if isinstance(old, Tracer):
+            buffer = keep_backward(old, buffer)
+            buffer = keep_forward(old, buffer) if self.forward else buffer
+        self.under.write(buffer)
+
+    def data_ptr(self) -> int:
+        """The address of the memory."""
+        return self.under.data_ptr()
+
+    def left(self, interpreter: Interpreter | None) -> None:
+        """Keeps the values alone of a transform that has returned, so that no more of it stays alive."""
+        x = self.under.buffer
+        if isinstance(x, ForwardTracer | ReverseTracer) and x.interpreter is interpreter:
+            value = runtime.ready(x.underlying())
+            self.base = Base(self.base.shape, self.base.dtype, isinstance(value, Tracer))
+            self.under = UntypedStorage(value, self.base)
+
+
+def aside(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
+    """The memory of a traced tensor, outside of what is differentiated.
+
+    Args:
+        forward: as in ``detach``; if not, as in ``no_grad``.
+    """
+    if not forward and not any(entered.kind == "grad" for entered in state.levels):
+        return storage
+    if isinstance(storage, Aside) and storage.forward >= forward:
+        return storage
+    if state.levels or state.duals is not None:
+        return Aside(storage, forward)
+    return UntypedStorage(stop_gradient(storage.buffer), storage.base)
 
 
 # ---------------------------------------------------------------- tensors from outside
@@ -368,6 +444,8 @@ def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
         raise RuntimeError(f"{leaf} Variable that requires grad is being used in an in-place operation.")
     if state.levels:
         check_write(name, storage.buffer, new)
+        while isinstance(storage, Aside):
+            storage = storage.under
         state.levels[-1].written.append(storage)
 
 

@@ -34,7 +34,6 @@ from compat.meta import Unknown
 from compat.size import Size
 from compat.storage import UntypedStorage
 from compat.typed_storage import TypedStorage
-from funcgrad import stop_gradient
 
 _new = object.__new__
 
@@ -498,8 +497,7 @@ def _alias(t: Tensor, counter: Any) -> Tensor:
     """The same memory in a tensor outside the graph."""
     storage = t._storage
     if storage.base.traced and storage.buffer.__class__ is not Unknown:
-        # What is traced goes on into no derivative; only then is the memory not the same.
-        storage = UntypedStorage(stop_gradient(storage.buffer), storage.base)
+        storage = levels.aside(storage)  # what is traced goes on into no derivative
     made = wrap(storage, t._layout, t._offset)
     made._counter = counter
     made._view = SHARED

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from compat import lens
+from compat import lens, levels
 from compat.autograd.anomaly_mode import made
 from compat.autograd.node import NO_EDGE, Node, next_sequence
 from compat.dtypes import FLOATING
@@ -134,6 +134,8 @@ def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
     else:
         base, origin = t if view.base is None else view.base, view.origin
     storage, counter = t._storage, t._counter
+    if storage.base.traced and not mode.grad:
+        storage = levels.aside(storage, forward=False)
     if is_large(storage):
         storage, layout, offset = part_of(storage, layout, offset)
     out = wrap(storage, layout, offset)
@@ -155,6 +157,7 @@ class ViewPlan:
         rearrangement: where every element is taken once: how to undo it.
         undone: the layouts of gradients for which it was undone.
         converts: whether the results' elements are not the operand's, but made of their bytes or with a sign changed.
+        held: whether it is inside a transform, where nothing is recorded.
     """
 
     __slots__ = (
@@ -168,6 +171,7 @@ class ViewPlan:
         "undone",
         "origin",
         "converts",
+        "held",
         "_function",
         "_geometry",
         "_derivative",
@@ -184,6 +188,7 @@ class ViewPlan:
         recorded = mode.grad and t._rg and t._layout.dtype.category >= FLOATING
         self.node = op.node if recorded and self.outputs and self.outputs[0][0].dtype.category >= FLOATING else None
         self.shows = shows
+        self.held = base.traced and not mode.grad
         self.origin = "inference" if mode.inference else "no_grad" if not mode.grad else "multiple" if several else ""
         self._function = function
         self._geometry = geometry_of(t)
@@ -206,9 +211,10 @@ class ViewPlan:
         node = self._node_for(t) if self.node is not None and counter is not None else None
         origin = self.origin or ("" if view is None else view.origin)
         indirect = self.converts or (view is not None and view.steps)
+        storage = levels.aside(t._storage, forward=False) if self.held else t._storage
         made = []
         for nr, (layout, offset) in enumerate(self.outputs):
-            out = wrap(t._storage, layout, offset)
+            out = wrap(storage, layout, offset)
             out._counter = counter
             steps = extended(self, t, layout, offset) if indirect else ()
             out._view = View(base, version, origin, steps) if counter is not None else SHARED
