@@ -85,7 +85,7 @@ def imag(input: Tensor) -> Tensor:
     if not input.is_complex():
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
     if input.is_conj():
-        return _neg_view(select(view_as_real(_conj(input)), -1, 1))
+        return select(_neg_view(view_as_real(_conj(input))), -1, 1)
     return select(view_as_real(input), -1, 1)
 
 

@@ -58,7 +58,7 @@ def _shared(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: b
         chosen = np.logical_or(chosen, np.logical_and(np.not_equal(input, input), np.not_equal(extreme, extreme)))
     share = np.astype(chosen, type_of(input).dtype)
     each = np.divide(restore(ct, input, axes), reduce(r.reduce_sum, share, axes, True))
-    return np.multiply(share, each)
+    return np.where(chosen, each, np.astype(0, type_of(each).dtype)) if with_nan else np.multiply(share, each)
 
 
 def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str) -> None:

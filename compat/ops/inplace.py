@@ -141,11 +141,13 @@ def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
         if plan.traced:
             regenerate_layout(t)
         return t
-    kept = values
+    kept, old = values, None
     if plan.keeps(plan.target):
         kept = list(values)
-        kept[plan.target] = _snapshot(t)
+        kept[plan.target] = old = _snapshot(t)
     node = plan.make_node(kept)
+    if old is not None and old._rg:
+        old._node, old._nr = old.clone()._node, 0  # PyTorch keeps a copy, and shows that it is one
     put(t, plan.forward(*plan.arguments(values))[0], plan.traced, plan.kernel.name)
     if plan.traced:
         regenerate_layout(t)

@@ -270,7 +270,7 @@ def matrix_norm(
     if first == second:
         raise RuntimeError(f"linalg.matrix_norm: dims must be different. Got ({dims[0]}, {dims[1]})")
     if ord == "fro":
-        return vector_norm_of.function(A, 2.0, (first, second), keepdim, dtype=dtype)
+        return vector_norm_of.function(A, 2, (first, second), keepdim, dtype=dtype)
     if ord == "nuc" or abs(ord) == 2:
         return _by_singular_values(A if dtype is None else A.to(dtype), ord, (first, second), keepdim)
     if math.isinf(ord):

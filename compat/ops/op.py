@@ -287,7 +287,7 @@ class Op(Declared):
         counts = tuple(len(a) for p, a in zip(self.params, args) if p.kind == "arrays")
         numbers = tuple(None if isinstance(k, Layout) else k or type(None) for k in kinds)
         raw = tuple(a for p, a in zip(self.params, args) if not p.dynamic)
-        key = (raw, tuple(statics.values()), counts, numbers)
+        key = (raw, tuple(map(type, raw)), tuple(statics.values()), counts, numbers)
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = self._make_kernel(args, numbers, statics)

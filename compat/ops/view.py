@@ -24,8 +24,10 @@ from compat.ops.plan import edge
 from compat.ops.recut import extended
 from compat.size import Size
 from compat.tensor import PASSING, SHARED, Tensor, View, wrap
+from funcgrad import numpy as fnp
 from funcgrad.ir import ArrayType, Program
 from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
 
 Ints = tuple[int, ...]
 
@@ -145,6 +147,19 @@ def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
     else:
         out._view = View(base, counter.version, "inference" if mode.inference else origin if mode.grad else "no_grad")
     return out
+
+
+def _places(g: Geometry) -> np.ndarray:
+    """Where each element lies."""
+    along = (np.arange(n).reshape(-1, *[1] * (g.ndim - 1 - d)) * s for d, (n, s) in enumerate(zip(g.size, g.stride)))
+    return sum(along, np.full(g.size, g.offset, np.int64)).reshape(-1)
+
+
+def _averaged(memory: Any, places: np.ndarray, x: Any) -> Any:
+    """Memory with the elements of a tensor of which several share a place: all of them have a part in what is there."""
+    counts = np.maximum(np.bincount(places, minlength=type_of(memory).shape[0]), 1)
+    total = fnp.at(memory)[places].add(fnp.reshape(x, (-1,)))
+    return fnp.divide(total, counts.astype(type_of(memory).dtype))
 
 
 class ViewPlan:
@@ -302,7 +317,10 @@ class ViewPlan:
 
             def body(x: Any, place: Any) -> list[Any]:
                 assert g.dtype.numpy is not None
-                memory = lens.write(zeros(ArrayType((room,), g.dtype.numpy)), inside, g.offset, x)
+                empty = zeros(ArrayType((room,), g.dtype.numpy))
+                places = np.empty(0) if inside.dense else _places(g)
+                shared = len(np.unique(places)) < places.size
+                memory = _averaged(empty, places, x) if shared else lens.write(empty, inside, g.offset, x)
                 return [lens.read(memory, outside, place)]
 
             kernel = self.op.kernels[key] = _view_kernel(self.op, body, 1)

@@ -262,3 +262,53 @@ def test_a_saved_tensor_that_was_given_memory_of_another_size_is_complained_abou
     factor.data = torch.ones(4, 3)
     with pytest.raises(RuntimeError, match=r"size of tensor a \(2\) must match the size of tensor b \(4\)"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize(
+    ("view", "gradient"),
+    [
+        (lambda x: x.expand(2, 3), [[0.5, 1.0, 0.0], [0.5, 1.0, 0.0]]),
+        (lambda x: x.unfold(0, 2, 1), [[1.0, 1.0], [1.0, 0.0]]),
+        (lambda x: x[0].expand(3), [1 / 3] * 3),
+    ],
+)
+def test_elements_that_share_a_place_share_its_gradient(view: Any, gradient: list[Any]) -> None:
+    whole = view(leaf(1.0, 2.0, 3.0) * 2)
+    part = whole.as_strided((1,) if whole.dim() == 1 else (2,), (1,))
+    (g,) = torch.autograd.grad(part, whole, torch.arange(1.0, 1 + len(part)))
+    np.testing.assert_allclose(g.numpy(), gradient, rtol=1e-6)
+
+
+def test_what_is_kept_of_a_tensor_that_is_written_into_is_a_copy() -> None:
+    y = leaf(1.0, 2.0) * 2
+    before = y.grad_fn
+    y.sin_()
+    kept = y.grad_fn._saved_self
+    assert kept.tolist() == [2.0, 4.0]
+    assert kept.grad_fn.name() == "CloneBackward0"
+    assert kept.grad_fn.next_functions[0][0] is before
+    assert y.grad_fn.next_functions[0][0] is before
+
+
+def test_the_imaginary_part_of_a_conjugate_is_cut_out_of_what_was_negated() -> None:
+    x = torch.tensor([1 + 1j], requires_grad=True)
+    node, names = x.conj().imag.grad_fn, []
+    while node.next_functions:
+        names.append(node.name())
+        node = node.next_functions[0][0]
+    assert names == ["SelectBackward0", "NegViewBackward0", "ViewAsRealBackward0", *["ConjBackward0"] * 2]
+
+
+def test_a_node_shows_an_order_as_it_was_given() -> None:
+    x = leaf(3.0, 4.0)
+    for given in (2, 2.0, 1.0, 1):
+        shown = torch.linalg.vector_norm(x, given).grad_fn._saved_ord
+        assert (shown, type(shown)) == (given, type(given))
+
+
+def test_the_gradient_of_a_maximum_that_is_in_no_place_any_more_is_zero() -> None:
+    x = leaf(1.0, 2.0)
+    y = x.max()
+    y.data.add_(1)
+    y.backward()
+    assert x.grad.tolist() == [0.0, 0.0]
