@@ -30,7 +30,9 @@ class UntypedStorage:
         version: how many in-place operations have written it.
     """
 
-    __slots__ = ("buffer", "base", "version", "_address", "_memory", "_root", "__weakref__")
+    __slots__ = ("buffer", "base", "version", "_address", "_memory", "_root", "__dict__", "__weakref__")
+    #: The file that it is mapped to (``compat.mapped``).
+    filename: str | None = None
     buffer: Any
     #: What a storage that has its memory in common with NumPy keeps (``compat.hosted``).
     _memory: np.ndarray
@@ -49,6 +51,22 @@ class UntypedStorage:
     def write(self, buffer: Any) -> None:
         """Puts a buffer of the same shape and dtype in place of the present one."""
         self.buffer = buffer
+
+    @staticmethod
+    def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage of so many bytes of a file; if ``shared``, what is written to it is in the file."""
+        from compat.mapped import storage_of_file
+
+        return storage_of_file(filename, shared, nbytes, _byte())
+
+    @staticmethod
+    def from_buffer(
+        buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: Any = None
+    ) -> Any:
+        """A storage with a copy of what an object exposes, as elements of ``dtype``."""
+        from compat.mapped import storage_of_bytes
+
+        return storage_of_bytes(buffer, byte_order, count, offset, dtype or _byte())
 
     def nbytes(self) -> int:
         """Its size in bytes."""
@@ -69,6 +87,13 @@ class UntypedStorage:
         except AttributeError:
             self._address: int = next(_addresses) << 36
             return self._address
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     @property
     def device(self) -> device:
@@ -103,6 +128,11 @@ class UntypedStorage:
 
     def _write_bytes(self, contents: np.ndarray) -> None:
         self.write(runtime.from_numpy(contents.view(self.base.dtype.numpy).reshape(self.base.shape)))
+
+    def byteswap(self, dtype: Dtype) -> None:
+        """Turns the bytes of each element of ``dtype`` round."""
+        step = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        self._write_bytes(self.bytes().reshape(-1, step)[:, ::-1].reshape(-1))
 
     def fill_(self, value: int) -> UntypedStorage:
         """Writes one byte everywhere; returns the storage."""
@@ -150,8 +180,8 @@ class UntypedStorage:
         self.resize_elements(nbytes // itemsize)
         return self
 
-    def resize_elements(self, numel: int) -> None:
-        """Makes it a flat buffer of ``numel`` elements.
+    def resize_elements(self, numel: int, value: Any = 0) -> None:
+        """Makes it a flat buffer of ``numel`` elements, of which those that are added have one value.
 
         Raises:
             RuntimeError: while others refer to its memory.
@@ -159,7 +189,7 @@ class UntypedStorage:
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
         old = self.numpy().reshape(-1)
-        new = np.zeros(numel, old.dtype)
+        new = np.full(numel, value, old.dtype)
         new[: min(numel, old.size)] = old[:numel]
         self.buffer = runtime.from_numpy(new)
         self.base = Base((numel,), self.base.dtype)
@@ -209,3 +239,12 @@ def unknown_storage(base: Base) -> UntypedStorage:
 def new_storage(array: np.ndarray, dtype: Dtype) -> UntypedStorage:
     """A storage with a copy of a NumPy array."""
     return UntypedStorage(runtime.from_numpy(array), Base(array.shape, dtype))
+
+
+def __getattr__(name: str) -> Any:
+    # The old face of storages is known here, too; it imports this module.
+    if name != "TypedStorage":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from compat.typed_storage import TypedStorage
+
+    return TypedStorage

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from typing import Any
 
 from compat.device import CPU, available, set_default
+from compat.dtypes import FLOATING, INTEGER, iinfo
+from compat.dtypes import dtype as Dtype
 from compat.errors import wrong_argument
 from compat.registry import function
 from funcgrad import runtime
@@ -14,6 +17,8 @@ from funcgrad import runtime
 class _Switches:
     deterministic = False
     warn_only = False
+    #: Whether new memory of no particular values is then filled with values that are noticed.
+    fill = True
     #: Whether windows were compiled in the background before determinism was asked for; None while it is not.
     background: bool | None = None
     precision = "highest"
@@ -101,6 +106,28 @@ def get_deterministic_debug_mode() -> int:
     if not _switches.deterministic:
         return 0
     return 1 if _switches.warn_only else 2
+
+
+def fills_memory(fill: bool | None = None) -> bool:
+    """Whether what nobody has written yet is filled, where results are to be deterministic; or says so.
+
+    Raises:
+        RuntimeError: for what is no bool.
+    """
+    if fill is not None:
+        if not isinstance(fill, bool):
+            raise RuntimeError(f"expected a bool, but got {type(fill).__name__}")
+        _switches.fill = fill
+    return _switches.fill
+
+
+def unset_value(dtype: Dtype) -> Any:
+    """What elements hold that nobody has written: zero; NaN or the largest number where that is to be noticed."""
+    if not (_switches.deterministic and _switches.fill):
+        return 0
+    if dtype.category >= FLOATING:
+        return math.nan
+    return iinfo(dtype).max if dtype.category == INTEGER else True
 
 
 # ---------------------------------------------------------------- precision

@@ -16,7 +16,7 @@ import numpy as np
 from compat import dtypes, lens, levels
 from compat.device import CPU, META, device
 from compat.dtypes import dtype as Dtype
-from compat.errors import NO_GRAD_OF_NON_LEAF, TYPED_STORAGE, check_grad_fits, other_data, wrap_dim, wrong_argument
+from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, wrap_dim, wrong_argument
 from compat.formats import (
     channels_last,
     channels_last_3d,
@@ -33,7 +33,7 @@ from compat.layout import Layout, contiguous_layout, is_channels_last, layout_of
 from compat.meta import Unknown
 from compat.size import Size
 from compat.storage import UntypedStorage
-from compat.typed_storage import TypedStorage
+from compat.typed_storage import TypedStorage, warn_typed
 
 _new = object.__new__
 
@@ -279,7 +279,7 @@ class Tensor:
 
     def storage(self) -> TypedStorage:
         """The storage, as elements of the tensor's dtype."""
-        warnings.warn(TYPED_STORAGE, stacklevel=2)
+        warn_typed()
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self._layout.dtype)
 
     def data_ptr(self) -> int:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from compat import dtypes
 from compat.dtypes import dtype as Dtype
+from compat.errors import TYPED_STORAGE
 from compat.layout import Base
 from compat.storage import UntypedStorage
 from funcgrad import runtime
@@ -27,6 +30,12 @@ class _OfDtype(type):
             raise RuntimeError(f"{cls}.__new__ received an invalid combination of arguments")
         made: TypedStorage = type.__call__(TypedStorage, *args, **{"dtype": cls.dtype, **named})
         return made
+
+
+@cache
+def warn_typed() -> None:
+    """Says once in a process that this face is the old one."""
+    warnings.warn(TYPED_STORAGE, stacklevel=3)
 
 
 def _storage_of(args: Sequence[Any], dtype: Dtype) -> UntypedStorage:
@@ -56,6 +65,39 @@ class TypedStorage(metaclass=_OfDtype):
         self.dtype = dtype or dtypes.get_default_dtype()
         self._storage: UntypedStorage = _storage_of(args, self.dtype) if wrap_storage is None else wrap_storage
         self.device = self._storage.device
+
+    @classmethod
+    def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
+        """A storage of so many elements of a file; if ``shared``, what is written to it is in the file."""
+        from compat.mapped import storage_of_file
+
+        dtype = cls._wanted("from_file")
+        return TypedStorage(wrap_storage=storage_of_file(filename, shared, size, dtype), dtype=dtype)
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0) -> TypedStorage:
+        """A storage with a copy of what an object exposes; of several bytes each, elements need a byte order."""
+        dtype = cls._wanted("from_buffer")
+        made = UntypedStorage.from_buffer(buffer, byte_order, count, offset, dtype=dtype)
+        return TypedStorage(wrap_storage=made, dtype=dtype)
+
+    @classmethod
+    def _wanted(cls, what: str) -> Dtype:
+        if cls.dtype is None:
+            raise RuntimeError(f"{what}: only supported on subclasses of torch.storage._LegacyStorage")
+        return cls.dtype
+
+    @property
+    def filename(self) -> str | None:
+        """The file that it is mapped to."""
+        return self._storage.filename
+
+    @property
+    def _cdata(self) -> int:
+        return self._storage._cdata
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     @property
     def _untyped_storage(self) -> UntypedStorage:

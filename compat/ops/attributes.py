@@ -18,6 +18,9 @@ from compat.typed_storage import CLASSES, TypedStorage
 publish(TypedStorage, "torch.TypedStorage")
 for _name, _class in CLASSES.items():
     publish(_class, f"torch.{_name}")
+publish(set(CLASSES.values()), "torch._storage_classes")
+
+publish(Tensor.grad, "Tensor._grad")
 
 # ---------------------------------------------------------------- memory order
 

@@ -20,6 +20,7 @@ from compat.meta import unknown
 from compat.ops.copying import format_strides
 from compat.registry import function
 from compat.storage import UntypedStorage
+from compat.switches import unset_value
 from compat.tensor import Tensor, from_buffer, wrap
 from funcgrad import runtime
 
@@ -80,10 +81,16 @@ def _of_value(layout: Layout, value: Any) -> Tensor:
     return from_buffer(_buffer(layout.base, value), layout)
 
 
+#: Stands for no particular value.
+UNSET: Any = object()
+
+
 def _buffer(base: Base, value: Any) -> Any:
     """A buffer of one value."""
     if base.device is META:
         return unknown(base)
+    if value is UNSET:
+        value = unset_value(base.dtype)
     shape, dtype = base.shape, base.dtype
     try:
         return runtime.filled(shape, value, dtypes.array_dtype(dtype))
@@ -231,7 +238,7 @@ def _maker(name: str, value: Any, what: str) -> Any:
 
 zeros = _maker("zeros", 0, "zeros")
 ones = _maker("ones", 1, "ones")
-empty = _maker("empty", 0, "no particular values (zeros, here)")
+empty = _maker("empty", UNSET, "no particular values (zeros, here)")
 
 
 @function("torch.full")
@@ -301,10 +308,10 @@ def empty_strided(
         )
     where = place(device)
     if is_dense(size, stride):
-        return with_grad(_of_value(dense_layout(size, stride, dtype, device=where), 0), requires_grad)
+        return with_grad(_of_value(dense_layout(size, stride, dtype, device=where), UNSET), requires_grad)
     room = 1 + sum((n - 1) * s for n, s in zip(size, stride))
     base = Base((room,), dtype, device=where)
-    return with_grad(wrap(UntypedStorage(_buffer(base, 0), base), layout_of(base, size, stride, 0)), requires_grad)
+    return with_grad(wrap(UntypedStorage(_buffer(base, UNSET), base), layout_of(base, size, stride, 0)), requires_grad)
 
 
 # ---------------------------------------------------------------- like another tensor
@@ -348,14 +355,14 @@ def full_like(
     where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), converted_number(value, dtype))
+    value = UNSET if fill_value is UNSET else converted_number(_fill_value("full_like", fill_value), dtype)
+    new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), value)
     return with_grad(of_examples(new, input), requires_grad)
 
 
 zeros_like = _like("zeros_like", 0, "zeros")
 ones_like = _like("ones_like", 1, "ones")
-empty_like = _like("empty_like", 0, "no particular values (zeros, here)")
+empty_like = _like("empty_like", UNSET, "no particular values (zeros, here)")
 
 
 def _new(name: str, value: Any, what: str) -> None:
@@ -380,7 +387,7 @@ def _new(name: str, value: Any, what: str) -> None:
 
 _new("new_zeros", 0, "zeros")
 _new("new_ones", 1, "ones")
-_new("new_empty", 0, "no particular values (zeros, here)")
+_new("new_empty", UNSET, "no particular values (zeros, here)")
 
 
 @function("Tensor.new_full")

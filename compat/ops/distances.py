@@ -94,7 +94,7 @@ def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
     "DistBackward0", saved="self other p result", keeps="result0", check=_check_dist, out=False, promote="common",
     numbers=False,
 )  # fmt: skip
-def dist(input: Array, other: Array, p: float = 2) -> Any:
+def dist(input: Array, other: Array, p: int | float = 2) -> Any:
     """The norm of the difference, of all elements as one vector.
 
     Args:
@@ -318,7 +318,7 @@ def _check_renorm(input: Tensor, p: float, dim: int, maxnorm: float) -> None:
 
 
 @op("RenormBackward0", saved="self p dim maxnorm", check=_check_renorm, inplace="Tensor.renorm_")
-def renorm(input: Array, p: float, dim: Dim, maxnorm: float) -> Any:
+def renorm(input: Array, p: int | float, dim: Dim, maxnorm: int | float) -> Any:
     """The slices along a dimension, those whose norm is greater than ``maxnorm`` scaled down to it.
 
     Args:

@@ -12,6 +12,8 @@ from compat import dlpack, dtypes
 from compat.device import META, available, place
 from compat.dtypes import dtype as Dtype
 from compat.hosted import storage_over
+from compat.layout import layout_of
+from compat.mapped import storage_of_file
 from compat.ops.creation import with_grad
 from compat.ops.from_data import reject_negative_strides, tensor
 from compat.registry import function
@@ -123,6 +125,33 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
         )
     array = np.frombuffer(memory, dtype.numpy, count, offset)
     return with_grad(wrap(*storage_over(array, dtype)), requires_grad)
+
+
+@function("torch.from_file")
+def from_file(
+    filename: Any,
+    shared: bool = False,
+    size: int = 0,
+    *,
+    dtype: Dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of one dimension with the first elements of a file; if ``shared``, what is written is in the file.
+
+    Args:
+        filename: the file; a shared one is made, or made larger, if it has to be.
+        shared: whether the tensor's memory is the file.
+        size: how many elements.
+        dtype: by default the default floating-point dtype.
+
+    Raises:
+        RuntimeError: for a file that cannot be opened, or is too small.
+    """
+    dtype = dtypes.wanted("from_file", dtype) or dtypes.get_default_dtype()
+    storage = storage_of_file(filename, shared, size, dtype)
+    return wrap(storage, layout_of(storage.base, (size,), (1,), 0, dtype))
 
 
 def _bytes_of(buffer: Any) -> memoryview:

@@ -104,7 +104,9 @@ def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
 
 @op("MultiMarginLossBackward0", saved="self target p margin weight reduction", name="multi_margin_loss", names="",
     check=_check_multi_margin, inspect=_inspect_multi_margin)  # fmt: skip
-def multi_margin_rows(input: Array, target: Index, p: int, margin: float, weight: Index | None, reduction: int) -> Any:
+def multi_margin_rows(
+    input: Array, target: Index, p: int | float, margin: int | float, weight: Index | None, reduction: int
+) -> Any:
     rows, classes = _rows_of(input)
     scores, target = reshape(input, shape=(rows, classes)), reshape(target, shape=(rows, 1))
     steps = iota(shape=(rows, classes), axis=1, dtype=fdtypes.int64)

@@ -165,7 +165,7 @@ def _check_vector_norm(
     names="", out=True, check=_check_vector_norm,
 )  # fmt: skip
 def vector_norm_of(
-    input: Array, ord: float = 2.0, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None
+    input: Array, ord: int | float = 2.0, dim: Dims | None = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
     x = input if dtype is None else np.astype(input, dtype.numpy)
     return norm_over(x, ord, axes_of(x, dim), keepdim)
@@ -374,7 +374,7 @@ def tensor_norm(
 
 
 @op("NormBackward1", saved="self p dim keepdim result", keeps="input result0", name="norm", names="", check=None)
-def norm_along(input: Array, p: float, dim: Dims, keepdim: bool = False) -> Any:
+def norm_along(input: Array, p: int | float, dim: Dims, keepdim: bool = False) -> Any:
     return norm_over(input, p, axes_of(input, dim), keepdim)
 
 

@@ -12,7 +12,7 @@ from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text
 from compat.formats import strided
-from compat.ops.creation import constant
+from compat.ops.creation import UNSET, constant
 from compat.ops.from_data import tensor
 from compat.ops.from_memory import from_numpy
 from compat.registry import function, publish
@@ -113,7 +113,7 @@ def _of_size(size: Any, dtype: Dtype, exact: bool) -> Tensor:
     negative = next((n for n in sizes if n < 0), None)
     if negative is not None:
         raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {size_text(sizes)}")
-    return constant(sizes, 0, dtype)
+    return constant(sizes, UNSET, dtype)
 
 
 def _of_tensor(other: Tensor, dtype: Dtype, exact: bool) -> Tensor:

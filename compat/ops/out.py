@@ -13,6 +13,7 @@ from compat.grad_mode import mode, no_grad
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.inplace import check_memory
 from compat.storage import UntypedStorage
+from compat.switches import unset_value
 from compat.tensor import SHARED, Tensor
 
 
@@ -133,6 +134,6 @@ def resize(t: Tensor, size: tuple[int, ...]) -> None:
     need = t._offset + (0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride)))
     ratio = t.dtype.itemsize / storage.base.dtype.itemsize
     if need * ratio > storage.base.numel:
-        storage.resize_elements(int(need * ratio))
+        storage.resize_elements(int(need * ratio), unset_value(t.dtype) if ratio == 1 else 0)
     t._layout = layout_of(storage.base, size, stride, t._offset, t.dtype)
     t._view = t._view or SHARED

@@ -21,7 +21,7 @@ from funcgrad.primitives import elementwise as e
 
 @op("RreluWithNoiseBackward0", saved="self noise lower upper training", keeps="input noise", name="rrelu", names="",
     strides="like:input")  # fmt: skip
-def rrelu_with_noise(input: Array, noise: Index | None, lower: float, upper: float, training: bool) -> Any:
+def rrelu_with_noise(input: Array, noise: Index | None, lower: int | float, upper: int | float, training: bool) -> Any:
     slope = e.number((lower + upper) / 2, input) if noise is None else noise
     negative = np.less_equal(input, 0) if training else np.less(input, 0)
     return np.where(negative, np.multiply(input, slope), input)
@@ -29,7 +29,7 @@ def rrelu_with_noise(input: Array, noise: Index | None, lower: float, upper: flo
 
 @op("RreluWithNoiseBackward1", saved="result noise lower upper training", keeps="noise result0", name="rrelu_",
     names="", strides="like:input")  # fmt: skip
-def rrelu_in_place(input: Array, noise: Index | None, lower: float, upper: float, training: bool) -> Any:
+def rrelu_in_place(input: Array, noise: Index | None, lower: int | float, upper: int | float, training: bool) -> Any:
     return rrelu_with_noise.body(input, noise, lower, upper, training)
 
 

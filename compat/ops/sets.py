@@ -205,7 +205,7 @@ def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -
         "{out_cpp}"
     ),
 )
-def histc(input: Array, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+def histc(input: Array, bins: int = 100, min: int | float = 0, max: int | float = 0) -> Any:
     """How many elements lie in each of ``bins`` equal parts of the range from ``min`` to ``max``.
 
     Args:

@@ -18,7 +18,8 @@ Kinds are written as annotations of the declared function:
 ``Ints``
     integers, given as a sequence or one by one if the parameter is starred.
 anything else
-    a static argument, part of what the program is compiled for.
+    a static argument, part of what the program is compiled for. One said to be a ``bool``, ``int``, ``float``,
+    ``str`` or any number (``int | float``) has to be one.
 """
 
 from __future__ import annotations
@@ -72,6 +73,8 @@ class Param:
     keyword: bool
     starred: bool
     edge: bool = True
+    #: Of a static argument: what messages say it has to be, ``"bool"``, ``"int"``, ``"Number"``; "" for anything.
+    plain: str = ""
 
     @property
     def required(self) -> bool:
@@ -97,7 +100,9 @@ def parse(function: Callable[..., Any]) -> tuple[Param, ...]:
         starred = p.kind is inspect.Parameter.VAR_POSITIONAL
         keyword = p.kind is inspect.Parameter.KEYWORD_ONLY
         edge = kind not in _WITHOUT_EDGE
-        result.append(Param(p.name, _WITHOUT_EDGE.get(kind, kind), optional, p.default, keyword, starred, edge))
+        plain = text.removesuffix(" | None") if kind == "static" and not starred else ""
+        plain = "Number" if plain == "int | float" else plain if plain in _PLAIN else ""
+        result.append(Param(p.name, _WITHOUT_EDGE.get(kind, kind), optional, p.default, keyword, starred, edge, plain))
     return tuple(result)
 
 
@@ -165,7 +170,31 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
         return _integer(function, p, position, value)
     if p.kind in ("dims", "ints"):
         return _integers(function, p, position, value)
+    if p.kind == "static" and p.name == "dtype":
+        return dtypes.wanted(function, value)
+    if p.plain and not _PLAIN[p.plain](value) and not _stands_for_number(p.plain, value):
+        raise wrong_argument(function, p.name, None if p.keyword else position, p.plain, value)
     return freeze(value)
+
+
+def _is_integer(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool | Tensor)
+
+
+_PLAIN: dict[str, Callable[[Any], bool]] = {
+    "bool": lambda value: isinstance(value, bool),
+    "int": _is_integer,
+    "float": lambda value: isinstance(value, int | float | np.integer | np.floating),
+    "str": lambda value: isinstance(value, str),
+    "Number": lambda value: isinstance(value, _NUMBERS) or _is_numpy_number(value),
+}
+
+
+def _stands_for_number(plain: str, value: Any) -> bool:
+    """Whether it is a tensor of one number, where PyTorch takes that for the number."""
+    if not isinstance(value, Tensor) or plain in ("bool", "str") or value.dim() or value.requires_grad:
+        return False
+    return plain != "int" or value.dtype.category == dtypes.INTEGER
 
 
 def _is_numpy_number(value: Any) -> bool:
@@ -369,6 +398,10 @@ def _scan(p: Param) -> list[str]:
     return []
 
 
+#: Numbers that nodes show as they were given: 2 is another one than 2.0.
+_SHOWN = ("float", "Number")
+
+
 def _key(p: Param, offsets: bool) -> list[str]:
     n = p.name
     if p.kind == "array":
@@ -379,7 +412,7 @@ def _key(p: Param, offsets: bool) -> list[str]:
         return [f"None if {n} is _{n} else {n}.__class__" if not p.required else f"{n}.__class__"]
     if p.kind in ("dims", "ints") and not p.starred:
         return [f"tuple({n}) if {n}.__class__ is list else {n}"]
-    return [n]
+    return [n, f"{n}.__class__"] if p.plain in _SHOWN else [n]
 
 
 def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: bool = True) -> tuple:
@@ -402,5 +435,5 @@ def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: 
         elif p.kind == "scalar":
             key.append(None if not p.required and value is p.default else value.__class__)
         else:
-            key.append(value)
+            key += [value, value.__class__] if p.plain in _SHOWN else [value]
     return (*key, mode.grad)

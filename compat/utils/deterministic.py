@@ -1,0 +1,35 @@
+"""``torch.utils.deterministic``: what memory holds that nobody has written, where results are to be deterministic.
+
+Attributes:
+    fill_uninitialized_memory: whether ``torch.empty`` and its kin then give NaN, or an integer's largest value, instead
+        of zeros, so that reading them is noticed; True at first.
+
+Example:
+    >>> import compat as torch
+    >>> torch.use_deterministic_algorithms(True)
+    >>> torch.empty(2)
+    tensor([nan, nan])
+    >>> torch.utils.deterministic.fill_uninitialized_memory = False
+    >>> torch.empty(2)
+    tensor([0., 0.])
+    >>> torch.utils.deterministic.fill_uninitialized_memory = True
+    >>> torch.use_deterministic_algorithms(False)
+"""
+
+import sys
+from types import ModuleType
+
+from compat.switches import fills_memory
+
+
+class _Module(ModuleType):
+    @property
+    def fill_uninitialized_memory(self) -> bool:
+        return fills_memory()
+
+    @fill_uninitialized_memory.setter
+    def fill_uninitialized_memory(self, fill: bool) -> None:
+        fills_memory(fill)
+
+
+sys.modules[__name__].__class__ = _Module
