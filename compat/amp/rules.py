@@ -16,13 +16,15 @@ LOWER = frozenset(
     ["torch.mm", "torch.matmul", "torch.bmm", "torch.addmm", "torch.addbmm", "torch.baddbmm", "torch.einsum"]
     + ["torch.tensordot", "torch.chain_matmul", "linalg.multi_dot", "linalg.vecdot", "linalg.matmul", "torch.prelu"]
     + ["F.linear", "F.prelu", "F.scaled_dot_product_attention", "F.multi_head_attention_forward", "torch.lstm"]
-    + ["torch.rnn_tanh_cell", "torch.rnn_relu_cell", "Tensor.__rmatmul__", "torch.inner"]
+    + ["torch.rnn_tanh", "torch.rnn_relu", "torch.rnn_tanh_cell", "torch.rnn_relu_cell", "torch.conv_tbc"]
+    + ["Tensor.__rmatmul__", "torch.inner"]
     + [f"{place}.conv{kind}{n}d" for place in ("F", "torch") for kind in ("", "_transpose") for n in (1, 2, 3)]
 )
 
 #: In float32.
 FLOAT32 = frozenset(
     ["F.avg_pool3d", "F.adaptive_avg_pool3d", "F.adaptive_max_pool3d", "F.max_unpool2d", "F.max_unpool3d"]
+    + ["F.fractional_max_pool2d", "F.fractional_max_pool3d"]
     + ["F.binary_cross_entropy", "F.binary_cross_entropy_with_logits", "F.grid_sample", "torch.polar", "torch.prod"]
     + ["torch.quantile", "torch.nanquantile", "torch.stft", "torch.cdist", "torch.trace", "torch.view_as_complex"]
     + ["torch.cholesky", "torch.cholesky_inverse", "torch.cholesky_solve", "torch.inverse", "torch.lu_solve"]

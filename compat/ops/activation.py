@@ -10,7 +10,15 @@ from compat.errors import wrap_dim
 from compat.layout import elementwise_strides
 from compat.ops.arithmetic import absolute
 from compat.ops.composite import composite
-from compat.ops.elements import filled, new_or_inplace, only_floating, private, refuses
+from compat.ops.elements import (
+    NEGATIVE_SLOPE,
+    filled,
+    new_or_inplace,
+    not_backwards,
+    only_floating,
+    private,
+    refuses,
+)
 from compat.ops.halves import in_single
 from compat.ops.op import elementwise, op
 from compat.ops.signature import Array, Dim, Scalar
@@ -70,7 +78,8 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.elu(torch.tensor([0.0, 2.0]))
         tensor([0., 2.])
     """
-    return new_or_inplace(_elu_new, _elu_into if inplace else False, input, alpha)
+    found = new_or_inplace(_elu_new, _elu_into if inplace else False, input, alpha)
+    return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if inplace and alpha < 0 else found
 
 
 _SELU = (1.6732632423543772, 1.0507009873554805)
@@ -156,7 +165,8 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         tensor([0., 2.])
     """
     _check_alpha(alpha)
-    return new_or_inplace(_celu_new, _celu_into if inplace else False, input, alpha)
+    found = new_or_inplace(_celu_new, _celu_into if inplace else False, input, alpha)
+    return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if inplace and alpha < 0 else found
 
 
 @function("torch.celu")

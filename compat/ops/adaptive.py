@@ -177,6 +177,23 @@ def _check_max(n: int) -> Any:
     return check
 
 
+def greatest(windows: Any, places: Any) -> tuple[Any, Any]:
+    """The greatest element of each window, and its place.
+
+    Args:
+        windows: ``(..., k)``.
+        places: as large, where each element is.
+    """
+    last = type_of(windows).ndim - 1
+    # A NaN is the maximum, the last of several, as in PyTorch.
+    unknown = np.isnan(windows)
+    rank = np.where(unknown, np.arange(1, type_of(windows).shape[-1] + 1), 0)
+    chosen = np.where(np.any(unknown, axis=last), np.argmax(rank, axis=last), np.argmax(windows, axis=last))
+    chosen = reshape(chosen, shape=(*type_of(chosen).shape, 1))
+    shape = type_of(windows).shape[:-1]
+    return tuple(reshape(take_along(x, chosen, axis=last), shape=shape) for x in (windows, places))
+
+
 def _max(n: int) -> Op:
     def body(input: Array, output_size: Ints) -> Any:
         type = type_of(input)
@@ -186,16 +203,7 @@ def _max(n: int) -> Op:
         elements, valid, flat = _windows(input, output_size)
         lowest = full(type.dtype.type(-numpy.inf), type_of(elements).shape)
         own = select(_like(valid, elements), elements, lowest)
-        last = type_of(own).ndim - 1
-        # A NaN is the maximum, the last of several, as in PyTorch.
-        unknown = np.isnan(own)
-        rank = np.where(unknown, np.arange(1, type_of(own).shape[-1] + 1), 0)
-        chosen = np.where(np.any(unknown, axis=last), np.argmax(rank, axis=last), np.argmax(own, axis=last))
-        chosen = reshape(chosen, shape=(*type_of(chosen).shape, 1))
-        places = take_along(_like(flat, own), chosen, axis=last)
-        values = take_along(own, chosen, axis=last)
-        shape = type_of(own).shape[:-1]
-        return reshape(values, shape=shape), reshape(places, shape=shape)
+        return greatest(own, _like(flat, own))
 
     body.__doc__ = f"The maxima of windows over the last {n} dimensions, and where they were."
     declared = op(

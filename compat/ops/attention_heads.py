@@ -252,7 +252,7 @@ def multi_head_attention_forward(
     _check_padding(padding, n, k.shape[1])
     mask = _merged(mask, padding, num_heads)
     attend = _with_weights if need_weights else _without_weights
-    attended, weights = attend(q, k, v, mask, dropout_p if training else 0.0, is_causal, n)
+    attended, weights = attend(q, k, v, mask, dropout_p if training else 0.0, is_causal, n, num_heads)
     output = linear(attended, out_proj_weight, out_proj_bias)
     output = output.view(rows, n, output.shape[1])
     if weights is not None and average_attn_weights:
@@ -272,20 +272,20 @@ def _check_padding(padding: Tensor | None, n: int, columns: int) -> None:
 
 
 def _with_weights(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, n: int
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, n: int, heads: int
 ) -> tuple[Tensor, Tensor]:
     """The attended values as rows, ``(l * n, e)``, and the weights."""
-    batch, rows, per_head = q.shape
+    _, rows, per_head = q.shape
     attended, weights = _weighed(q, k, v, mask, dropout_p)
-    merged = attended.transpose(0, 1).reshape(rows * n, batch // n * per_head)
-    return merged, weights.view(n, batch // n, rows, k.shape[1])
+    merged = attended.transpose(0, 1).reshape(rows * n, heads * per_head)
+    return merged, weights.view(n, heads, rows, k.shape[1])
 
 
 def _without_weights(
-    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, n: int
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, dropout_p: float, is_causal: bool, n: int, heads: int
 ) -> tuple[Tensor, None]:
-    batch, rows, per_head = q.shape
-    heads, columns = batch // n, k.shape[1]
+    _, rows, per_head = q.shape
+    columns = k.shape[1]
     if mask is not None:
         mask = mask.unsqueeze(0) if mask.shape[0] == 1 else mask.view(n, heads, -1, columns)
     q, k, v = (x.view(n, heads, x.shape[1], per_head) for x in (q, k, v))

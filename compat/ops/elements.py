@@ -361,6 +361,27 @@ def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:
     return (inplace if isinstance(inplace, Op) else op).inplace(*args)
 
 
+NEGATIVE_SLOPE = (
+    "In-place {} backward calculation is triggered with a negative slope which is not supported. This is caused by "
+    "calling in-place forward function with a negative slope, please call out-of-place version instead."
+)
+NEGATIVE_LEAK = (
+    f"{NEGATIVE_SLOPE.format('leakyReLu')} File an issue at https://github.com/pytorch/pytorch if you do require "
+    "supporting in-place leakRelu backward calculation with negative slope"
+)
+
+
+def not_backwards(t: Tensor, text: str) -> Tensor:
+    """A result that was written in place and does not tell any more what it was made of: its node complains."""
+
+    def complain(*_: Any) -> None:
+        raise RuntimeError(text)
+
+    if t.grad_fn is not None:
+        t.grad_fn.register_prehook(complain)
+    return t
+
+
 def only_floating(kernel: str) -> Callable[..., None]:
     """A check that the first operand is floating; it lets all other arguments pass."""
     return refuses(kernel, "bool integer complex", first=True)

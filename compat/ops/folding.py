@@ -132,12 +132,20 @@ def _check_folded(
             f"input.size(1)={size[-2]} and kernel_size={_pair(kernel_size)}."
         )
     counts = _counts(output_size, kernel_size, dilation, padding, stride)
-    if size[-1] != prod(counts) or min(counts) < 1:
+    given = (
+        f"Given output_size={_pair(output_size)}, kernel_size={_pair(kernel_size)}, dilation={_pair(dilation)}, "
+        f"padding={_pair(padding)}, stride={_pair(stride)}, "
+    )
+    blocks = prod(counts)
+    if size[-1] != blocks:
         raise RuntimeError(
-            f"Given output_size={_pair(output_size)}, kernel_size={_pair(kernel_size)}, dilation={_pair(dilation)}, "
-            f"padding={_pair(padding)}, stride={_pair(stride)}, expected size of input's dimension 2 to match the "
-            f"calculated number of sliding blocks {counts[0]} * {counts[1]} = {prod(counts)}, but got "
-            f"input.size(2)={size[-1]}."
+            f"{given}expected size of input's dimension 2 to match the calculated number of sliding blocks "
+            f"{counts[0]} * {counts[1]} = {blocks}, but got input.size(2)={size[-1]}."
+        )
+    if min(counts) < 1:
+        raise RuntimeError(
+            f"{given}calculated shape of the array of sliding blocks as {_pair(counts)}, which is too small "
+            "(non-positive)"
         )
     _refuse_integers("col2im_out_cpu", input)
 

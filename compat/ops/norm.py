@@ -264,11 +264,10 @@ def native_group_norm_backward(
     return reshape(grad, shape=type_of(input).shape), by_weight, by_bias
 
 
-@function("F.group_norm", "torch.group_norm")
-def group_norm(
-    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
-    cudnn_enabled: bool = True,
-) -> Tensor:  # fmt: skip
+@function("F.group_norm")
+def functional_group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
     """``layer_norm`` of each group of channels of each sample.
 
     Args:
@@ -279,11 +278,30 @@ def group_norm(
 
     Raises:
         RuntimeError: for sizes or dtypes that do not fit.
+        ValueError: for groups of one value.
 
     Example:
         >>> import compat as torch
         >>> torch.nn.functional.group_norm(torch.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0)
         tensor([[-1.,  1., -1.,  1.]])
+    """
+    if input.dim() < 2:
+        raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
+    size = [input.size(0) * input.size(1) // num_groups, num_groups, *input.shape[2:]]
+    if math.prod(size) == num_groups:
+        raise ValueError(f"Expected more than 1 value per channel when training, got input size {size}")
+    return group_norm(input, num_groups, weight, bias, eps)
+
+
+@function("torch.group_norm")
+def group_norm(
+    input: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
+    cudnn_enabled: bool = True,
+) -> Tensor:  # fmt: skip
+    """As ``torch.nn.functional.group_norm``, which besides refuses groups of one value.
+
+    Raises:
+        RuntimeError: for sizes or dtypes that do not fit.
     """
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")

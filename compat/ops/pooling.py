@@ -183,13 +183,13 @@ def _max_pool(n: int) -> Op:
     )(body)
 
     def backward(ct0: Any, input: Any, result1: Any) -> Any:
-        return _spread_back(ct0, result1, type_of(input).shape, n)
+        return spread_back(ct0, result1, type_of(input).shape, n)
 
     declared.backward(backward)
     return declared
 
 
-def _spread_back(ct: Any, index: Any, shape: Dims, n: int) -> Any:
+def spread_back(ct: Any, index: Any, shape: Dims, n: int) -> Any:
     """Each gradient added where its window's maximum was.
 
     Scattered, over one axis: whatever else might compute it, XLA would fuse with what found the maxima, and find them

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
-from compat.ops.elements import checks, filled, new_or_inplace, only_floating, private, refuses, zeros_like
-from compat.ops.halves import in_single
+from compat.ops.elements import (
+    NEGATIVE_LEAK,
+    checks,
+    filled,
+    new_or_inplace,
+    not_backwards,
+    only_floating,
+    private,
+    refuses,
+    zeros_like,
+)
+from compat.ops.halves import SINGLE, in_single, is_half
 from compat.ops.op import elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import function
@@ -68,7 +78,9 @@ def relu_or_inplace(input: Tensor, inplace: bool = False) -> Tensor:
 
 
 def _threshold(input: Any, threshold: Any, value: Any) -> Any:
-    return np.where(input <= filled(input, threshold), filled(input, value), input)
+    # Numbers of half precision are compared with the threshold as it is, not rounded to theirs.
+    wide = np.astype(input, SINGLE) if is_half(input) else input
+    return np.where(wide <= filled(wide, threshold), filled(input, value), input)
 
 
 _check_threshold = refuses("threshold_cpu", "bool complex", first=True)
@@ -89,6 +101,7 @@ def _threshold_new(input: Array, threshold: Scalar, value: Scalar) -> Any:
         "self threshold",
         _check_threshold,
         inplace="torch.threshold_ F.threshold_",
+        overlapping=True,
     ),
 )
 def _threshold_into(input: Array, threshold: Scalar, value: Scalar) -> Any:
@@ -210,7 +223,8 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
         tensor([-0.1000,  2.0000])
     """
-    return new_or_inplace(_leaky_relu, _leaky_relu_into if inplace else False, input, negative_slope)
+    found = new_or_inplace(_leaky_relu, _leaky_relu_into if inplace else False, input, negative_slope)
+    return not_backwards(found, NEGATIVE_LEAK) if inplace and negative_slope < 0 else found
 
 
 def _check_prelu(input: Tensor, weight: Tensor) -> None:

@@ -15,19 +15,19 @@ from funcgrad.tracing import type_of
 
 
 @op("UnsafeSplitBackward0", saved="self.sym_sizes split_size dim", names="")
-def _unsafe_split(input: Array, split_size: int, dim: Dim) -> Any:
+def _unsafe_split(input: Array, split_size: int, dim: Dim, count: int) -> Any:
     """Equal parts along a dimension, which are no views."""
     shape = type_of(input).shape
     parts = []
-    for begin in range(0, shape[dim], split_size):
+    for i in range(count):
         start, limit = [0] * len(shape), list(shape)
-        start[dim], limit[dim] = begin, begin + split_size
+        start[dim], limit[dim] = i * split_size, (i + 1) * split_size
         parts.append(slice_(input, start=tuple(start), limit=tuple(limit), strides=(1,) * len(shape)))
     return parts
 
 
 def _chunks(gates: Tensor, n: int) -> Sequence[Any]:
-    return _unsafe_split.function(gates, gates.shape[1] // n, 1)
+    return _unsafe_split.function(gates, gates.shape[1] // n, 1, n)
 
 
 def _check(input: Tensor, h: Tensor, c: Tensor | None, w_ih: Tensor, w_hh: Tensor) -> None:

@@ -370,6 +370,8 @@ def _size_and_scales(input: Tensor, size: Any, scale_factor: Any, recompute: boo
         raise ValueError("either size or scale_factor should be defined")
     factors = [float(f) for f in _per_axis(input, "scale_factor", scale_factor)]
     counts = tuple(int(s * f) for s, f in zip(input.shape[2:], factors))
+    if not all(-(2**63) <= n < 2**63 for n in counts):
+        raise RuntimeError("value cannot be converted to type int64_t without overflow")
     return counts, None if recompute else tuple(factors)
 
 

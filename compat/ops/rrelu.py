@@ -10,6 +10,7 @@ from compat import rng
 from compat.errors import wrong_argument
 from compat.meta import on_meta
 from compat.ops.creation import blank
+from compat.ops.elements import NEGATIVE_LEAK, not_backwards
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.random import engine_of
@@ -78,7 +79,8 @@ def rrelu_(
     """``rrelu`` in place."""
     _check(input, lower, upper)
     noise = _noise(input, lower, upper, generator) if training else None
-    return rrelu_in_place.inplace(input, noise, lower, upper, training)
+    found = rrelu_in_place.inplace(input, noise, lower, upper, training)
+    return not_backwards(found, NEGATIVE_LEAK) if (lower + upper) / 2 < 0 else found
 
 
 @function("F.rrelu")

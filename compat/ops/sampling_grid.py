@@ -214,10 +214,10 @@ def grid_sampler(
     return found.function(input, grid, interpolation_mode, padding_mode, bool(align_corners))
 
 
-def _not_said(name: str) -> None:
+def _not_said() -> None:
     warnings.warn(
-        f"Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
-        f"align_corners=True if the old behavior is desired. See the documentation of {name} for details.",
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
+        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
         stacklevel=3,
     )
 
@@ -259,7 +259,7 @@ def grid_sample(
             f"'{padding_mode}'"
         )
     if align_corners is None:
-        _not_said("grid_sample")
+        _not_said()
     return grid_sampler(input, grid, MODES.index(mode), PADDINGS.index(padding_mode), bool(align_corners))
 
 
@@ -338,7 +338,13 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     """
     _check_theta(theta, size)
     if align_corners is None:
-        _not_said("affine_grid")
+        _not_said()
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
+    if align_corners and 1 in size[2:]:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
+            stacklevel=2,
+        )
     return affine_grid_generator.function(theta, tuple(size), bool(align_corners))

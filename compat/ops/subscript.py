@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -126,6 +128,32 @@ def _as_index(value: Any) -> Tensor:
     return found
 
 
+class _Local(threading.local):
+    by_tensors = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def by_tensors() -> Iterator[None]:
+    """Within it an index that is a tensor without dimensions stays one: ``vmap`` may go over it.
+
+    Elsewhere its value is asked for, as PyTorch does, for which there has to be one.
+    """
+    before, _local.by_tensors = _local.by_tensors, True
+    try:
+        yield
+    finally:
+        _local.by_tensors = before
+
+
+def _chosen(x: Tensor, dim: int, place: Tensor) -> Tensor:
+    """What is at a place along a dimension, in memory of its own."""
+    torch = names_of("torch")
+    return torch["index_select"](x, dim, unsqueeze(place, 0)).squeeze(dim)
+
+
 def _places(index: tuple[Any, ...]) -> int:
     """How many dimensions an index uses up."""
     used = 0
@@ -163,7 +191,7 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
         elif not isinstance(p, Tensor):
             x = _integer(x, dim, p.__index__(), position)
         elif p._layout.ndim == 0 and p.dtype is not dtypes.bool_ and p.dtype is not dtypes.uint8:
-            x = _integer(x, dim, int(p), position)
+            x = _chosen(x, dim, p) if _local.by_tensors else _integer(x, dim, int(p), position)
         elif p._layout.ndim == 0:
             x = unsqueeze(x, dim)
             gathers[dim] = unsqueeze(p, 0)

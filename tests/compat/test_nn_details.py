@@ -1,5 +1,7 @@
 """What of ``nn`` only shows at the edges: bags with a last offset, other modules' tensors, handles, empty sequences."""
 
+from typing import Any
+
 import pytest
 
 import compat as torch
@@ -83,3 +85,105 @@ def test_what_is_no_tensor_is_refused_before_anything_changes() -> None:
     with pytest.raises(TypeError, match=r"1 is not an instance of torch\.Tensor"):
         torch.func.functional_call(module, {"weight": torch.ones(1, 1), "bias": 1}, torch.ones(1, 1))
     assert module.weight is weight
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda x: F.elu(x, -2.0, inplace=True),
+        lambda x: F.celu(x, -2.0, inplace=True),
+        lambda x: F.leaky_relu(x, -2.0, inplace=True),
+        lambda x: F.rrelu(x, -5.0, -2.0, inplace=True),
+    ],
+)
+def test_what_was_overwritten_with_a_negative_slope_cannot_be_gone_back(step: Any) -> None:
+    x = torch.tensor([1.0, -1.0], requires_grad=True)
+    y = step(x * 1)
+    with pytest.raises(RuntimeError, match="negative slope which is not supported"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_halves_are_compared_with_a_threshold_that_is_not_rounded(dtype: Any) -> None:
+    x = torch.tensor([0.1, 0.05]).to(dtype)
+    above = (x.float() > 0.1).tolist()
+    assert (F.threshold(x, 0.1, 20.0) != 20).tolist() == above
+
+
+def test_threshold_writes_what_shares_memory() -> None:
+    x = torch.arange(4.0).expand(3, 4)
+    F.threshold(x, 1.5, 7.0, inplace=True)
+    assert x.tolist() == [[7.0, 7.0, 2.0, 3.0]] * 3
+
+
+def test_a_buffer_takes_no_other_name_and_registers_as_the_class_does() -> None:
+    module = nn.Module()
+    module.kept = 5
+    with pytest.raises(KeyError, match="attribute 'kept' already exists"):
+        module.kept = nn.Buffer(torch.ones(1))
+
+    class Older(nn.Module):
+        def register_buffer(self, name: str, tensor: Any) -> None:  # type: ignore[override]
+            super().register_buffer(name, tensor)
+
+    older = Older()
+    older.one = nn.Buffer(torch.ones(1))
+    assert list(older.state_dict()) == ["one"]
+    with pytest.raises(RuntimeError, match="without the persistent argument is not allowed"):
+        older.two = nn.Buffer(torch.ones(1), persistent=False)
+
+
+@pytest.mark.parametrize("size", [(1, 2, 1), (1, 2)])
+def test_groups_of_one_value_are_refused(size: Any) -> None:
+    with pytest.raises(ValueError, match="Expected more than 1 value per channel when training"):
+        F.group_norm(torch.ones(size), 2)
+    assert torch.group_norm(torch.ones(size), 2).tolist() == torch.zeros(size).tolist()
+
+
+@pytest.mark.parametrize("make", [nn.RNNCell, nn.GRUCell, nn.LSTMCell])
+def test_cells_may_have_no_state_at_all(make: Any) -> None:
+    found = make(3, 0)(torch.ones(2, 3))
+    assert (found[0] if make is nn.LSTMCell else found).shape == (2, 0)
+
+
+@pytest.mark.parametrize("need_weights", [True, False])
+def test_attention_of_no_batch(need_weights: bool) -> None:
+    x = torch.ones(3, 0, 8)
+    out, weights = nn.MultiheadAttention(8, 2)(x, x, x, need_weights=need_weights)
+    assert out.shape == (3, 0, 8) and (weights is None or weights.shape == (0, 3, 3))
+
+
+def test_modules_are_moved_not_copied() -> None:
+    with pytest.raises(RuntimeError, match="does not accept copy argument"):
+        nn.Linear(1, 1).to("cpu", copy=True)
+
+
+def test_grids_of_one_place_are_warned_about() -> None:
+    with pytest.warns(UserWarning, match="behavior has changed for unit-size grids"):
+        F.affine_grid(torch.zeros(1, 2, 3), (1, 1, 2, 1), align_corners=True)
+
+
+def test_too_few_blocks_and_too_large_images_are_refused() -> None:
+    with pytest.raises(RuntimeError, match=r"sliding blocks as \(-4, -3\), which is too small"):
+        nn.Fold((4, 5), 2, dilation=8)(torch.ones(1, 12, 12))
+    with pytest.raises(RuntimeError, match="to type int64_t without overflow"):
+        F.interpolate(torch.ones(1, 1, 4, 4), scale_factor=1e20)
+
+
+def test_a_gradient_has_its_older_name() -> None:
+    x, g = torch.zeros(2, requires_grad=True), torch.ones(2)
+    x._grad = g
+    assert x.grad is g and x._grad is g
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_recurrent_layers_within_autocast(dtype: Any) -> None:
+    x, sequence = torch.ones(2, 3), torch.ones(5, 2, 3)
+    packed = nn.utils.rnn.pack_padded_sequence(sequence, [5, 3])
+    with torch.autocast("cpu", dtype):
+        assert nn.RNNCell(3, 4)(x).dtype is dtype
+        assert nn.GRUCell(3, 4)(x).dtype is nn.LSTMCell(3, 4)(x)[1].dtype is torch.float32
+        for layer in (nn.RNN(3, 4), nn.LSTM(3, 4)):
+            assert layer(sequence)[0].dtype is dtype
+        assert nn.RNN(3, 4)(packed)[0].data.dtype is dtype
+        assert nn.LSTM(3, 4)(packed)[0].data.dtype is nn.GRU(3, 4)(sequence)[0].dtype is torch.float32

@@ -83,7 +83,7 @@ class _NormBase(Module):
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
             # It was not counted then.
             present = self.num_batches_tracked
-            state_dict[key] = present if present is not None else filled((), 0, None, int64)
+            state_dict[key] = filled((), 0, None, int64) if present is None or present.is_meta else present
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *args)
 
 

@@ -26,6 +26,7 @@ from compat.nn.modules.registration import (
     register_module_buffer_registration_hook,
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
+    set_buffer,
 )
 from compat.nn.modules.state import State
 from compat.nn.modules.utils import parse_to, typename
@@ -190,7 +191,8 @@ class Module(Hooks, State):
             if isinstance(value, kind):
                 if table not in held:
                     raise AttributeError(f"cannot assign {subject} before Module.__init__() call")
-                self._forget(name, table)
+                if kind is not Buffer:
+                    self._forget(name, table)
                 register(self, name, value)
                 return
             if table in held and name in held[table]:
@@ -407,8 +409,11 @@ class Module(Hooks, State):
 
         Raises:
             TypeError: for a dtype that is neither.
+            RuntimeError: for ``copy``.
         """
         to = parse_to(args, kwargs)
+        if to.copy:
+            raise RuntimeError(".to() does not accept copy argument")
         if to.dtype is not None and to.dtype.category < dtypes.FLOATING:
             raise TypeError(
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={to.dtype}"
@@ -554,16 +559,12 @@ def _set_module(module: Module, name: str, value: Module) -> None:
     module._modules[name] = announced(on_module, module, name, value)
 
 
-def _set_buffer(module: Module, name: str, value: Any) -> None:
-    module.register_buffer(name, value, value.persistent)
-
-
 #: Kind of value, where it goes, what it is called before there is a place, what registers it, who is told; in the
 #: order in which assignment looks.
 _ASSIGNED: tuple[tuple[Any, str, str, Callable[..., None], OrderedDict], ...] = (
     (Parameter, "_parameters", "parameters", Module.register_parameter, on_parameter),
     (Module, "_modules", "module", _set_module, on_module),
-    (Buffer, "_buffers", "buffer", _set_buffer, on_buffer),
+    (Buffer, "_buffers", "buffer", set_buffer, on_buffer),
 )
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _single, described
+from compat.nn.modules.utils import _pair, _single, _triple, described
 from compat.tensor import Tensor
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+    "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d", "FractionalMaxPool3d",
+    "MaxPool1d", "MaxPool2d", "MaxPool3d",
 ]  # fmt: skip
 
 
@@ -238,3 +239,68 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima of windows, so that depth, height and width become ``output_size``; see ``AdaptiveMaxPool2d``."""
 
     _pool = "adaptive_max_pool3d"
+
+
+class _FractionalMaxPoolNd(Module):
+    """The greatest element of every one of unevenly lying windows; see ``FractionalMaxPool2d``."""
+
+    _n: int
+
+    def __init__(
+        self,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ):
+        super().__init__()
+        n, each = self._n, {2: _pair, 3: _triple}[self._n]
+        self.kernel_size = each(kernel_size)
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+        self.output_size = None if output_size is None else each(output_size)
+        self.output_ratio = None if output_ratio is None else each(output_ratio)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"FractionalMaxPool{n}d requires specifying either an output size, or a pooling ratio")
+        if output_size is not None and output_ratio is not None:
+            raise ValueError("only one of output_size and output_ratio may be specified")
+        if output_ratio is not None and not all(0 < ratio < 1 for ratio in self.output_ratio or ()):
+            raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
+
+    def forward(self, input: Tensor) -> Any:
+        return getattr(F, f"fractional_max_pool{self._n}d")(
+            input, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPoolNd):
+    """The greatest element of every one of unevenly lying windows of (batch, channels, height, width).
+
+    Source: B. Graham, "Fractional max-pooling", 2014.
+
+    Args:
+        kernel_size: of the window; a number or one per dimension.
+        output_size: of the result, or
+        output_ratio: which part of the input's size that is, between 0 and 1.
+        return_indices: whether to give also where the elements were.
+
+    Raises:
+        ValueError: unless one of size and ratio is given.
+
+    Example:
+        >>> import compat as torch
+        >>> FractionalMaxPool2d(2, output_ratio=0.5)(torch.ones(1, 3, 8, 6)).shape
+        torch.Size([1, 3, 4, 3])
+    """
+
+    _n = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPoolNd):
+    """The greatest element of every one of unevenly lying windows of (batch, channels, depth, height, width).
+
+    Its arguments are those of ``FractionalMaxPool2d``.
+    """
+
+    _n = 3

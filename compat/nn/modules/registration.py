@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,23 @@ def announced(hooks: OrderedDict[int, Callable[..., Any]], module: Any, name: st
         if new is not None:
             value = new
     return value
+
+
+def set_buffer(module: Any, name: str, value: Any) -> None:
+    """Registers a ``Buffer`` that is assigned, also where a class has its own way from before some were not saved.
+
+    Raises:
+        RuntimeError: for a buffer that is not to be saved, there.
+    """
+    if "persistent" in inspect.signature(type(module).register_buffer).parameters:
+        module.register_buffer(name, value, value.persistent)
+        return
+    if not value.persistent:
+        raise RuntimeError(
+            "Registering a non-persistent buffer on a Module subclass that implements register_buffer() without the "
+            "persistent argument is not allowed."
+        )
+    module.register_buffer(name, value)
 
 
 def register_module_parameter_registration_hook(hook: Callable[..., Any]) -> RemovableHandle:

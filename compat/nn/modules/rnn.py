@@ -15,6 +15,7 @@ from compat.nn.packed import PackedSequence
 from compat.nn.parameter import Parameter
 from compat.registry import names_of
 from compat.tensor import Tensor
+from compat.whole import torch
 
 __all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
 
@@ -285,7 +286,7 @@ class RNNBase(Module):
         else:
             hx = self.permute_hidden(hx, sorted_indices)
         self.check_forward_args(input, hx, batch_sizes)
-        result = self._function()(
+        result = self._function(packed=True)(
             input, batch_sizes, hx, self._flat_weights, self.bias, self.num_layers, self.dropout, self.training,
             self.bidirectional,
         )  # fmt: skip
@@ -293,8 +294,10 @@ class RNNBase(Module):
         packed = PackedSequence(result[0], batch_sizes, sorted_indices, unsorted_indices)
         return packed, self.permute_hidden(last, unsorted_indices)
 
-    def _function(self) -> Any:
-        return names_of("torch")[self.mode.lower()]
+    def _function(self, packed: bool = False) -> Any:
+        # Autocast computes an LSTM in a lower precision as a whole, but not over packed sequences.
+        whole = packed and self.mode == "LSTM"
+        return names_of("torch")["lstm"] if whole else getattr(torch, self.mode.lower())
 
 
 def _each(states: Any, f: Any) -> Any:
@@ -450,7 +453,7 @@ class RNNCellBase(Module):
         return input, [s if batched else s.unsqueeze(0) for s in states], batched
 
     def _step(self, function: str, input: Any, hx: Any) -> Any:
-        return names_of("torch")[function](input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return getattr(torch, function)(input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
 
     def _step_of_one_state(self, function: str, input: Any, hx: Any) -> Any:
         input, states, batched = self._checked(input, None if hx is None else [hx], ["hidden"])

@@ -1,0 +1,363 @@
+"""Masks of attention by blocks: which blocks of queries and keys have anything to do with each other.
+
+A ``BlockMask`` is what ``create_block_mask`` makes of a function that says of one query and one key whether they do.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.func import vmap
+from compat.ops.subscript import by_tensors
+from compat.registry import names_of
+from compat.tensor import Tensor
+
+#: From numbers of batch, head, query and key, tensors without dimensions, to whether they are to meet.
+MaskMod = Callable[[Any, Any, Any, Any], Any]
+
+_SLICED = (
+    "Cannot use mask_mod from a sliced BlockMask. When you slice a BlockMask using [], the mask_mod attribute is "
+    "reset. You must set it from the original BlockMask's mask_mod.\n\n"
+    "Incorrect usage:\n"
+    "  base_mask = create_block_mask(my_mask_fn, ...)\n"
+    "  sliced_mask = base_mask[:, :, block_idx]\n"
+    "  sliced_mask.mask_mod = apply_offset(sliced_mask.mask_mod, offset)  # WRONG!\n\n"
+    "Correct usage:\n"
+    "  base_mask = create_block_mask(my_mask_fn, ...)\n"
+    "  sliced_mask = base_mask[:, :, block_idx]\n"
+    "  sliced_mask.mask_mod = apply_offset(base_mask.mask_mod, offset)  # Use base_mask!"
+)
+_MORE = (
+    "To print out more, set BlockMask.to_string(limit=N)\n"
+    "You can also index (BlockMask[batch, head]) to choose a specific batch or head"
+)
+
+
+def noop_mask(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+    """True: everything meets."""
+    return batch.new_ones(size=(), dtype=dtypes.bool_)
+
+
+def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -> Any:
+    raise RuntimeError(_SLICED)
+
+
+def over_places(f: Callable[..., Any], given: int) -> Callable[..., Any]:
+    """``f`` of (given tensors, batch, head, query, key) for all of them at once: given tensors have four dimensions."""
+    for d in range(3, -1, -1):
+        f = vmap(f, in_dims=(0,) * given + tuple(0 if i == d else None for i in range(4)))
+    return by_tensors()(f)
+
+
+def _combined(
+    name: str, join: Callable[[Any, Any], Any], start: Callable[[Any], Any], mods: tuple[MaskMod, ...]
+) -> Any:
+    if not all(callable(mod) for mod in mods):
+        raise RuntimeError(f"All inputs should be callable mask_mods: {mods}")
+
+    def mask(b: Any, h: Any, q_idx: Any, kv_idx: Any) -> Any:
+        result = start(b)
+        for mod in mods:
+            result = join(result, mod(b, h, q_idx, kv_idx))
+        return result
+
+    mask.__name__ = mask.__qualname__ = name
+    return mask
+
+
+def and_masks(*mask_mods: MaskMod) -> MaskMod:
+    """The function of a mask that lets through what all of some do.
+
+    Raises:
+        RuntimeError: if one is no function.
+    """
+    return _combined("and_mask", lambda x, y: x & y, lambda b: b.new_ones((), dtype=dtypes.bool_), mask_mods)
+
+
+def or_masks(*mask_mods: MaskMod) -> MaskMod:
+    """The function of a mask that lets through what any of some does.
+
+    Raises:
+        RuntimeError: if one is no function.
+    """
+    return _combined("or_mask", lambda x, y: x | y, lambda b: b.new_zeros((), dtype=dtypes.bool_), mask_mods)
+
+
+def create_mask(
+    mod_fn: Callable[..., Any], B: int | None, H: int | None, Q_LEN: int, KV_LEN: int, device: Any = None
+) -> Tensor:
+    """A mask written out.
+
+    Args:
+        mod_fn: whether a query and a key meet, of the numbers of batch, head, query and key; or a function that changes
+            scores, of the score and these.
+        B, H: how many batches and heads; None for one that stands for all.
+        Q_LEN, KV_LEN: how many queries and keys.
+
+    Returns:
+        ``(B, H, Q_LEN, KV_LEN)``: booleans, or changed scores of zero.
+
+    Raises:
+        AssertionError: for a function of other than four or five arguments.
+
+    Example:
+        >>> create_mask(lambda b, h, q, kv: q >= kv, 1, 1, 2, 3)
+        tensor([[[[ True, False, False],
+                  [ True,  True, False]]]])
+    """
+    wanted = [p for p in inspect.signature(mod_fn).parameters.values() if p.default is inspect.Parameter.empty]
+    assert len(wanted) in (4, 5), f"Expected 4 or 5 positional args, got {len(wanted)}"
+    sizes = (1 if B is None else B, 1 if H is None else H, Q_LEN, KV_LEN)
+    torch = names_of("torch")
+    places = [torch["arange"](0, n, device=device) for n in sizes]
+    if len(wanted) == 4:
+        return over_places(mod_fn, 0)(*places)
+    return over_places(mod_fn, 1)(torch["zeros"](*sizes, device=device), *places)
+
+
+def _blocks(dense: Tensor, block: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Which blocks of a mask have something, and which have everything."""
+    mask = np.asarray(dense.numpy())
+    rows, columns = mask.shape[-2:]
+    mask = np.pad(mask, ((0, 0), (0, 0), (0, -rows % block[0]), (0, -columns % block[1])))
+    b, h, rows, columns = mask.shape
+    found = mask.reshape(b, h, rows // block[0], block[0], columns // block[1], block[1]).sum((3, 5))
+    return found > 0, found == block[0] * block[1]
+
+
+def _ordered(dense: np.ndarray) -> tuple[Tensor, Tensor]:
+    """How many blocks of each row there are, and their numbers, those that are not there last."""
+    order = np.argsort(~dense, axis=-1, kind="stable")
+    tensor = names_of("torch")["tensor"]
+    return tuple(tensor(x, dtype=dtypes.int32) for x in (dense.sum(-1), order))
+
+
+def _spread(counts: Tensor | None, places: Tensor | None) -> Any:
+    """Counts and numbers as a table of which blocks there are."""
+    if counts is None or places is None:
+        return None
+    number, order = counts.numpy(), places.numpy()
+    dense = np.zeros(order.shape, bool)
+    *row, column = np.nonzero(np.arange(order.shape[-1]) < number[..., None])
+    dense[(*row, order[(*row, column)])] = True
+    return dense
+
+
+class BlockMask:
+    """Which blocks of queries and keys meet, and which elements of these.
+
+    Attributes:
+        kv_num_blocks: ``(B, H, rows)``: how many blocks of keys each block of queries meets in part,
+        kv_indices: ``(B, H, rows, columns)``: and which, these first.
+        full_kv_num_blocks, full_kv_indices: the same of blocks that it meets as a whole; None if all count as parts.
+        q_num_blocks, q_indices, full_q_num_blocks, full_q_indices: the same of blocks of keys.
+        seq_lengths: how many queries and keys there are.
+        BLOCK_SIZE: how many of them are a block.
+        mask_mod: says of each of them whether they meet.
+    """
+
+    def __init__(
+        self,
+        seq_lengths: tuple[int, int],
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None,
+        full_kv_indices: Tensor | None,
+        q_num_blocks: Tensor | None,
+        q_indices: Tensor | None,
+        full_q_num_blocks: Tensor | None,
+        full_q_indices: Tensor | None,
+        BLOCK_SIZE: tuple[int, int] = (128, 128),
+        mask_mod: MaskMod = noop_mask,
+    ):
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
+        assert (full_kv_num_blocks is None) == (full_kv_indices is None), (
+            "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
+        )
+        self.seq_lengths = seq_lengths
+        self.kv_num_blocks = kv_num_blocks
+        self.kv_indices = kv_indices
+        self.full_kv_num_blocks = full_kv_num_blocks
+        self.full_kv_indices = full_kv_indices
+        self.q_num_blocks = q_num_blocks
+        self.q_indices = q_indices
+        self.full_q_num_blocks = full_q_num_blocks
+        self.full_q_indices = full_q_indices
+        self.BLOCK_SIZE = BLOCK_SIZE
+        self.mask_mod = mask_mod
+
+    @classmethod
+    def from_kv_blocks(
+        cls,
+        kv_num_blocks: Tensor,
+        kv_indices: Tensor,
+        full_kv_num_blocks: Tensor | None = None,
+        full_kv_indices: Tensor | None = None,
+        BLOCK_SIZE: int | tuple[int, int] = 128,
+        mask_mod: MaskMod | None = None,
+        seq_lengths: tuple[int, int] | None = None,
+        compute_q_blocks: bool = True,
+    ) -> BlockMask:
+        """One of which the blocks of keys are given for each block of queries.
+
+        Raises:
+            RuntimeError: for indices of fewer than two dimensions.
+            AssertionError: if only one of counts and numbers of whole blocks is given.
+        """
+        if kv_indices.dim() < 2:
+            raise RuntimeError("BlockMask must have at least 2 dimensions")
+        assert (full_kv_num_blocks is None) == (full_kv_indices is None), (
+            "full_kv_num_blocks and full_kv_indices must be both provided or omitted"
+        )
+        block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+        if seq_lengths is None:
+            rows, columns = kv_indices.shape[-2:]
+            seq_lengths = (rows * block[0], columns * block[1])
+        by_key: list[Tensor | None] = []
+        for counts, places in ((kv_num_blocks, kv_indices), (full_kv_num_blocks, full_kv_indices)):
+            dense = _spread(counts, places) if compute_q_blocks else None
+            by_key += (None, None) if dense is None else _ordered(dense.swapaxes(-1, -2))
+        by_query = (kv_num_blocks, kv_indices, full_kv_num_blocks, full_kv_indices)
+        given: Any = (seq_lengths, *by_query, *by_key, block, mask_mod or noop_mask)
+        return cls(*given)
+
+    # ---------------------------------------------------------------- what it is
+
+    @property
+    def _tables(self) -> tuple[Tensor | None, ...]:
+        return (
+            self.kv_num_blocks, self.kv_indices, self.full_kv_num_blocks, self.full_kv_indices, self.q_num_blocks,
+            self.q_indices, self.full_q_num_blocks, self.full_q_indices,
+        )  # fmt: skip
+
+    def as_tuple(self, flatten: bool = True) -> tuple[Any, ...]:
+        """All of it: sizes, tables, the blocks' sizes, the function."""
+        sizes, block = (self.seq_lengths, self.BLOCK_SIZE) if flatten else ((self.seq_lengths,), (self.BLOCK_SIZE,))
+        return (*sizes, *self._tables, *block, self.mask_mod)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The size of the mask written out."""
+        return (*self.kv_indices.shape[:-2], *self.seq_lengths)
+
+    def numel(self) -> int:
+        """How many elements that has."""
+        return int(np.prod(self.shape))
+
+    def sparsity(self) -> float:
+        """How much of it, in percent, is in blocks that are left out."""
+        counts = [t for t in (self.kv_num_blocks, self.full_kv_num_blocks) if t is not None]
+        blocks = sum(int(t.sum()) for t in counts)
+        return 100 * (1 - blocks * self.BLOCK_SIZE[0] * self.BLOCK_SIZE[1] / self.numel())
+
+    def to_dense(self) -> Tensor:
+        """``(B, H, rows, columns)``: 1 for the blocks that meet."""
+        dense = _spread(self.kv_num_blocks, self.kv_indices)
+        full = _spread(self.full_kv_num_blocks, self.full_kv_indices)
+        return names_of("torch")["tensor"](dense if full is None else dense | full, dtype=dtypes.int32)
+
+    def to(self, device: Any) -> BlockMask:
+        """One whose tables are on a device."""
+        tables = [t if t is None else t.to(device) for t in self._tables]
+        given: Any = (self.seq_lengths, *tables, self.BLOCK_SIZE, self.mask_mod)
+        return BlockMask(*given)
+
+    # ---------------------------------------------------------------- parts
+
+    def __getitem__(self, index: Any) -> BlockMask:
+        index = index if isinstance(index, tuple) else (index,)
+        kept = tuple(slice(i, i + 1 or None) if isinstance(i, int) else i for i in index[:3])
+        tables = [t if t is None else t[kept] for t in self._tables[:4]]
+        both = self.q_indices is not None
+        given: Any = (*tables, self.BLOCK_SIZE, _sliced_mask_mod_error, self.seq_lengths, both)
+        return BlockMask.from_kv_blocks(*given)
+
+    def _adjust(self, new_q_len: int, new_kv_len: int) -> BlockMask:
+        """The upper left part, of fewer queries and keys."""
+        rows, columns = (-(-n // size) for n, size in zip((new_q_len, new_kv_len), self.BLOCK_SIZE))
+        dense = [_spread(*self._tables[i : i + 2]) for i in (0, 2)]
+        cut = [(None, None) if d is None else _ordered(d[:, :, :rows, :columns]) for d in dense]
+        given: Any = (*cut[0], *cut[1], self.BLOCK_SIZE, self.mask_mod, (new_q_len, new_kv_len))
+        return BlockMask.from_kv_blocks(*given)
+
+    # ---------------------------------------------------------------- pictures
+
+    def to_string(self, grid_size: tuple[int, int] | int = (20, 20), limit: int = 4) -> str:
+        """Pictures of it, by batch and head: what is met as a whole, in part, and not.
+
+        Args:
+            grid_size: how many rows and columns a picture has at most; -1 for all.
+            limit: how many pictures.
+        """
+        dense = self.to_dense().numpy()
+        if grid_size == -1:
+            grid_size = dense.shape[-2:]
+        rows, columns = (grid_size, grid_size) if isinstance(grid_size, int) else grid_size
+        parts = []
+        for n, place in enumerate(np.ndindex(*dense.shape[:-2])):
+            if n == limit:
+                parts.append(f"...\n{_MORE}")
+                break
+            parts.append(f"{tuple(map(int, place))}\n{_picture(dense[place], rows, columns)}")
+        return "\n".join(parts)
+
+    def __repr__(self) -> str:
+        return f"BlockMask(shape={self.shape}, sparsity={self.sparsity():.2f}%, \n{self.to_string().strip()}\n)"
+
+
+def _picture(blocks: np.ndarray, rows: int, columns: int) -> str:
+    """Blocks as lines of text, several of them one sign where there are too many."""
+    high, wide = (max(-(-have // most), 1) for have, most in zip(blocks.shape, (rows, columns)))
+    lines = ""
+    for r in range(0, blocks.shape[0], high):
+        for c in range(0, blocks.shape[1], wide):
+            part = blocks[r : r + high, c : c + wide].mean()
+            lines += 2 * ("█" if part == 1 else "░" if part else " ")
+        lines += "\n"
+    return lines
+
+
+def create_block_mask(
+    mask_mod: MaskMod,
+    B: int | None,
+    H: int | None,
+    Q_LEN: int,
+    KV_LEN: int,
+    device: Any = None,
+    BLOCK_SIZE: int | tuple[int, int] = 128,
+    _compile: bool = False,
+    separate_full_blocks: bool = True,
+) -> BlockMask:
+    """Which blocks of queries and keys meet.
+
+    Args:
+        mask_mod: whether a query and a key meet, of the numbers of batch, head, query and key.
+        B, H: how many batches and heads; None for one that stands for all.
+        Q_LEN, KV_LEN: how many queries and keys.
+        BLOCK_SIZE: how many of them are a block, a number or one each.
+        separate_full_blocks: whether blocks that meet as a whole are listed apart from those that do in part.
+
+    Raises:
+        AssertionError: for a function of other than four arguments.
+
+    Example:
+        >>> create_block_mask(lambda b, h, q, kv: q >= kv, None, None, 64, 64, BLOCK_SIZE=16)
+        BlockMask(shape=(1, 1, 64, 64), sparsity=37.50%,
+        (0, 0)
+        ██
+        ████
+        ██████
+        ████████
+        )
+    """
+    block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else BLOCK_SIZE
+    some, whole = _blocks(create_mask(mask_mod, B, H, Q_LEN, KV_LEN, device), block)
+    tables = (*_ordered(some & ~whole), *_ordered(whole)) if separate_full_blocks else (*_ordered(some), None, None)
+    given: Any = (*tables, block, mask_mod, (Q_LEN, KV_LEN))
+    return BlockMask.from_kv_blocks(*given)

@@ -1,0 +1,173 @@
+"""``torch.nn.attention.flex_attention``: attention whose scores a function changes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypedDict
+
+from compat import dtypes
+from compat.nn.attention.block_mask import (
+    BlockMask,
+    and_masks,
+    create_block_mask,
+    create_mask,
+    noop_mask,
+    or_masks,
+    over_places,
+)
+from compat.registry import names_of
+from compat.tensor import Tensor
+
+__all__ = [
+    "AuxOutput", "AuxRequest", "BlockMask", "FlexKernelOptions", "and_masks", "create_block_mask", "create_mask",
+    "flex_attention", "noop_mask", "or_masks",
+]  # fmt: skip
+
+
+class FlexKernelOptions(TypedDict, total=False):
+    """Settings of PyTorch's kernels for other devices; accepted, and of no effect here."""
+
+
+class AuxRequest(NamedTuple):
+    """What is wanted besides the result.
+
+    Attributes:
+        lse: the logarithm of the sum of the exponentials of each query's scores.
+        max_scores: the greatest score of each query.
+    """
+
+    lse: bool = False
+    max_scores: bool = False
+
+
+class AuxOutput(NamedTuple):
+    """What was wanted besides the result; None for what was not."""
+
+    lse: Tensor | None = None
+    max_scores: Tensor | None = None
+
+
+def _check_sizes(query: Tensor, key: Tensor, value: Tensor, masked: bool, gqa: bool) -> None:
+    if not query.dim() == key.dim() == value.dim() == 4:
+        raise NotImplementedError("NYI: query, key, and value must be 4D tensors")
+    batch, heads, _, width = query.shape
+    key_batch, key_heads, _, key_width = key.shape
+    if width != key_width:
+        raise ValueError(
+            f"Expect query and key/value to have the same embedding dimension but got E={width} and E={key_width}."
+        )
+    if not gqa and heads != key_heads:
+        raise ValueError(
+            f"Expect query and key/value to have the same number of heads but got Hq={heads} and Hkv={key_heads}. Try "
+            "setting enable_gqa=True for GQA."
+        )
+    if heads % key_heads:
+        raise ValueError(
+            f"Expect number of query heads to be a multiple of kv heads for GQA but got Hq={heads} and Hkv={key_heads}."
+        )
+    if batch != key_batch and not (masked and key_batch == 1):
+        raise ValueError(
+            "Expect query and key/value to have the same batch size, or non-none block_mask, but got "
+            f"block_mask={'BlockMask' if masked else None}, Bq={batch}, and Bkv={key_batch}."
+        )
+
+
+def _check_mask(block_mask: BlockMask, queries: int, keys: int) -> None:
+    have = block_mask.seq_lengths
+    if have == (queries, keys):
+        return
+    text = f"block_mask was created for block_mask.shape={block_mask.shape} but got q_len={queries} and kv_len={keys}. "
+    if have[0] > queries or have[1] > keys:
+        raise ValueError(
+            f"{text}As the block mask was created for a larger length than you're using it for, you can either 1. "
+            "create a new block mask with the correct length, or 2. 'adjust' the existing block mask to the correct "
+            "length by calling block_mask._adjust(q_len, kv_len). This essentially 'crops' the block mask to the upper "
+            "left corner, which does not work for all mask_mods!"
+        )
+    raise ValueError(
+        f"{text}As the block mask was created for a smaller length than you're using it for, you likely need to create "
+        "a new block mask."
+    )
+
+
+def _changed(scores: Tensor, score_mod: Any, block_mask: BlockMask | None) -> Tensor:
+    """Scores as the functions leave them: ``-inf`` where a query and a key do not meet."""
+    torch = names_of("torch")
+    places = [torch["arange"](0, n) for n in scores.shape]
+    own = scores.dtype
+    if score_mod is not None:
+        scores = over_places(score_mod, 1)(scores, *places)
+    if block_mask is not None:
+        meets = over_places(block_mask.mask_mod, 0)(*places)
+        scores = torch["where"](meets, scores, torch["full"]((), -math.inf, dtype=own))
+    return scores.to(own)
+
+
+def _in_order_of(out: Tensor, like: Tensor) -> Tensor:
+    """A tensor with its dimensions in memory in the order in which another one has them."""
+    order = sorted(range(4), key=lambda d: -like.stride(d))
+    return out.permute(order).contiguous().permute([order.index(d) for d in range(4)])
+
+
+def flex_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    score_mod: Callable[..., Any] | None = None,
+    block_mask: BlockMask | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+    return_lse: bool = False,
+    kernel_options: FlexKernelOptions | None = None,
+    *,
+    return_aux: AuxRequest | None = None,
+) -> Any:
+    """Attention whose scores a function changes before the softmax.
+
+    The scores are written out, all of them, as PyTorch does when it does not compile; gradients flow, which PyTorch's
+    own lacks on a CPU.
+
+    Args:
+        query: ``(B, H, L, E)``.
+        key, value: ``(B, H, S, E)``; with ``enable_gqa`` each of their heads may be shared by several of the queries'.
+        score_mod: the score in place of another, of that and the numbers of batch, head, query and key: tensors
+            without dimensions.
+        block_mask: which queries and keys meet.
+        scale: what products are multiplied by, ``1 / sqrt(E)`` by default.
+        return_lse, return_aux: what is returned besides.
+        kernel_options: accepted.
+
+    Returns:
+        ``(B, H, L, E)``, and what else was wanted.
+
+    Raises:
+        NotImplementedError: for tensors of other than four dimensions.
+        ValueError: for sizes that do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> q = torch.zeros(1, 1, 3, 2)
+        >>> v = torch.tensor([1.0, 2.0, 3.0]).view(1, 1, 3, 1)
+        >>> causal = lambda score, b, h, q, kv: torch.where(q >= kv, score, -float("inf"))
+        >>> flex_attention(q, q, v, score_mod=causal).flatten()
+        tensor([1.0000, 1.5000, 2.0000])
+    """
+    _check_sizes(query, key, value, block_mask is not None, enable_gqa)
+    if block_mask is not None:
+        _check_mask(block_mask, query.size(-2), key.size(-2))
+    torch = names_of("torch")
+    times = query.size(1) // key.size(1)
+    if times > 1:
+        key, value = (t.repeat_interleave(times, 1) for t in (key, value))
+    working = dtypes.float64 if query.dtype is dtypes.float64 else dtypes.float32
+    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    scores = _changed((query @ key.transpose(-2, -1)).to(working) * factor, score_mod, block_mask)
+    weights = torch["_safe_softmax"](scores, -1)
+    out = _in_order_of(weights.to(query.dtype) @ value, query)
+    if not return_lse and return_aux is None:
+        return out
+    lse = scores.logsumexp(-1)
+    if return_aux is None:
+        return out, lse
+    return out, AuxOutput(lse if return_aux.lse else None, scores.amax(-1) if return_aux.max_scores else None)

@@ -1,0 +1,57 @@
+"""Convolution in one dimension of what has the time first: ``(time, batch, channels)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.ops.op import op
+from compat.ops.signature import Array
+from compat.tensor import Tensor
+from funcgrad.primitives.convolution import convolve
+from funcgrad.primitives.elementwise import add
+from funcgrad.primitives.shape import broadcast, transpose
+from funcgrad.tracing import type_of
+
+
+def _check(input: Tensor, weight: Tensor, bias: Tensor, pad: int) -> None:
+    if input.dim() != 3:
+        raise RuntimeError("Input must have 3 dims: time, batch, in_channel")
+    if weight.dim() != 3:
+        raise RuntimeError("Weight tensor must have 3 dims: kernel_width, in_channels, out_channels.")
+    if bias.dim() != 1:
+        raise RuntimeError("Bias must be 1-D")
+    if input.shape[2] != weight.shape[1]:
+        raise RuntimeError("Input dim 2 (input channels) is not == dim 1 in the weight tensor")
+    if weight.shape[2] != bias.shape[0]:
+        raise RuntimeError("Bias size must equal dim 2 in the weight tensor (output channels).")
+    if input.dtype is not weight.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {input.dtype.scalar_name} and {weight.dtype.scalar_name}"
+        )
+
+
+@op("ConvTbcBackward0", saved="bias pad self weight", keeps="input weight bias", names="torch.conv_tbc F.conv_tbc",
+    out=False, check=_check)  # fmt: skip
+def conv_tbc(input: Array, weight: Array, bias: Array, pad: int = 0) -> Any:
+    """The convolution in one dimension of what has the time first.
+
+    Args:
+        input: ``(time, batch, C)``.
+        weight: ``(width, C, O)``.
+        bias: ``(O,)``.
+        pad: how many zeros are added at both ends.
+
+    Returns:
+        ``(time', batch, O)``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.conv_tbc(torch.ones(4, 1, 2), torch.ones(3, 2, 5), torch.zeros(5)).shape
+        torch.Size([2, 1, 5])
+    """
+    rows, kernel = transpose(input, permutation=(1, 2, 0)), transpose(weight, permutation=(2, 1, 0))
+    out = transpose(convolve(rows, kernel, padding=((pad, pad),)), permutation=(2, 0, 1))
+    return add(out, broadcast(bias, shape=type_of(out).shape, dims=(2,)))

@@ -1,0 +1,199 @@
+"""Fractional max pooling: windows that lie unevenly, where random numbers put them.
+
+Source: B. Graham, "Fractional max-pooling", 2014.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from compat.errors import size_text
+from compat.ops.adaptive import greatest
+from compat.ops.composite import composite, tensor_argument
+from compat.ops.op import Op, op
+from compat.ops.pooling import spread_back
+from compat.ops.signature import Array, Index, Ints
+from compat.registry import names_of
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives.indexing import take_along
+from funcgrad.primitives.shape import full, reshape
+from funcgrad.tracing import type_of
+
+Dims = tuple[int, ...]
+
+_WORDS = {2: ("height", "width"), 3: ("time", "height", "width")}
+
+
+def _check_samples(n: int, input: Tensor, samples: Tensor) -> None:
+    if samples.dtype is not input.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
+    if samples.dim() != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {samples.dim()}")
+    if samples.shape[0] < (input.shape[0] if input.dim() == n + 2 else 1):
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if samples.shape[1] != input.shape[-n - 1]:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if samples.shape[2] != n:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {samples.shape[2]}.")
+
+
+def _check(n: int) -> Any:
+    name = "fractional_max_pool2d" if n == 2 else "fractional_max_pool3d_out"
+    count = "Ints" if n == 2 else "three Ints"
+
+    def check(input: Tensor, kernel_size: Dims, output_size: Dims, random_samples: Tensor) -> None:
+        for what, given in (("kernel_size", kernel_size), ("output_size", output_size)):
+            if len(given) != n:
+                raise RuntimeError(f"fractional_max_pool{n}d: {what} must either be a single Int or tuple of {count}")
+        size = tuple(input.shape)
+        if len(size) not in (n + 1, n + 2):
+            raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got: {size_text(size)}")
+        for d in range(len(size) - n - 1, len(size)):
+            if not size[d]:
+                raise RuntimeError(
+                    f"{name}(): Expected input to have non-zero size for non-batch dimensions, but got"
+                    f"{size_text(size)} with dimension {d} being empty."
+                )
+        _check_samples(n, input, random_samples)
+        for word, have, made, kernel in zip(_WORDS[n], size[-n:], output_size, kernel_size):
+            if made + kernel - 1 > have:
+                raise RuntimeError(f"{name}(): pool {word} {kernel} too large relative to input {word} {have}")
+
+    return check
+
+
+def _starts(sample: Any, size: int, count: int, kernel: int) -> Any:
+    """Where the windows of each plane begin: ``(planes, count)``, from ``(planes,)`` random numbers."""
+    planes, dtype = type_of(sample).size, type_of(sample).dtype
+    last = full(fdtypes.int64.type(size - kernel), (planes, min(count, 1)))
+    if count <= 1:
+        return last
+    step = np.divide(np.array(size - kernel, dtype), np.array(count - 1, dtype))
+    sample = reshape(sample, shape=(planes, 1))
+    whole = lambda x: np.astype(x, fdtypes.int64)
+    steps = np.add(np.arange(count - 1, dtype=dtype), sample)
+    inner = np.subtract(whole(np.multiply(steps, step)), whole(np.multiply(sample, step)))
+    return np.concatenate([inner, last], axis=1)
+
+
+def _places(samples: Any, spatial: Dims, kernel: Dims, counts: Dims) -> Any:
+    """The flat places of the elements of all windows: ``(planes, *counts, k)``."""
+    n = len(spatial)
+    flat: Any = 0
+    for d in range(n):
+        # PyTorch's two dimensions take their numbers the other way round.
+        starts = _starts(samples[:, 1 - d if n == 2 else d], spatial[d], counts[d], kernel[d])
+        places = np.add(np.expand_dims(starts, 2), np.arange(kernel[d]))
+        at = [type_of(places).shape[0], *(1,) * (2 * n)]
+        at[1 + d], at[1 + n + d] = counts[d], kernel[d]
+        flat = np.add(flat, np.multiply(reshape(places, shape=tuple(at)), prod(spatial[d + 1 :])))
+    return reshape(flat, shape=(type_of(flat).shape[0], *counts, prod(kernel)))
+
+
+def _pool(n: int) -> Op:
+    def body(input: Array, kernel_size: Ints, output_size: Ints, random_samples: Index) -> Any:
+        shape = type_of(input).shape
+        lead, spatial, planes = shape[:-n], shape[-n:], prod(shape[:-n])
+        if not planes * prod(output_size):
+            nothing = (*lead, *output_size)
+            return full(type_of(input).dtype.type(0), nothing), full(fdtypes.int64.type(0), nothing)
+        samples = reshape(random_samples, shape=(type_of(random_samples).size // n, n))[:planes]
+        places = _places(samples, spatial, kernel_size, output_size)
+        rows = reshape(places, shape=(planes, prod(type_of(places).shape[1:])))
+        windows = take_along(reshape(input, shape=(planes, prod(spatial))), rows, axis=1)
+        found = greatest(reshape(windows, shape=type_of(places).shape), places)
+        return tuple(reshape(x, shape=(*lead, *output_size)) for x in found)
+
+    body.__doc__ = f"The maxima of unevenly lying windows over the last {n} dimensions, and where they were."
+    declared = op(
+        f"FractionalMaxPool{n}DBackward0",
+        saved="kernel_size output_size result1 self",
+        keeps="input result1",
+        names=f"_C._nn.fractional_max_pool{n}d",
+        name=f"fractional_max_pool{n}d",
+        check=_check(n),
+        out=False,
+    )(body)
+
+    def backward(ct0: Any, input: Any, result1: Any) -> Any:
+        return spread_back(ct0, result1, type_of(input).shape, n)
+
+    declared.backward(backward)
+    return declared
+
+
+_POOL = {n: _pool(n) for n in (2, 3)}
+
+# ---------------------------------------------------------------- as users call them
+
+_DOC = """The maxima of unevenly lying windows over the last {n} dimensions.
+
+    Args:
+        input: channels, and a batch perhaps, in front of the pooled dimensions.
+        kernel_size: the window's size, a number or one each.
+        output_size: the size of the result in the pooled dimensions, a number or one each; or
+        output_ratio: which part of the input's size that is.
+        return_indices: whether to return also where the maxima were, counted over the pooled dimensions.
+        _random_samples: ``(N, C, {n})`` numbers from [0, 1) that the windows lie by; else they are drawn.
+
+    Raises:
+        ValueError: if neither a size nor a ratio is given.
+        RuntimeError: where these do not fit the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.fractional_max_pool{n}d(torch.ones(1, 4, {size}), 2, output_ratio=0.5).shape
+        torch.Size([1, 4, {out}])
+    """
+
+
+def _each(value: Any, n: int) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, tuple | list) else (value,) * n
+
+
+def _publish(n: int) -> None:
+    function, name = _POOL[n].function, f"fractional_max_pool{n}d"
+
+    def pool(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        found = with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)
+        return found if return_indices else found[0]
+
+    def with_indices(
+        input: Tensor,
+        kernel_size: Any,
+        output_size: Any = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """As the function without ``_with_indices`` gives with ``return_indices``."""
+        tensor_argument(name, "input", 1, input)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
+        if output_size is None:
+            ratios = _each(output_ratio, n)
+            output_size = [int(input.size(d - n) * ratios[d]) for d in range(n)]
+        if _random_samples is None:
+            batch = 1 if input.dim() == n + 1 else input.size(0)
+            _random_samples = names_of("torch")["rand"](batch, input.size(-n - 1), n, dtype=input.dtype)
+        return function(input, _each(kernel_size, n), _each(output_size, n), _random_samples)
+
+    pool.__doc__ = _DOC.format(n=n, size=", ".join("8" * n), out=", ".join("4" * n))
+    pool.__name__ = pool.__qualname__ = name
+    with_indices.__name__ = with_indices.__qualname__ = f"{name}_with_indices"
+    composite(f"F.{name}")(pool)
+    composite(f"F.{name}_with_indices")(with_indices)
+
+
+for _n in (2, 3):
+    _publish(_n)
