@@ -208,11 +208,14 @@ keep_forward: Primitive = Primitive(
 
 def rewritten(old: Any, new: Any) -> Any:
     """What memory holds once it is written: where derivatives are forbidden, as by ``no_grad``, those from before."""
-    if isinstance(old, Tracer) and (state.levels or state.duals is not None):
-        if not mode.grad and any(entered.kind == "grad" for entered in state.levels):
-            new = keep_backward(old, new)
-        if not state.forward:
-            new = keep_forward(old, new)
+    backward = not mode.grad and any(entered.kind == "grad" for entered in state.levels)
+    forward = not state.forward and (state.levels or state.duals is not None)
+    if backward or forward:
+        old, new = runtime.ready(old), runtime.ready(new)
+    if backward and isinstance(old, Tracer):
+        new = keep_backward(old, new)
+    if forward and isinstance(old, Tracer):
+        new = keep_forward(old, new)
     return new
 
 
@@ -236,7 +239,7 @@ class Aside(UntypedStorage):
 
     @property
     def buffer(self) -> Any:
-        x = _outlived(self.under.buffer)
+        x = _outlived(runtime.ready(self.under.buffer))
         if not isinstance(x, Tracer):
             return x
         return stop_gradient(x) if self.forward else hold_backward(x)
@@ -247,9 +250,9 @@ class Aside(UntypedStorage):
 
     def write(self, buffer: Any) -> None:
         """Puts new elements into the memory."""
-        old = _outlived(self.under.buffer)
+        old = _outlived(runtime.ready(self.under.buffer))
         if isinstance(old, Tracer):
-            buffer = keep_backward(old, buffer)
+            buffer = keep_backward(old, runtime.ready(buffer))
             buffer = keep_forward(old, buffer) if self.forward else buffer
         self.under.write(buffer)
 
