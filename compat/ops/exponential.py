@@ -155,7 +155,21 @@ def _fixed_slope(x: Any, power: float) -> Any:
 
 
 def _power(x: Any, y: Any) -> Any:
-    return np.power(x, y)
+    found = np.power(x, y)
+    if type_of(found).dtype.kind == "i":
+        return np.where(y < e.number(0, y), _inverse_power(x, y), found)
+    if category(found) == dtypes.COMPLEX:
+        # By way of the logarithm it would be NaN.
+        nothing = np.logical_and(x == e.number(0, x), np.real(y) > e.number(0, np.real(y)))
+        return np.where(nothing, e.number(0, found), found)
+    return found
+
+
+def _inverse_power(x: Any, y: Any) -> Any:
+    """Integers to negative powers, rounded towards zero: only those of 1 and -1 are not 0."""
+    zero, one, minus = e.number(0, x), e.number(1, x), e.number(-1, x)
+    sign = np.where(np.remainder(y, e.number(2, y)) == e.number(0, y), one, minus)
+    return np.where(x == one, one, np.where(x == minus, sign, zero))
 
 
 @elementwise(

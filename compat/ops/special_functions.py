@@ -65,10 +65,20 @@ for _name, _node, _saved, _body, _what in (
         _name, _node, _body, _what, saved=_saved, names=f"special.{_name}", check=_no_halves(f"{_name}_cpu"), **_ALONE
     )
 
+
+def _at_ends(found: Any, a: Any, x: Any, lower: float) -> Any:
+    """An incomplete gamma function, its parameter at an end: ``lower`` below the whole mass, the rest above it."""
+    zero, infinity = e.number(0, a), e.number(numpy.inf, a)
+    neither = np.logical_or(np.logical_and(a == zero, x == zero), np.logical_and(a == infinity, x == infinity))
+    found = np.where(np.logical_and(a == zero, x > zero), e.number(1 - lower, a), found)
+    found = np.where(np.logical_and(a == infinity, x >= zero), e.number(lower, a), found)
+    return np.where(neither, e.number(numpy.nan, a), found)
+
+
 igamma = binary(
     "igamma",
     "IgammaBackward0",
-    p.igamma,
+    lambda a, x: _at_ends(p.igamma(a, x), a, x, 0),
     "The regularized lower incomplete gamma function of parameter ``input`` at ``other``.",
     saved="other self",
     names="torch.igamma Tensor.igamma special.gammainc",
@@ -79,7 +89,7 @@ igamma = binary(
 igammac = binary(
     "igammac",
     "IgammacBackward0",
-    p.igammac,
+    lambda a, x: _at_ends(p.igammac(a, x), a, x, 1),
     "The regularized upper incomplete gamma function of parameter ``input`` at ``other``.",
     saved="other self",
     names="torch.igammac Tensor.igammac special.gammaincc",
@@ -87,10 +97,21 @@ igammac = binary(
     promote="common",
     check=refuses("igammac_cpu", "bool integer complex"),
 )
+
+
+def _zeta(s: Any, q: Any) -> Any:
+    """Hurwitz's zeta function with its poles, and what is left of the sum for an infinite exponent."""
+    one, infinity = e.number(1, q), e.number(numpy.inf, q)
+    last = np.where(q == one, one, infinity)
+    found = np.where(np.logical_and(s == infinity, q <= one), last, p.zeta(s, q))
+    pole = np.logical_and(q <= e.number(0, q), q == np.floor(q))
+    return np.where(s < one, e.number(numpy.nan, q), np.where(pole, infinity, found))
+
+
 zeta = binary(
     "zeta",
     "SpecialZetaBackward0",
-    p.zeta,
+    _zeta,
     "Hurwitz's zeta function: the sum of ``(k + other)**-input``.",
     saved="other self",
     names="special.zeta",

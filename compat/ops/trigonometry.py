@@ -101,9 +101,10 @@ def _sinc(x: Any) -> Any:
 
 
 def _sinc_backward(ct: Any, input: Any) -> Any:
-    zero = input == e.number(0, input)
     angle = input * e.number(math.pi, input)
-    slope = (angle * e.cos(angle) - e.sin(angle)) / np.where(zero, e.number(1, input), angle * input)
+    square = angle * input
+    zero = square == e.number(0, square)  # so it is of the smallest numbers, too
+    slope = (angle * e.cos(angle) - e.sin(angle)) / np.where(zero, e.number(1, square), square)
     return np.where(zero, zeros_like(ct), ct * np.conj(slope))
 
 

@@ -1,5 +1,6 @@
 """Arithmetic, functions of one number, comparisons and choices, nonlinearities."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -316,3 +317,34 @@ def test_out_of_moduli():
 def test_logcumsumexp_of_complex_numbers():
     x = torch.tensor([1j, 2.0, -1 + 2j])
     assert torch.allclose(torch.logcumsumexp(x, 0), x.exp().cumsum(0).log())
+
+
+def test_integers_to_negative_powers():
+    base, power = torch.tensor([1, -1, -1, 2, 0]), torch.tensor([-3, -3, -2, -1, -1])
+    assert (base**power).tolist() == [1, -1, 1, 0, 0]
+    assert torch.pow(-1, power).tolist() == [-1, -1, 1, -1, -1]
+    assert (torch.tensor([2, 3], dtype=torch.uint8) ** torch.tensor(3)).tolist() == [8, 27]
+
+
+def test_zero_to_a_complex_power():
+    assert (torch.tensor([0j, 1.0]) ** (1 + 1j)).tolist() == [0j, 1 + 0j]
+
+
+def test_incomplete_gamma_at_the_ends():
+    inf = math.inf
+    a, x = torch.tensor([0.0, inf, 1.0, 0.0, inf]), torch.tensor([0.5, 0.5, inf, 0.0, inf])
+    expected = torch.tensor([1.0, 0.0, 1.0, math.nan, math.nan])
+    torch.testing.assert_close(torch.igamma(a, x), expected, equal_nan=True)
+    torch.testing.assert_close(torch.igammac(a, x), 1 - expected, equal_nan=True)
+
+
+def test_zeta_at_its_poles():
+    s, q = torch.tensor([3.0, 2.5, math.inf, math.inf, 0.5]), torch.tensor([-2.0, -2.0, 1.0, 0.5, -1.0])
+    expected = torch.tensor([math.inf, math.inf, 1.0, math.inf, math.nan])
+    torch.testing.assert_close(torch.special.zeta(s, q), expected, equal_nan=True)
+
+
+def test_slope_of_sinc_next_to_zero():
+    x = torch.tensor([0.0, 1e-308, 1.0], dtype=torch.float64, requires_grad=True)
+    torch.sinc(x).sum().backward()
+    torch.testing.assert_close(x.grad, torch.tensor([0.0, 0.0, -1.0], dtype=torch.float64))
