@@ -130,6 +130,15 @@ ROWS: dict[str, Row] = {
     ),
     "la.eigvalsh": (lambda xp, x: xp.la.eigvalsh(gram(xp, x)), (SQUARE,)),
     "la.expm": (lambda xp, x: xp.la.expm(x), (SQUARE * 0.3,)),
+    "la.coshm": (lambda xp, x: xp.la.coshm(x), (SQUARE * 0.3,)),
+    "la.cosm": (lambda xp, x: xp.la.cosm(x), (SQUARE * 0.3,)),
+    "la.funm": (lambda xp, x: xp.la.funm(x, xp.np.exp) + 0j, (SQUARE * 0.3,)),
+    "la.schur": (lambda xp: xp.np.abs(xp.la.schur(SQUARE)[0]), ()),
+    "la.schur complex": (lambda xp: xp.np.abs(xp.la.schur(SQUARE - 3 * SQUARE.T, output="complex")[1]), ()),
+    "la.sinhm": (lambda xp, x: xp.la.sinhm(x), (SQUARE * 0.3,)),
+    "la.sinm": (lambda xp, x: xp.la.sinm(x + 0.1j), (SQUARE * 0.3,)),
+    "la.tanhm": (lambda xp, x: xp.la.tanhm(x), (SQUARE * 0.3,)),
+    "la.tanm": (lambda xp, x: xp.la.tanm(x), (SQUARE * 0.3,)),
     "la.expm_frechet": (lambda xp, x, y: xp.la.expm_frechet(x, y)[1], (SQUARE * 0.3, SQUARE.T)),
     "la.hankel": (lambda xp, x, y: xp.la.hankel(x, y), (V, W)),
     "la.hilbert": (lambda xp: xp.np.astype(xp.la.hilbert(3), np.float32), ()),
@@ -145,6 +154,16 @@ ROWS: dict[str, Row] = {
     "la.solve": (lambda xp, x, y: xp.la.solve(gram(xp, x), y, assume_a="pos"), (SQUARE, V)),
     "la.solve of the transpose": (lambda xp, x, y: xp.la.solve(x, y, transposed=True), (SQUARE, V)),
     "la.solve_banded": (lambda xp, x, y: xp.la.solve_banded((1, 0), x, y), (WIDE + 3, V)),
+    "la.solve_banded both ways": (
+        lambda xp, x, y: xp.la.solve_banded((1, 2), x, y), (RNG.normal(size=(4, 6)), RNG.normal(size=(6, 2))),
+    ),
+    "la.solveh_banded": (
+        lambda xp, x, y: xp.la.solveh_banded(x + np.array([[0], [0], [9]]), y),
+        (RNG.normal(size=(3, 5)), RNG.normal(size=5)),
+    ),
+    "la.solveh_banded lower": (
+        lambda xp, x, y: xp.la.solveh_banded(x + np.array([[9], [0]]), y, lower=True), (WAVES[:2], W),
+    ),
     "la.solve_sylvester": (lambda xp, x, y, q: xp.la.solve_sylvester(x, y, q), (SQUARE, PAIR[0], SOLVED)),
     "la.solve_toeplitz": (lambda xp, x, y: xp.la.solve_toeplitz((x, y), y), (V + 3, V)),
     "la.solve_triangular": (lambda xp, x, y: xp.la.solve_triangular(x, y, trans="T", lower=True), (SQUARE, V)),
@@ -198,9 +217,37 @@ def of_distribution(name: str, function: str) -> Callable[..., Any]:
     return lambda xp, *xs: getattr(getattr(xp.stats, name), function)(*xs)
 
 
-for _name, (_shapes, _moved) in PARAMETERS.items():
+TRIALS, SHARE = np.arange(N) + 2, np.array([0.2, 0.35, 0.5, 0.7])
+# Distributions that are declared, and have no module of their own.
+DECLARED: dict[str, tuple[list[np.ndarray], bool]] = {
+    "bernoulli": ([np.array([0, 1, 1, 0]), SHARE], False),
+    "betabinom": ([COUNTS, TRIALS, A, B], False),
+    "binom": ([COUNTS, TRIALS, SHARE], False),
+    "cauchy": ([X], True),
+    "gennorm": ([X, A], True),
+    "geom": ([COUNTS + 1, SHARE], False),
+    "gumbel_l": ([X], True),
+    "gumbel_r": ([X], True),
+    "logistic": ([X], True),
+    "nbinom": ([COUNTS, A, SHARE], False),
+    "pareto": ([POSITIVE + 2, A], True),
+    "truncnorm": ([UNIT / 2, -A, B], True),
+    "vonmises": ([X, A], True),
+    "wrapcauchy": ([UNIT + 1, SHARE], True),
+}
+
+
+def has(name: str, function: str) -> bool:
+    """Whether a distribution has a function, and not one that is made of others in the same way for all."""
+    distribution = getattr(stats, name)
+    if name not in DECLARED:
+        return hasattr(distribution, function)
+    return function in distribution.formulas or (function in ("logpdf", "logpmf") and hasattr(distribution, function))
+
+
+for _name, (_shapes, _moved) in {**PARAMETERS, **DECLARED}.items():
     for _function in FUNCTIONS:
-        if hasattr(getattr(stats, _name), _function):
+        if has(_name, _function):
             _x = UNIT if _function in ("ppf", "isf") else _shapes[0]
             _all = (_x, *_shapes[1:], *([LOCATION, SCALE] if _moved else []))
             ROWS[f"stats.{_name}.{_function}"] = (of_distribution(_name, _function), _all)

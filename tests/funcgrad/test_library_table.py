@@ -8,24 +8,28 @@ from types import ModuleType
 import pytest
 
 import funcgrad as fg
-from tests.funcgrad.library_rows import JAX_S, OURS, ROWS, THEIRS
+from funcgrad.scipy.stats import declared
+from tests.funcgrad.library_rows import DECLARED, JAX_S, OURS, ROWS, THEIRS
 from tests.funcgrad.table import check_row
 
 # What JAX has not, or not with these arguments, or no derivative of.
 NOT_JAX_S = {
-    "linalg.eig", "linalg.expm", "linalg.lu", "linalg.solve_triangular", "la.eigvalsh", "la.lstsq", "la.norm",
-    "la.pinv", "la.polar", "la.solve_banded", "la.solve_sylvester", "la.solve_toeplitz", "la.sqrtm", "la.svdvals",
+    "linalg.eig", "linalg.expm", "linalg.lu", "linalg.solve_triangular", "la.coshm", "la.cosm", "la.eigvalsh",
+    "la.funm", "la.lstsq", "la.norm", "la.pinv", "la.polar", "la.sinhm", "la.sinm", "la.solve_banded",
+    "la.solve_banded both ways", "la.solve_sylvester", "la.solve_toeplitz", "la.solveh_banded",
+    "la.solveh_banded lower", "la.sqrtm", "la.svdvals", "la.tanhm", "la.tanm",
     "stats.multivariate_normal.entropy", "stats.t.cdf", "stats.t.logcdf", "stats.t.sf", "stats.t.logsf",
     "stats.beta.cdf", "stats.beta.sf", "stats.poisson.sf", "stats.uniform.sf", "stats.laplace.sf",
     "la.eigh in a metric", "la.solve of the transpose",
 }  # fmt: skip
 # Made of others, or long to compile: their primitives' tables ask for second derivatives.
-FIRST_ONLY = {n for n in ROWS if n.endswith(("sf", "logcdf"))} | {"stats.beta.cdf", "stats.t.cdf", "stats.chi2.cdf"}
+FIRST_ONLY = {n for n in ROWS if n.endswith(("sf", "logcdf")) or n.split(".")[1] in DECLARED}
+FIRST_ONLY |= {"stats.beta.cdf", "stats.t.cdf", "stats.chi2.cdf"}
 
 
 @pytest.mark.parametrize("name", ROWS)
 def test_values_and_derivatives(name: str) -> None:
-    jax = None if name in NOT_JAX_S else JAX_S
+    jax = None if name in NOT_JAX_S or name.split(".")[1] in DECLARED else JAX_S
     check_row(ROWS[name], OURS, THEIRS, jax, second=name not in FIRST_ONLY)
 
 
@@ -48,3 +52,8 @@ def test_every_public_function_has_a_row(library: str) -> None:
             if inspect.isfunction(f) and f.__module__ == module.__name__ and not n.startswith("_")
         }
     assert sorted(public - {name.split()[0] for name in ROWS}) == []
+
+
+def test_what_is_declared_is_asked() -> None:
+    kinds = declared._Distribution
+    assert {n for n, v in vars(fg.scipy.stats).items() if isinstance(v, kinds)} == set(DECLARED)

@@ -13,10 +13,11 @@ import scipy.stats
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad.scipy import linalg, signal, stats
-from tests.funcgrad.library_rows import FUNCTIONS, PARAMETERS
+from tests.funcgrad.library_rows import DECLARED, FUNCTIONS, PARAMETERS
 from tests.funcgrad.oracle import assert_close
 
 RNG = np.random.default_rng(0)
+CASES = {"schur": 0}
 A, X = RNG.uniform(0.8, 4, 8), RNG.normal(size=8) * 2
 
 
@@ -42,6 +43,37 @@ def test_outside_of_the_support(distribution: str) -> None:
             got = getattr(getattr(stats, distribution), function)(-1.0, *[s[0] for s in shapes[1:]])
             wanted = getattr(getattr(scipy.stats, distribution), function)(-1.0, *[s[0] for s in shapes[1:]])
             np.testing.assert_allclose(got, wanted)
+
+
+@pytest.mark.parametrize("name", DECLARED)
+def test_declared_distributions(name: str) -> None:
+    (x, *shapes), continuous = DECLARED[name]
+    ours, theirs = getattr(stats, name), getattr(scipy.stats, name)
+    last = {"loc": 0.3, "scale": 2.0} if continuous else {"loc": 1}
+    moved = x * 2 + 0.3 if continuous else x + 1
+    made = ("pdf", "logcdf", "logsf") if continuous else ("pmf",)
+    for function in made:
+        if function[3:] in ("", *ours.formulas):
+            wanted = getattr(theirs, function)(moved, *shapes, **last)
+            np.testing.assert_allclose(getattr(ours, function)(moved, *shapes, **last), wanted, rtol=1e-8, atol=1e-14)
+    # Far outside, or between whole numbers.
+    for function in {"logpdf", "logpmf", "cdf", "sf"} & {*ours.formulas, "logpdf" if continuous else "logpmf"}:
+        for at in (-9.5, 0.5, 30.0):
+            wanted = getattr(theirs, function)(at, *[s[0] for s in shapes])
+            np.testing.assert_allclose(
+                getattr(ours, function)(at, *[s[0] for s in shapes]), wanted, rtol=1e-5, atol=1e-7
+            )
+
+
+def test_arguments_of_declared_distributions() -> None:
+    assert repr(stats.binom) == "<distribution binom(n, p, loc)>"
+    assert float(stats.binom.pmf(1, p=np.float64(0.5), n=2)) == pytest.approx(0.5, rel=1e-14)
+    with pytest.raises(TypeError, match=r"binom\.logpmf: p missing"):
+        stats.binom.pmf(1, 2)
+    with pytest.raises(TypeError, match=r"cauchy\.logpdf: takes loc, scale, got 0 of them and shape"):
+        stats.cauchy.pdf(1.0, shape=2)
+    with pytest.raises(AttributeError, match=r"vonmises\.cdf: there is no formula"):
+        stats.vonmises.cdf(0.0, 1.0)
 
 
 def test_dirichlet() -> None:

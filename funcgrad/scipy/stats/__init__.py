@@ -24,3 +24,19 @@ from funcgrad.scipy.stats import (
     t,
     uniform,
 )
+from funcgrad.scipy.stats.declared import (
+    bernoulli,
+    betabinom,
+    binom,
+    cauchy,
+    gennorm,
+    geom,
+    gumbel_l,
+    gumbel_r,
+    logistic,
+    nbinom,
+    pareto,
+    truncnorm,
+    vonmises,
+    wrapcauchy,
+)
