@@ -44,7 +44,8 @@ def jit(
     """``f``, compiled by XLA: traced and compiled when it meets new shapes, dtypes or static arguments, run ever after.
 
     Args:
-        f: takes and returns pytrees of arrays; side effects happen while tracing only.
+        f: takes and returns pytrees of arrays; side effects happen while tracing only. Arrays that it closes over are
+            constants, with values: what their own operators make of them alone is computed while tracing.
         static_argnums, static_argnames: arguments that are Python values, hashable; each new value compiles anew.
         donate_argnums, donate_argnames: arguments whose buffers the results may reuse; do not use them afterwards.
         keep_unused: arguments that nothing depends on are arguments of the compiled program all the same.
