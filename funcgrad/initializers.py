@@ -72,7 +72,7 @@ def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
     """Evenly distributed from 0 to ``scale``.
 
     Example:
-        >>> bool((uniform(0.5)(fg.random.key(0), (9,)) < 0.5).all())
+        >>> bool((uniform(0.5)(random.key(0), (9,)) < 0.5).all())
         True
     """
     return lambda key, shape, dtype=dtype: random.uniform(key, shape, dtype, 0.0, scale)
@@ -82,7 +82,7 @@ def normal(stddev: float = 1e-2, dtype: Any = np.float32) -> Initializer:
     """Normally distributed around 0.
 
     Example:
-        >>> normal()(fg.random.key(0), (9,)).shape
+        >>> normal()(random.key(0), (9,)).shape
         (9,)
     """
     return lambda key, shape, dtype=dtype: e.multiply(random.normal(key, shape, dtype), stddev)
@@ -99,7 +99,7 @@ def truncated_normal(
         lower, upper: the bounds, in standard deviations.
 
     Example:
-        >>> bool((abs(truncated_normal(1.0)(fg.random.key(0), (99,))) <= 2).all())
+        >>> bool((abs(truncated_normal(1.0)(random.key(0), (99,))) <= 2).all())
         True
     """
     return lambda key, shape, dtype=dtype: e.multiply(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
@@ -140,7 +140,7 @@ def variance_scaling(
         ValueError: for another mode or distribution; when called, for a shape of one axis.
 
     Example:
-        >>> w = variance_scaling(1.0, "fan_in", "normal")(fg.random.key(0), (400, 100))
+        >>> w = variance_scaling(1.0, "fan_in", "normal")(random.key(0), (400, 100))
         >>> print(round(float(w.std() * 20), 1))
         1.0
     """
@@ -180,7 +180,7 @@ def _named(name: str, scale: float, mode: str, distribution: str, of: str) -> Ca
         in_axis, out_axis, batch_axis, dtype: as for ``variance_scaling``.
 
     Example:
-        >>> {name}()(fg.random.key(0), (3, 4)).shape
+        >>> {name}()(random.key(0), (3, 4)).shape
         (3, 4)
     """
     return initializer
@@ -206,7 +206,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
         ValueError: when called, for a shape of one axis.
 
     Example:
-        >>> q = orthogonal()(fg.random.key(0), (3, 2))
+        >>> q = orthogonal()(random.key(0), (3, 2))
         >>> print(abs((q.T @ q).round(5)))
         [[1. 0.]
          [0. 1.]]

@@ -136,9 +136,10 @@ def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite:
 
     Example:
         >>> import numpy as np
-        >>> t, z = schur(np.array([[2.0, 1.0], [1.0, 2.0]]))
-        >>> print(np.round(np.diagonal(t), 4))
-        [1. 3.]
+        >>> t, z = schur(np.array([[2.0, 1.0], [0.0, 3.0]]))
+        >>> print(np.round(abs(t), 4))
+        [[2. 1.]
+         [0. 3.]]
     """
     if output not in ("real", "complex"):
         raise ValueError(f'schur: output must be "real" or "complex", got {output!r}')
