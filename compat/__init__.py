@@ -12,6 +12,7 @@ from compat import (
     dtypes as _dtypes,
     fft,
     func,
+    library,
     linalg,
     nn,
     ops,
@@ -24,6 +25,7 @@ from compat import (
     special,
     switches as _switches,
     threads as _threads,
+    types,
     utils,
     values as _values,
 )
@@ -75,7 +77,7 @@ __version__ = "2.13.0"
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
 _MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
 _MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "overrides", "return_types", "signal", "testing"))
-_MODULES |= frozenset(("version", "xpu"))
+_MODULES |= frozenset(("__future__", "version", "xpu"))
 _LATER = {
     "DisableTorchFunction": "torch_function",
     "DisableTorchFunctionSubclass": "torch_function",

@@ -31,8 +31,8 @@ from funcgrad.tracing import Interpreter, Tracer, type_of
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 _NO_ITEM = "Tensor.item() cannot be called on meta tensors"
-_NO_KERNEL = (
-    "aten::{}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. "
+NO_KERNEL = (
+    "{}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. "
     "You may have run into this message while using an operator with PT2 compilation APIs "
     "(torch.compile/torch.export); in order to use this operator with those APIs you'll need to add a fake impl. "
     "Please see the following for next steps:  "
@@ -122,7 +122,7 @@ def check_values(name: str, *tensors: Any) -> None:
         NotImplementedError: if one of the tensors has no values.
     """
     if any(on_meta(t) for t in tensors):
-        raise NotImplementedError(_NO_COUNT if name in ("nonzero", "index") else _NO_KERNEL.format(name))
+        raise NotImplementedError(_NO_COUNT if name in ("nonzero", "index") else NO_KERNEL.format(f"aten::{name}"))
 
 
 def common_device(layouts: Sequence[Any], strict: bool) -> device | None:

@@ -1,5 +1,8 @@
 """The operations, one module a family. A new family is imported here; its declarations make themselves public."""
 
+from pkgutil import iter_modules
+from typing import Any
+
 from compat.ops import (
     diagonals,
     distances,
@@ -44,6 +47,7 @@ from compat.ops import (
     linalg_reflections,
     linalg_solving,
     linalg_spectral,
+    linear_cross_entropy,
     loss,
     mapping,
     matrices,
@@ -76,6 +80,7 @@ from compat.ops import (
     unpooling,
     rrelu,
     scattering,
+    segments,
     selection,
     sequences,
     softmax,
@@ -94,6 +99,18 @@ from compat.ops import (
 # After them all, since it knows what they declare.
 from compat.ops import watching  # isort: skip
 from compat.ops.overloads import aten  # isort: skip
+
+_rooms = frozenset(room.name for room in iter_modules(__path__))
+
+
+def __getattr__(name: str) -> Any:
+    """The library of operations of a name: ``torch.ops.my`` is there as soon as it is asked for."""
+    if name.startswith("__") or name in _rooms:
+        raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+    from compat.library.operations import namespace
+
+    return namespace(name)
+
 
 __all__ = [
     "aten",
@@ -169,6 +186,7 @@ __all__ = [
     "unpooling",
     "rrelu",
     "scattering",
+    "segments",
     "selection",
     "sequences",
     "softmax",

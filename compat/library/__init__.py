@@ -1,0 +1,52 @@
+"""``torch.library``: operations of the user's own, with kernels, gradients and rules for ``vmap``.
+
+Example:
+    >>> import numpy as np
+    >>> import compat as torch
+    >>> @torch.library.custom_op("docs::sine", mutates_args=())
+    ... def sine(x: torch.Tensor) -> torch.Tensor:
+    ...     return torch.from_numpy(np.sin(x.numpy(force=True)))
+    >>> sine.register_autograd(lambda ctx, grad: grad * ctx.saved_tensors[0].cos(),
+    ...     setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs))
+    >>> x = torch.zeros(2, requires_grad=True)
+    >>> torch.ops.docs.sine(x).sum().backward()
+    >>> x.grad
+    tensor([1., 1.])
+"""
+
+from compat.library.checking import OpCheckError, opcheck
+from compat.library.custom import CustomOpDef, custom_op
+from compat.library.inferring import infer_schema
+from compat.library.tags import Tag
+from compat.library.registering import (
+    Library,
+    _scoped_library,
+    define,
+    fallthrough_kernel,
+    impl,
+    impl_abstract,
+    register_autograd,
+    register_fake,
+    register_kernel,
+    register_torch_dispatch,
+    register_vmap,
+)
+
+__all__ = [
+    "CustomOpDef",
+    "Library",
+    "OpCheckError",
+    "Tag",
+    "custom_op",
+    "define",
+    "fallthrough_kernel",
+    "impl",
+    "impl_abstract",
+    "infer_schema",
+    "opcheck",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+    "register_torch_dispatch",
+    "register_vmap",
+]

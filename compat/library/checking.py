@@ -1,0 +1,143 @@
+"""``opcheck``: whether an operation does what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from compat.autograd.gradcheck import gradcheck
+from compat.library.operations import AUTOGRAD, IMPLICIT, Operation
+from compat.library.registering import operation_of
+from compat.tensor import Tensor, array_of
+from compat.trees import tree_leaves, tree_map
+
+
+class OpCheckError(Exception):
+    """An operation does not do what it says."""
+
+
+def opcheck(
+    op: Any,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any] | None = None,
+    *,
+    test_utils: str | Sequence[str] = ("test_schema", "test_autograd_registration", "test_faketensor"),
+    raise_exception: bool = True,
+    atol: float | None = None,
+    rtol: float | None = None,
+) -> dict[str, str]:
+    """Checks an operation of a library on sample arguments.
+
+    Args:
+        op: the operation, or what ``custom_op`` made.
+        args, kwargs: what to call it with.
+        test_utils: which checks: "test_schema" (it writes and shares what its schema says),
+            "test_autograd_registration" (its gradients come from a formula, not from what its kernel happens to do),
+            "test_faketensor" (its kernel for tensors without values gives the shapes of the real one),
+            "test_gradcheck" (its gradients are those of finite differences).
+        raise_exception: whether what fails raises.
+        atol, rtol: how far gradients may be off.
+
+    Returns:
+        By check, "SUCCESS" or what was wrong.
+
+    Raises:
+        OpCheckError: for what fails, unless ``raise_exception`` is False.
+
+    Example:
+        >>> import compat as torch
+        >>> @torch.library.custom_op("docs_check::double", mutates_args=())
+        ... def double(x: torch.Tensor) -> torch.Tensor:
+        ...     return x * 2
+        >>> torch.library.opcheck(double, (torch.ones(2),), test_utils="test_schema")
+        {'test_schema': 'SUCCESS'}
+    """
+    operation, kwargs = operation_of(op), kwargs or {}
+    names = (test_utils,) if isinstance(test_utils, str) else tuple(test_utils)
+    unknown = set(names) - set(_CHECKS)
+    if unknown:
+        raise ValueError(f"opcheck: test_utils {sorted(unknown)} are not among {sorted(_CHECKS)}")
+    tolerances = {k: v for k, v in (("atol", atol), ("rtol", rtol)) if v is not None}
+    found: dict[str, str] = {}
+    for name in names:
+        try:
+            _CHECKS[name](operation, _copied(args), _copied(kwargs), tolerances)
+            found[name] = "SUCCESS"
+        except Exception as error:
+            if raise_exception:
+                raise OpCheckError(
+                    f"opcheck(op, ...): {name} failed with {error} (scroll up for stack trace)"
+                ) from error
+            found[name] = str(error)
+    return found
+
+
+def _copied(tree: Any) -> Any:
+    def copy(x: Any) -> Any:
+        return x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
+
+    return tree_map(copy, tree)
+
+
+def _schema(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+    given, named = operation._schema.bind(args, kwargs)
+    arguments = list(zip(operation._schema.arguments, (*given, *named.values())))
+    before = [[array_of(t.detach()).copy() for t in _tensors(value)] for _, value in arguments]
+    found = operation(*args, **kwargs)
+    for (a, value), arrays in zip(arguments, before):
+        changed = any(
+            not np.array_equal(array_of(t.detach()), old, equal_nan=old.dtype.kind in "fc")
+            for t, old in zip(_tensors(value), arrays)
+        )
+        if changed and not a.is_write:
+            raise RuntimeError(f"Argument {a.name} is not defined as mutable but was mutated")
+    shared = {id(t.untyped_storage()) for _, value in arguments for t in _tensors(value)}
+    for r, t in zip(operation._schema.returns, _tensors(found)):
+        if id(t.untyped_storage()) in shared and "(" not in r.text:
+            raise RuntimeError("Output aliases an input, which its schema does not say")
+
+
+def _registration(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+    if not any(t.requires_grad for t in _tensors((args, kwargs))):
+        return
+    if operation.formula is None and operation.owner is None and not {AUTOGRAD, IMPLICIT} & set(operation.kernels):
+        raise AssertionError(
+            f"{operation.name()}: gradients would be those of whatever its kernel does; register a formula "
+            "(torch.library.register_autograd), or the kernel as CompositeImplicitAutograd"
+        )
+
+
+def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+    def moved(x: Any) -> Any:
+        return x.detach().to("meta") if isinstance(x, Tensor) else x
+
+    real = _tensors(operation(*args, **kwargs))
+    blank = _tensors(operation(*tree_map(moved, args), **tree_map(moved, kwargs)))
+    if len(real) != len(blank):
+        raise AssertionError(f"{len(real)} results, but {len(blank)} where there are no values")
+    for x, y in zip(real, blank):
+        for what in ("shape", "dtype", "stride"):
+            have, want = (getattr(t, what)() if what == "stride" else getattr(t, what) for t in (y, x))
+            if have != want:
+                raise AssertionError(f"{what} {want}, but {have} where there are no values")
+
+
+def _gradients(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+    if any(t.requires_grad for t in _tensors(args)):
+        gradcheck(lambda *xs: operation(*xs, **kwargs), args, **tolerances)
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
+
+
+_CHECKS: dict[str, Callable[..., None]] = {
+    "test_schema": _schema,
+    "test_autograd_registration": _registration,
+    "test_faketensor": _without_values,
+    "test_gradcheck": _gradients,
+}
+
+__all__ = ["OpCheckError", "opcheck"]

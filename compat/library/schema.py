@@ -1,0 +1,232 @@
+"""Schemas: what an operation takes and returns, as text such as ``mul(Tensor x, Scalar k=2) -> Tensor``."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from compat.device import device
+from compat.dtypes import dtype
+from compat.formats import layout, memory_format
+from compat.tensor import Tensor
+
+_MISSING = object()
+_NUMBERS = (int, float, complex)
+#: By a type's name, the classes of its values.
+_CLASSES: dict[str, tuple[Any, ...]] = {
+    "Tensor": (Tensor,), "int": (int,), "SymInt": (int,), "float": (int, float), "bool": (bool,), "str": (str,),
+    "Scalar": _NUMBERS, "ScalarType": (dtype,), "Device": (device, str), "Layout": (layout,),
+    "MemoryFormat": (memory_format,), "complex": _NUMBERS,
+}  # fmt: skip
+_SHOWN = {"SymInt": "int", "Scalar": "number"}
+_ARGUMENT = re.compile(
+    r"(?P<base>\w+)(?:\((?P<alias>[\w|*]+)(?P<write>!)?(?:\s*->\s*[\w|*]+)?\))?"
+    r"(?P<marks>(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?(?:\s*=\s*(?P<default>.+))?"
+)
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One argument, or one result.
+
+    Attributes:
+        name: empty for a result without one.
+        type: ``Tensor``, ``int[]``, ``Tensor?``.
+        kwarg_only: whether it is given by name.
+        default_value: if there is one.
+        is_write: whether it is written in place.
+        text: as it was written.
+    """
+
+    name: str
+    type: str
+    kwarg_only: bool
+    default_value: Any
+    is_write: bool
+    text: str
+
+    def has_default_value(self) -> bool:
+        return self.default_value is not _MISSING
+
+    def accepts(self, value: Any) -> bool:
+        """Whether a value is of its type."""
+        return _fits(self.type, value)
+
+    @property
+    def shown_type(self) -> str:
+        """The type as messages have it."""
+        base, optional = self.type.removesuffix("?"), self.type.endswith("?")
+        element, several = re.sub(r"\[\d*\]$", "", base), base.endswith("]")
+        inner = _SHOWN.get(element.removesuffix("?"), element.removesuffix("?"))
+        inner = f"Optional[{inner}]" if several and element.endswith("?") else inner
+        inner = f"List[{inner}]" if several else inner
+        return f"Optional[{inner}]" if optional else inner
+
+
+def _fits(kind: str, value: Any) -> bool:
+    if kind.endswith("?"):
+        return value is None or _fits(kind[:-1], value)
+    if kind.endswith("]"):
+        element, _, size = kind[:-1].rpartition("[")
+        if isinstance(value, list | tuple):
+            return all(_fits(element, v) for v in value)
+        return bool(size) and _fits(element, value)
+    classes = _CLASSES.get(kind)
+    if classes is None or (kind in ("int", "SymInt", "float", "Scalar") and isinstance(value, Tensor)):
+        return classes is None or value.dim() == 0
+    return isinstance(value, classes) and not (kind in ("int", "SymInt") and isinstance(value, bool))
+
+
+class FunctionSchema:
+    """What an operation is called, takes and returns.
+
+    Args:
+        namespace: the library.
+        text: as it is declared there.
+
+    Attributes:
+        name: with the library's, ``my::op``.
+        overload_name: empty for the default one.
+        arguments, returns: in their order.
+
+    Raises:
+        RuntimeError: for text that is no schema.
+    """
+
+    def __init__(self, namespace: str, text: str):
+        head, arrow, tail = text.partition("->")
+        while arrow and head.count("(") != head.count(")"):  # an arrow inside, of an alias
+            more, arrow, tail = tail.partition("->")
+            head = f"{head}->{more}"
+        found = re.fullmatch(r"\s*([\w.]+)\s*\((.*)\)\s*", head, re.DOTALL)
+        if not arrow or found is None:
+            raise RuntimeError(f"'{text}' is no schema: wanted name(arguments) -> results")
+        own, _, self.overload_name = found[1].partition(".")
+        self.name = f"{namespace}::{own}"
+        self.arguments = _arguments(found[2], text)
+        results = tail.strip()
+        inner = results[1:-1] if results.startswith("(") and results.endswith(")") else results
+        self.returns = _arguments(inner, text)
+        self._several = results.startswith("(")
+
+    @property
+    def is_mutable(self) -> bool:
+        """Whether it writes into an argument."""
+        return any(a.is_write for a in self.arguments)
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments of a call, defaults filled in.
+
+        Raises:
+            RuntimeError: where they do not fit, with PyTorch's words.
+        """
+        own = [a for a in self.arguments if not a.kwarg_only]
+        if len(args) > len(own):
+            what = f"{len(args)} argument(s)"
+            raise RuntimeError(
+                f"{self.name}() expected at most {len(own)} argument(s) but received {what}. Declaration: {self}"
+            )
+        given = dict(zip([a.name for a in own], args))
+        for name, value in kwargs.items():
+            if name in given or all(a.name != name for a in self.arguments):
+                raise RuntimeError(f"Unknown keyword argument '{name}' for operator '{self.name}'. Schema: {self}")
+            given[name] = value
+        for i, a in enumerate(self.arguments):
+            if a.name not in given:
+                if not a.has_default_value():
+                    raise RuntimeError(f"{self.name}() is missing value for argument '{a.name}'. Declaration: {self}")
+                given[a.name] = a.default_value
+            elif not a.accepts(given[a.name]):
+                raise self._mismatch(i, a, given[a.name])
+        return tuple(given[a.name] for a in own), {a.name: given[a.name] for a in self.arguments if a.kwarg_only}
+
+    def _mismatch(self, i: int, a: Argument, value: Any) -> RuntimeError:
+        return RuntimeError(
+            f"{self.name}() Expected a value of type '{a.shown_type}' for argument '{a.name}' but instead found type "
+            f"'{type(value).__name__}'.\nPosition: {i}\nValue: {value!r}\nDeclaration: {self}\nCast error details: "
+            f"Unable to cast {value} to {a.shown_type}"
+        )
+
+    def __str__(self) -> str:
+        overload = f".{self.overload_name}" if self.overload_name else ""
+        own = [a.text for a in self.arguments if not a.kwarg_only]
+        named = [a.text for a in self.arguments if a.kwarg_only]
+        results = ", ".join(r.text for r in self.returns)
+        taken = ", ".join(own + (["*", *named] if named else []))
+        return f"{self.name}{overload}({taken}) -> {f'({results})' if self._several else results}"
+
+    __repr__ = __str__
+
+
+def _arguments(text: str, schema: str) -> list[Argument]:
+    found: list[Argument] = []
+    named = False
+    for part in _split(text):
+        if part == "*":
+            named = True
+        else:
+            found.append(_argument(part, named, schema))
+    return found
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that are in no brackets and no string."""
+    parts, depth, quoted, start = [], 0, "", 0
+    for i, c in enumerate(text):
+        if quoted:
+            quoted = "" if c == quoted else quoted
+        elif c in "\"'":
+            quoted = c
+        elif c in "([":
+            depth += 1
+        elif c in ")]":
+            depth -= 1
+        elif c == "," and not depth:
+            parts.append(text[start:i].strip())
+            start = i + 1
+    return [p for p in [*parts, text[start:].strip()] if p]
+
+
+def _argument(text: str, named: bool, schema: str) -> Argument:
+    found = _ARGUMENT.fullmatch(text)
+    if found is None:
+        raise RuntimeError(f"'{schema}' is no schema: {text!r} is no argument")
+    default = _MISSING if found["default"] is None else _value(found["default"].strip())
+    alias = f"({found['alias']}{found['write'] or ''})" if found["alias"] else ""
+    name = f" {found['name']}" if found["name"] else ""
+    shown = "" if default is _MISSING else f"={_text(default)}"
+    return Argument(
+        found["name"] or "",
+        found["base"] + found["marks"],
+        named,
+        default,
+        bool(found["write"]),
+        f"{found['base']}{alias}{found['marks']}{name}{shown}",
+    )
+
+
+def _value(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return _DTYPES.get(text, text)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return f"{int(value)}."
+    if isinstance(value, str):
+        return f'"{value}"'
+    return repr(value).removeprefix("torch.")
+
+
+def _dtypes() -> dict[str, dtype]:
+    from compat import dtypes
+
+    return {repr(d).removeprefix("torch."): d for d in dtypes.ALL}
+
+
+_DTYPES = _dtypes()

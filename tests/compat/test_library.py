@@ -1,0 +1,340 @@
+"""Operations of the user's own: ``torch.library`` and ``torch.ops``."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import compat as torch
+from compat.library import infer_schema
+from compat.utils._python_dispatch import TorchDispatchMode
+
+Tensor = torch.Tensor
+
+
+@pytest.fixture
+def sine() -> Any:
+    @torch.library.custom_op("tests::sine", mutates_args=())
+    def sine(x: Tensor, k: float = 2.0) -> Tensor:
+        return torch.from_numpy(np.sin(x.numpy(force=True)) * k)
+
+    return sine
+
+
+@pytest.fixture
+def library() -> Iterator[Any]:
+    made = torch.library.Library("tests_lib", "DEF")
+    yield made
+    made._destroy()
+
+
+def formula(ctx: Any, grad: Any) -> Any:
+    (x,) = ctx.saved_tensors
+    return grad * x.cos() * ctx.k, None
+
+
+def remember(ctx: Any, inputs: Any, output: Any) -> None:
+    x, ctx.k = inputs
+    ctx.save_for_backward(x)
+
+
+def test_found_under_its_name(sine: Any) -> None:
+    x = torch.ones(2)
+    assert torch.ops.tests.sine(x, 3.0).tolist() == pytest.approx([3 * np.sin(1.0)] * 2)
+    op = torch.ops.tests.sine.default
+    assert repr(op) == "<OpOverload(op='tests.sine', overload='default')>" and op.name() == "tests::sine"
+    assert str(op._schema) == "tests::sine(Tensor x, float k=2.) -> Tensor" and not op._schema.is_mutable
+    assert repr(sine) == "<CustomOpDef(tests::sine)>" and torch.ops.tests.sine.overloads() == ["default"]
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'tests' object has no attribute 'nope'"):
+        _ = torch.ops.tests.nope
+    with pytest.raises(AttributeError, match=r"The underlying op of 'tests.sine' has no overload name 'nope'"):
+        _ = torch.ops.tests.sine.nope
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "text"),
+    [
+        ((1,), {}, r"tests::sine\(\) Expected a value of type 'Tensor' for argument 'x' but instead found type 'int'"),
+        (
+            (),
+            {},
+            r"tests::sine\(\) is missing value for argument 'x'. Declaration: tests::sine\(Tensor x, float k=2.\)",
+        ),
+        ((torch.ones(1), 1.0, 2), {}, r"expected at most 2 argument\(s\) but received 3 argument\(s\)"),
+        ((torch.ones(1),), {"z": 1}, "Unknown keyword argument 'z' for operator 'tests::sine'"),
+        ((torch.ones(1), "s"), {}, "Expected a value of type 'float' for argument 'k' but instead found type 'str'"),
+    ],
+)
+def test_arguments_that_do_not_fit(sine: Any, args: Any, kwargs: Any, text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        sine(*args, **kwargs)
+
+
+def test_gradients_are_those_of_the_formula(sine: Any) -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = sine(x)
+    assert y.grad_fn.name() == "GeneratedBackwardFor_tests_sine_defaultBackward"
+    with pytest.raises(RuntimeError, match=r"Trying to backward through tests.sine.default but no autograd formula"):
+        y.sum().backward()
+    sine.register_autograd(formula, setup_context=remember)
+    sine(x).sum().backward()
+    assert x.grad.tolist() == pytest.approx([2 * np.cos(1.0)] * 2)
+    (grad,) = torch.autograd.grad(sine(x).sum(), x, create_graph=True)
+    assert torch.autograd.grad(grad.sum(), x)[0].tolist() == pytest.approx([-2 * np.sin(1.0)] * 2)
+    assert torch.func.grad(lambda x: sine(x).sum())(torch.ones(2)).tolist() == pytest.approx([2 * np.cos(1.0)] * 2)
+    assert torch.autograd.gradcheck(sine, (torch.rand(3, dtype=torch.float64, requires_grad=True),))
+
+
+def test_without_values(sine: Any) -> None:
+    x = torch.empty(3, device="meta")
+    with pytest.raises(
+        RuntimeError, match=r"There was no fake impl registered for <CustomOpDef.* `sine.register_fake`"
+    ):
+        sine(x)
+    sine.register_fake(lambda x, k=2.0: torch.empty_like(x))
+    assert sine(x).is_meta
+
+
+def test_mapped_by_its_rule_or_one_by_one(sine: Any) -> None:
+    x = torch.rand(3, 2)
+    want = sine(x)
+    assert torch.equal(torch.func.vmap(sine)(x), want)
+    seen = []
+
+    @sine.register_vmap
+    def rule(info: Any, in_dims: Any, x: Any, k: float = 2.0) -> Any:
+        seen.append((info.batch_size, in_dims))
+        return sine(x, k), in_dims[0]
+
+    assert torch.equal(torch.func.vmap(sine, in_dims=1)(x), want.T)
+    assert seen == [(2, (1, None))]
+
+
+def test_lists_of_tensors() -> None:
+    @torch.library.custom_op("tests::scaled", mutates_args=())
+    def scaled(xs: Sequence[Tensor], k: float) -> list[Tensor]:
+        return [x * k for x in xs]
+
+    def remember(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.k = inputs[1]
+
+    scaled.register_autograd(lambda ctx, grads: ([g * ctx.k for g in grads], None), setup_context=remember)
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    a, b = scaled([x, y], 3.0)
+    (a + b).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0] and y.grad is None
+
+
+def test_what_is_written_counts() -> None:
+    @torch.library.custom_op("tests::add_one_", mutates_args=("x",))
+    def add_one_(x: Tensor) -> None:
+        x.numpy()[...] += 1
+
+    x = torch.zeros(2)
+    before = x._version
+    assert add_one_(x) is None
+    assert (x.tolist(), x._version) == ([1.0, 1.0], before + 1)
+    assert str(torch.ops.tests.add_one_.default._schema) == "tests::add_one_(Tensor(a0!) x) -> ()"
+    with pytest.raises(RuntimeError, match="Cannot register autograd formula for non-functional operator"):
+        add_one_.register_autograd(lambda ctx: None)
+
+
+def test_results_have_memory_of_their_own() -> None:
+    @torch.library.custom_op("tests::same", mutates_args=())
+    def same(x: Tensor) -> Tensor:
+        return x.view(-1)
+
+    with pytest.raises(RuntimeError, match=r"The output of this custom operator \(1\) must not also be an input"):
+        same(torch.ones(2))
+
+
+def test_declared_and_given_kernels(library: Any) -> None:
+    assert library.define("mul(Tensor x, Scalar k=2, int[] sizes=[]) -> Tensor") == "mul"
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(
+        NotImplementedError, match="Could not run 'tests_lib::mul' with arguments from the 'CPU' backend"
+    ):
+        torch.ops.tests_lib.mul(x)
+    library.impl("mul", lambda x, k, sizes: x * k, "CPU")
+    y = torch.ops.tests_lib.mul(x, 3)
+    assert y.tolist() == [3.0, 3.0]
+    with pytest.warns(UserWarning, match="tests_lib::mul: an autograd kernel was not registered to the Autograd key"):
+        y.sum().backward()
+    with pytest.raises(NotImplementedError, match="tests_lib::mul: attempted to run this operator with Meta tensors"):
+        torch.ops.tests_lib.mul(x.to("meta"))
+    library.impl("mul", lambda x, k, sizes: torch.empty_like(x), "Meta")
+    assert torch.ops.tests_lib.mul(x.to("meta")).is_meta
+    library.define("mul.int(Tensor x, int n, *, bool big) -> Tensor")
+    library.impl("mul.int", lambda x, n, big: x * n * 100, "CompositeExplicitAutograd")
+    assert torch.ops.tests_lib.mul.overloads() == ["default", "int"]
+    assert torch.ops.tests_lib.mul.int(x, 2, big=True)[0] == torch.ops.tests_lib.mul(x, 2, big=True)[0] == 200
+    with pytest.raises(RuntimeError, match="with the same name and overload name multiple times"):
+        library.define("mul(Tensor x) -> Tensor")
+
+
+def test_differentiated_step_by_step(library: Any) -> None:
+    library.define("twice_sine(Tensor x) -> Tensor")
+    library.impl("twice_sine", lambda x: x.sin() * 2, "CompositeImplicitAutograd")
+    x = torch.ones(2, requires_grad=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y = torch.ops.tests_lib.twice_sine(x)
+        y.sum().backward()
+    assert y.grad_fn.name() == "MulBackward0" and x.grad[0].item() == pytest.approx(2 * np.cos(1.0))
+
+
+def test_a_kernel_for_autograd_sees_the_call_first(library: Any) -> None:
+    library.define("cube(Tensor x) -> Tensor")
+    library.impl("cube", lambda x: x**3, "CPU")
+
+    class Cube(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return torch.ops.tests_lib.cube(x)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * 7
+
+    library.impl("cube", Cube.apply, "Autograd")
+    x = torch.full((1,), 2.0, requires_grad=True)
+    y = torch.ops.tests_lib.cube(x)
+    y.backward()
+    assert (y.item(), x.grad.item()) == (8.0, 7.0)
+
+
+def test_functions_that_register() -> None:
+    library = torch.library.Library("tests_more", "FRAGMENT")
+    torch.library.define("tests_more::plus", "(Tensor x) -> Tensor", lib=library)
+    torch.library.impl("tests_more::plus", ("cpu", "meta"), lambda x: x + 1, lib=library)
+    torch.library.register_autograd("tests_more::plus", lambda ctx, grad: grad * 5, lib=library)
+    x = torch.ones(1, requires_grad=True)
+    torch.ops.tests_more.plus(x).backward()
+    assert x.grad.item() == 5
+    assert torch.library.opcheck(torch.ops.tests_more.plus.default, (x,)) == {
+        "test_schema": "SUCCESS", "test_autograd_registration": "SUCCESS", "test_faketensor": "SUCCESS",
+    }  # fmt: skip
+    library._destroy()
+    assert not hasattr(torch.ops.tests_more, "plus")
+
+
+def test_modes_see_it(sine: Any) -> None:
+    seen = []
+
+    class Names(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    sine.register_autograd(formula, setup_context=remember)
+    with Names():
+        sine(torch.ones(1, requires_grad=True)).backward()
+    assert seen[0] == "tests.sine.default" and "aten.cos.default" in seen
+
+
+def test_where_no_tensor_says_so() -> None:
+    @torch.library.custom_op("tests::ones", mutates_args=(), device_types="cpu")
+    def ones(device: torch.device) -> Tensor:
+        return torch.ones(3)
+
+    assert ones("cpu").tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(RuntimeError, match="ones does not have a kernel registered for cuda"):
+        ones("cuda")
+
+
+def test_a_rule_for_a_mode(library: Any) -> None:
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    library.define("half(Tensor x) -> Tensor", tags=torch.Tag.pointwise)
+    library.impl("half", lambda x: x / 2, "CPU")
+    torch.library.register_torch_dispatch(
+        "tests_lib::half", Mode, lambda mode, op, types, args, kwargs: op(*args) + 10, lib=library
+    )
+    assert torch.ops.tests_lib.half.default.tags == [torch.Tag.pointwise]
+    x = torch.ones(1)
+    with Mode():
+        assert torch.ops.tests_lib.half(x).item() == 10.5
+    assert torch.ops.tests_lib.half(x).item() == 0.5
+
+
+def test_checking() -> None:
+    @torch.library.custom_op("tests::liar", mutates_args=())
+    def liar(x: Tensor) -> Tensor:
+        x.add_(1)
+        return x.clone()
+
+    with pytest.raises(
+        torch.library.OpCheckError, match="test_schema failed with Argument x is not defined as mutable"
+    ):
+        torch.library.opcheck(liar, (torch.ones(2),), test_utils="test_schema")
+    liar.register_fake(lambda x: x.new_empty(3))
+    found = torch.library.opcheck(liar, (torch.ones(2),), test_utils="test_faketensor", raise_exception=False)
+    assert "shape torch.Size([2]), but torch.Size([3])" in found["test_faketensor"]
+
+
+# ---------------------------------------------------------------- schemas
+
+
+def annotated(
+    x: Tensor, y: Tensor | None, z: list[Tensor], a: int, b: float = 1.0, c: bool = True, d: str = "hi", *,
+    e: Sequence[int], g: int | None = None, h: int | float | bool = 3, i: torch.dtype = torch.float32,
+) -> tuple[Tensor, Tensor]: ...  # fmt: skip
+
+
+def writing(x: Tensor) -> None: ...
+
+
+def test_inferred() -> None:
+    tail = (
+        'SymInt a, float b=1.0, bool c=True, str d="hi", *, SymInt[] e, SymInt? g=None, Scalar h=3, '
+        "ScalarType i=float32) -> (Tensor, Tensor)"
+    )
+    assert infer_schema(annotated, mutates_args=()) == f"(Tensor x, Tensor? y, Tensor[] z, {tail}"
+    assert infer_schema(annotated, mutates_args="unknown") == f"(Tensor(a0!) x, Tensor(a1!)? y, Tensor(a2!)[] z, {tail}"
+    assert infer_schema(writing, mutates_args=("x",), op_name="w") == "w(Tensor(a0!) x) -> ()"
+
+
+def bare(x): ...  # type: ignore[no-untyped-def]
+
+
+def starred(x: Tensor, *a: int) -> Tensor: ...
+
+
+def unknown(x: np.ndarray) -> Tensor: ...
+
+
+@pytest.mark.parametrize(
+    ("f", "text"),
+    [
+        (bare, r"Parameter x must have a type annotation. Got func with signature \(x\)"),
+        (starred, "We do not support positional-only args, varargs, or varkwargs"),
+        (unknown, "Parameter x has unsupported type <class 'numpy.ndarray'>"),
+    ],
+)
+def test_not_inferred(f: Callable[..., Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        infer_schema(f, mutates_args=())
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "text"),
+    [
+        (lambda: torch.library.Library("x", "NOPE"), ValueError, "Unsupported kind: NOPE"),
+        (lambda: torch.library.Library("prim", "DEF"), ValueError, "prim is a reserved namespace"),
+        (lambda: torch.library.define("x", "(Tensor x) -> Tensor"), ValueError, "expected a qualname of the form"),
+        (
+            lambda: torch.library.impl("none::here", "cpu", lambda x: x),
+            RuntimeError,
+            "operator none::here does not exist",
+        ),
+    ],
+)
+def test_errors(make: Callable[[], Any], error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        make()
