@@ -88,6 +88,9 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
 
     Loops and branches stay what they are: their bodies are staged all the same.
 
+    Args:
+        disable: False for the contrary, within a block where it is disabled.
+
     Example:
         >>> import funcgrad as fg
         >>> f = fg.jit(lambda x: x if x > 0 else -x)
