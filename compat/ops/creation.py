@@ -195,9 +195,13 @@ def check_given(out: Tensor | None, dtype: Dtype | None, device: Any) -> None:
 
 
 def into_all(out: Tensor | None, made: Tensor) -> Tensor:
-    """``into`` for what has one dimension: an ``out`` of as many elements keeps its size."""
-    if out is None or out.numel() != made.numel():
-        return into(out, made)
+    """``into`` for what has one dimension: an ``out`` of as many elements keeps its size, another one gets it."""
+    if out is None:
+        return made
+    if out.numel() != made.numel():
+        from compat.ops.out import resize
+
+        resize(out, tuple(made.shape))
     return out.copy_(made.view(out.shape))
 
 

@@ -440,19 +440,27 @@ def ihfft2(input: Tensor, s: Sizes = None, dim: Sizes = (-2, -1), norm: str | No
 # ---------------------------------------------------------------- frequencies
 
 
-def _frequencies(name: str, places: Callable[..., Tensor], n: int, d: float, options: dict[str, Any]) -> Tensor:
-    dtype = options.get("dtype") or dtypes.get_default_dtype()
+def _frequencies(
+    name: str, places: Callable[..., Tensor], n: int, d: float, out: Tensor | None, options: dict[str, Any]
+) -> Tensor:
+    dtype = options.get("dtype") or (dtypes.get_default_dtype() if out is None else out.dtype)
+    if out is not None and dtype is not out.dtype:
+        raise RuntimeError(f"dtype {dtype.scalar_name} does not match dtype of out parameter ({out.dtype.scalar_name})")
     if dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"{name} requires a floating point or complex dtype")
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     unit = math.inf if n * d == 0 else 1.0 / (n * d)
-    found = places(names_of("torch")["arange"], dtype) * unit
+    arange = functools.partial(names_of("torch")["arange"], device=options.get("device"))
+    if out is not None:
+        arange(n if name == "fftfreq" else n // 2 + 1, out=out)  # gives it its size, and says so
+        return out.copy_(places(arange, dtype) * unit)
+    found = places(arange, dtype) * unit
     return found.requires_grad_() if options.get("requires_grad") else found
 
 
-@composite("fft.fftfreq", out=True)
-def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+@function("fft.fftfreq")
+def fftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """The frequency of each element of ``fft``.
 
     Args:
@@ -473,11 +481,11 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
     def places(arange: Any, dtype: Any) -> Tensor:
         return names_of("torch")["cat"]([arange((n + 1) // 2, dtype=dtype), arange(-(n // 2), 0, dtype=dtype)])
 
-    return _frequencies("fftfreq", places, n, d, options)
+    return _frequencies("fftfreq", places, n, d, out, options)
 
 
-@composite("fft.rfftfreq", out=True)
-def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
+@function("fft.rfftfreq")
+def rfftfreq(n: int, d: float = 1.0, *, out: Tensor | None = None, **options: Any) -> Tensor:
     """The frequency of each element of ``rfft``; arguments as for ``fftfreq``.
 
     Example:
@@ -485,7 +493,7 @@ def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Tensor:
         >>> torch.fft.rfftfreq(4)
         tensor([0.0000, 0.2500, 0.5000])
     """
-    return _frequencies("rfftfreq", lambda arange, dtype: arange(n // 2 + 1, dtype=dtype), n, d, options)
+    return _frequencies("rfftfreq", lambda arange, dtype: arange(n // 2 + 1, dtype=dtype), n, d, out, options)
 
 
 def _shifted(input: Tensor, dim: Any, direction: int) -> Tensor:
