@@ -1,6 +1,6 @@
 """``torch._dynamo``: what scripts touch of it."""
 
 from compat._dynamo import config
-from compat.compiler import disable, reset
+from compat.compiler import allow_in_graph, disable, reset
 
-__all__ = ["config", "disable", "reset"]
+__all__ = ["allow_in_graph", "config", "disable", "reset"]

@@ -32,6 +32,12 @@ _MIXED = (
     "(Could this error message be improved?  If so, please report an enhancement request to PyTorch.)"
 )
 
+_NOT_SEPARATE = (
+    "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must override "
+    "the setup_context staticmethod. For more details, please see "
+    "https://pytorch.org/docs/main/notes/extending.func.html"
+)
+
 
 class FunctionCtx:
     """What ``forward`` leaves for ``backward``: saved tensors, and any attribute.
@@ -291,6 +297,8 @@ class Function(metaclass=FunctionMeta):
         """Runs ``forward`` and records ``backward``."""
         if cls._separate() or kwargs:
             args = _bound(cls, args, kwargs)
+        if levels.state.levels and not levels.state.graphs and not cls._separate():
+            raise RuntimeError(_NOT_SEPARATE)
         given = tree_leaves(args) if levels.state.levels else args
         if any(isinstance(a, Tensor) and in_transform(a._storage.buffer) for a in given):
             from compat.autograd.function_traced import apply_traced

@@ -46,17 +46,14 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     """``cls.apply`` where an argument is traced.
 
     Raises:
-        RuntimeError: if the function has no rule for the transform, or cannot be in one.
+        RuntimeError: if the function has no rule for the transform.
     """
     call = _Call(cls, args)
     tracers = [x for x in call.arrays if isinstance(x, Tracer)]
     innermost = max((x.interpreter for x in tracers), key=lambda interpreter: interpreter.level)
     call.note_needs(innermost)
-    if not call.separate and any(entered.interpreter is innermost for entered in levels.state.levels):
-        raise RuntimeError(
-            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, jacrev, ...), it must "
-            f"override the setup_context staticmethod. {_MORE}"
-        )
+    if isinstance(innermost, Batching) and levels.state.graphs:  # autograd's own mapping: forward maps as it is
+        return cls._recorded(args, cls._run)
     if isinstance(innermost, Batching) and cls._maps():
         return _mapped(call, innermost)
     if isinstance(innermost, Batching) and not cls.generate_vmap_rule:
