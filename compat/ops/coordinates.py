@@ -78,6 +78,10 @@ def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tenso
     """
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"nonzero_static: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"
+        )
     rows = nonzero(input)[:size]
     made = full((size, input.dim()), fill_value, dtype=dtypes.int64)
     made[: rows.shape[0]] = rows

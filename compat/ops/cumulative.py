@@ -12,6 +12,7 @@ from compat.errors import wrap_dim
 from compat.ops.exponential import added_exponentials
 from compat.ops.halves import in_single
 from compat.ops.op import op
+from compat.ops.out import of_dtype
 from compat.ops.reduction import accumulated, check_dtype
 from compat.ops.signature import Array, Dim
 from compat.ops.sorting import spread
@@ -79,7 +80,16 @@ def _check_inexact(input: Tensor, dim: int) -> None:
         raise NotImplementedError(f"\"logcumsumexp_out_cpu\" not implemented for '{input.dtype.scalar_name}'")
 
 
-@op("LogcumsumexpBackward0", saved="self dim result", keeps="input result0", check=_check_inexact)
+_same_scalars = of_dtype("expected scalar_type {result} but found {out}")
+
+
+@op(
+    "LogcumsumexpBackward0",
+    saved="self dim result",
+    keeps="input result0",
+    check=_check_inexact,
+    out=_same_scalars,
+)
 @in_single
 def logcumsumexp(input: Array, dim: Dim) -> Any:
     """The logarithm of the running sum of the exponentials along a dimension, without overflow.
@@ -129,7 +139,13 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         f"    >>> torch.{name}(torch.tensor([2, 3, 1]), 0).values\n    tensor({shown})\n"
     )
     declared = op(
-        node, saved="self dim indices", keeps="input result1", name=name, returns="values indices", check=check
+        node,
+        saved="self dim indices",
+        keeps="input result1",
+        name=name,
+        returns="values indices",
+        check=check,
+        out=_same_scalars,
     )(body)
 
     @declared.backward

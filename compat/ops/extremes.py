@@ -8,6 +8,7 @@ from typing import Any
 from compat import dtypes
 from compat.errors import wrap_dim, wrap_dims
 from compat.ops.op import Op, op
+from compat.ops.out import of_dtype
 from compat.ops.reduction import axes_of, kept_shape, no_dim, reduce, restore
 from compat.ops.signature import Array, Dim, Dims
 from compat.registry import function, names_of
@@ -61,6 +62,11 @@ def _shared(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: b
     return np.where(chosen, each, np.astype(0, type_of(each).dtype)) if with_nan else np.multiply(share, each)
 
 
+_same_as_input = of_dtype(
+    "Expected the dtype for input and out to match, but got {result} for input's dtype and {out} for out's dtype."
+)
+
+
 def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str) -> None:
     def check(input: Tensor, dim: Any = (), keepdim: bool = False) -> None:
         _check_elements(name, input, dim, hint=_HINT)
@@ -80,7 +86,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
     )
     declared = op(
         node, saved="self result dim keepdim", keeps="input result0", name=name,
-        names=f"torch.{name} Tensor.{name}", check=check,
+        names=f"torch.{name} Tensor.{name}", check=check, out=_same_as_input,
     )(body)  # fmt: skip
 
     @declared.backward

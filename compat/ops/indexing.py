@@ -13,6 +13,7 @@ from compat.errors import size_text, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat.ops.inspection import values_of
 from compat.ops.op import op
+from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Dim, Index, Indices
 from compat.registry import function
 from compat.tensor import Tensor, array_of, from_array, from_buffer
@@ -239,7 +240,13 @@ def _inspect_select(input: Tensor, dim: int, index: Tensor) -> None:
     raise IndexError("index out of range in self")
 
 
-@op("IndexSelectBackward0", saved="dim index self.sym_sizes", check=_check_select, inspect=_inspect_select)
+@op(
+    "IndexSelectBackward0",
+    saved="dim index self.sym_sizes",
+    check=_check_select,
+    inspect=_inspect_select,
+    out=of_dtype("index_select(): self and result must have the same scalar type"),
+)
 def index_select(input: Array, dim: Dim, index: Index) -> Any:
     """The slices along a dimension at the positions in a vector.
 
@@ -351,7 +358,16 @@ def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:
         raise IndexError(f"out of range: tried to access index {bad} on a tensor of {n} elements.")
 
 
-@op("TakeBackward0", saved="self index", keeps="input index", check=check_take, inspect=inspect_take)
+@op(
+    "TakeBackward0",
+    saved="self index",
+    keeps="input index",
+    check=check_take,
+    inspect=inspect_take,
+    out=of_dtype(
+        "take(): self and out expected to have the same dtype, but got self.dtype = {result} and out.dtype = {out}"
+    ),
+)
 def take(input: Array, index: Index) -> Any:
     """The elements at positions counted through all of the tensor, row by row; negative ones count from the end.
 
@@ -418,7 +434,14 @@ def check_mask(input: Tensor, mask: Tensor, *_: Any) -> None:
     broadcast_size(tuple(mask.shape), tuple(input.shape))
 
 
-@op("MaskedSelectBackward0", saved="self mask", keeps="input mask", names="", out=True, name="masked_select")
+@op(
+    "MaskedSelectBackward0",
+    saved="self mask",
+    keeps="input mask",
+    names="",
+    out=of_dtype("masked_select(): self and result must have the same scalar type"),
+    name="masked_select",
+)
 def selected(input: Array, mask: Index, places: Index) -> Any:
     shape = np.broadcast_shapes(type_of(input).shape, type_of(mask).shape)
     return take_slices(flat(np.broadcast_to(input, shape)), places, axis=0, mode="clip")

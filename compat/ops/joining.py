@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+from compat import dtypes
 from compat.errors import size_text, wrap_dim, wrap_dims, wrong_argument
 from compat.layout import (
     Layout,
@@ -67,11 +68,17 @@ def _operands(given: dict[str, Any]) -> list[Layout]:
     return [v for n, v in given.items() if n.startswith("tensors[")]
 
 
+def _takes_joined(result: Tensor, out: Tensor, operands: Any) -> None:
+    if not dtypes.can_cast(result.dtype, out.dtype):
+        raise TypeError(f"torch.cat(): input types can't be cast to the desired output type {out.dtype.scalar_name}")
+
+
 @op(
     "CatBackward0",
     saved="dim",
     names="torch.cat torch.concat torch.concatenate",
     promote="common",
+    out=_takes_joined,
     check=_check_cat,
     strides=lambda given, types: [_joined_strides(_operands(given), types[0].shape)],
 )
@@ -120,7 +127,15 @@ def _stacked_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [None if stride is None else view_strides(joined, stride, size)]
 
 
-@op("StackBackward0", saved="dim", names="torch.stack", promote="common", check=_check_stack, strides=_stacked_strides)
+@op(
+    "StackBackward0",
+    saved="dim",
+    names="torch.stack",
+    promote="common",
+    out=_takes_joined,
+    check=_check_stack,
+    strides=_stacked_strides,
+)
 def stack(tensors: Arrays, dim: int = 0) -> Any:
     """Tensors of one size one after the other along a new dimension.
 

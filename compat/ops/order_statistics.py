@@ -13,6 +13,7 @@ from compat.ops.composite import composite
 from compat.ops.extremes import at_places
 from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
+from compat.ops.out import of_dtype
 from compat.ops.reduction import no_dim
 from compat.ops.scalars import mul_number
 from compat.ops.signature import Array, Dim
@@ -144,7 +145,20 @@ def _check_kth(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> N
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {along}")
 
 
-@op("KthvalueBackward0", check=_check_kth, **_ONE)
+def _takes_one(values: str, indices: str) -> dict[str, Any]:
+    """The options of what gives elements and their places, with what they say of tensors of other dtypes."""
+
+    def check(result: Tensor, out: Tensor, operands: Any) -> None:
+        of_dtype(values if result.dtype is operands[0].dtype else indices)(result, out, operands)
+
+    return _ONE | {"out": check}
+
+
+@op(
+    "KthvalueBackward0",
+    check=_check_kth,
+    **_takes_one("output values must be of same type as input", "output indices must be of scalar type Long"),
+)
 def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> Any:
     """The ``k``-th smallest element along a dimension, and its place.
 
@@ -172,7 +186,14 @@ def kthvalue(input: Array, k: int, dim: Dim = -1, keepdim: bool = False) -> Any:
 kthvalue.backward(_back)
 
 
-@op("ModeBackward0", check=_check_rank("mode", "mode_cpu"), **_ONE)
+@op(
+    "ModeBackward0",
+    check=_check_rank("mode", "mode_cpu"),
+    **_takes_one(
+        "expected scalar type '{result}' but got '{out}' for values output",
+        "expected scalar type '{result}' but got '{out}' for indices output",
+    ),
+)
 def mode(input: Array, dim: Dim = -1, keepdim: bool = False) -> Any:
     """The most frequent element along a dimension, the smallest of several, and the last of its places.
 

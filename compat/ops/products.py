@@ -12,7 +12,7 @@ from compat.layout import broadcast_size
 from compat.ops.composite import composite, tensor_argument
 from compat.ops.inplace import check_recorded, set_history
 from compat.ops.op import op
-from compat.ops.out import resize
+from compat.ops.out import of_dtype, resize
 from compat.ops.signature import Array, Scalar
 from compat.ops.views import _unsafe_squeeze, _unsafe_view, expand, reshape, squeeze, t, transpose, unsqueeze, view_size
 from compat.registry import function
@@ -189,7 +189,12 @@ def _inner(x: Any, y: Any) -> Any:
     return contract(x, y, contract=((0,), (0,)), batch=((), ()))
 
 
-@op("DotBackward0", saved="self tensor", check=_check_dot)
+@op(
+    "DotBackward0",
+    saved="self tensor",
+    check=_check_dot,
+    out=of_dtype("result dtype {out} does not match input dtype {result}"),
+)
 def dot(input: Array, tensor: Array) -> Any:
     """The sum of the products of two vectors' elements.
 

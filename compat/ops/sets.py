@@ -360,7 +360,15 @@ def bucketize(
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@elementwise(None, names="", inplace="", out=True, broadcasts=False, strides="contiguous", name="isin")
+@elementwise(
+    None,
+    names="",
+    inplace="",
+    out=of_dtype("Expected out tensor to have dtype {result_cpp}, but got {out_cpp} instead"),
+    broadcasts=False,
+    strides="contiguous",
+    name="isin",
+)
 def _isin(elements: Array, test_elements: Array, invert: bool) -> Any:
     tests = np.sort(reshape(test_elements, shape=(type_of(test_elements).size,)))
     if not type_of(tests).size:

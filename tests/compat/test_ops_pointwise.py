@@ -299,6 +299,25 @@ def test_in_place_with_an_operand_of_another_width(name: str, own: str, other: s
             r"torch.frexp\(\) expects mantissa to have dtype float but got double",
         ),
         (lambda x, out: torch.all(x, out=out), "all only supports bool tensor for result, got: Double"),
+        (
+            lambda x, out: torch.amax(x, out=out),
+            "Expected the dtype for input and out to match, but got Float for input's dtype and Double for .*",
+        ),
+        (lambda x, out: torch.logcumsumexp(x, 0, out=out), "expected scalar_type Float but found Double"),
+        (
+            lambda x, out: torch.cummax(x, 0, out=(out, torch.empty(0, dtype=torch.int64))),
+            "expected scalar_type Float but found Double",
+        ),
+        (
+            lambda x, out: torch.mode(x, out=(x.clone(), out)),
+            "expected scalar type 'Long' but got 'Double' for indices output",
+        ),
+        (lambda x, out: torch.isin(x, x, out=out), "Expected out tensor to have dtype bool, but got double instead"),
+        (lambda x, out: torch.dot(x, x, out=out), "result dtype Double does not match input dtype Float"),
+        (
+            lambda x, out: torch.nonzero_static(x, size=1, out=out),
+            "nonzero_static: Expected out tensor to have scalar type Long but got scalar typeDouble",
+        ),
     ],
 )
 def test_out_of_another_dtype(call, message):
@@ -306,6 +325,15 @@ def test_out_of_another_dtype(call, message):
     with pytest.raises(RuntimeError, match=f"^{message}$"):
         call(torch.tensor([1.5, -2.0]), out)
     assert out.tolist() == [7.0, 7.0]
+
+
+def test_out_of_joined():
+    for join in (torch.cat, torch.stack):
+        assert join([torch.ones(2)], out=torch.empty(0, dtype=torch.float64)).dtype is torch.float64
+        with pytest.raises(
+            TypeError, match=r"^torch.cat\(\): input types can't be cast to the desired output type Int$"
+        ):
+            join([torch.ones(2)], out=torch.empty(0, dtype=torch.int32))
 
 
 def test_out_of_moduli():
