@@ -51,7 +51,12 @@ def write(buffer: Any, layout: Layout, offset: Any, value: Any) -> Any:
     else:
         x = _WRITE[kind](reinterpret(buffer, layout.base.dtype, layout.dtype), layout, offset, value)
     x = _reshape(x, cells(layout.base, layout.dtype))
-    return _reshape(reinterpret(x, layout.dtype, layout.base.dtype), layout.base.shape)
+    made = reinterpret(x, layout.dtype, layout.base.dtype)
+    left = layout.base.numel - type_of(made).size
+    if left:  # what does not fill another element
+        tail = s.slice_(_flat(buffer), start=(layout.base.numel - left,), limit=(layout.base.numel,), strides=(1,))
+        made = s.concatenate(_flat(made), tail, axis=0)
+    return _reshape(made, layout.base.shape)
 
 
 def elements_of(memory: np.ndarray, dtype: Any) -> np.ndarray:
@@ -319,6 +324,7 @@ def _lanes(x: Any, k: int) -> list[Any]:
     """Every k-th element along the last dimension (of all, if that does not divide), from 0, from 1, ..."""
     if type_of(x).shape[-1] % k:
         x = _flat(x)
+        x = _slice(x, (type_of(x).size // k * k,))
     shape = type_of(x).shape
     grouped = (*shape[:-1], shape[-1] // k, k)
     x = s.reshape(x, shape=grouped)

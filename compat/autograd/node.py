@@ -223,11 +223,9 @@ class AccumulateGrad(Node):
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         grad = grads[0]
         variable = self.variable
-        if grad is None:
-            return ()
         meta = autograd_of(variable)
-        if not variable._rg:
-            pass  # not any more; its hooks are called all the same
+        if grad is None or not variable._rg:
+            pass  # nothing came, or it is not wanted any more; its hooks are called all the same
         elif meta.grad is None:
             meta.grad = _owned(variable, grad)
         elif mode.grad:

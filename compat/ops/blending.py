@@ -7,6 +7,7 @@ from typing import Any
 from compat import dtypes
 from compat.errors import cpp_name
 from compat.ops.arithmetic import times
+from compat.ops.declared import Late
 from compat.ops.elements import common, overloaded, refuses
 from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
@@ -79,6 +80,9 @@ def _check_lerp(input: Any, end: Any, weight: Any) -> None:
     for name, t in (("end", end), ("weight", weight)):
         if isinstance(t, Tensor) and t.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {cpp_name(input.dtype)} for `{name}` but got dtype {cpp_name(t.dtype)}")
+
+
+def _check_code_of_lerp(input: Any, end: Any, weight: Any) -> None:
     refuses(f"lerp_kernel_{'tensor' if isinstance(weight, Tensor) else 'scalar'}", "bool integer")(input)
 
 
@@ -97,7 +101,7 @@ def _lerp(input: Any, end: Any, weight: Any) -> Any:
     inplace="",
     out=True,
     promote=None,
-    check=_check_lerp,
+    check=Late(_check_code_of_lerp, _check_lerp),
 )
 @in_single
 def _lerp_tensor(input: Array, end: Array, weight: Array) -> Any:
@@ -111,7 +115,8 @@ def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
 
 
 @elementwise(
-    "LerpBackward0", saved="weight", name="lerp", names="", inplace="", out=True, promote=None, check=_check_lerp
+    "LerpBackward0", saved="weight", name="lerp", names="", inplace="", out=True, promote=None,
+    check=Late(_check_code_of_lerp, _check_lerp),
 )
 @in_single
 def _lerp_number(input: Array, end: Array, weight: Scalar) -> Any:

@@ -22,7 +22,7 @@ def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int,
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.dim(), b.dim()):
             raise RuntimeError(f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}")
-        return tuple(range(a.dim() - dims, a.dim())), tuple(range(dims))
+        return tuple(range(-dims, 0)), tuple(range(dims))
     first, second = ((d,) if hasattr(d, "__index__") else tuple(d) for d in dims)
     if len(first) != len(second):
         raise RuntimeError("both dimension lists should have same length")
@@ -69,7 +69,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     free_a, free_b = ([d for d in range(t.dim()) if d not in used] for t, used in ((a, dims_a), (b, dims_b)))
     size = (*[a.shape[d] for d in free_a], *[b.shape[d] for d in free_b])
     rows, columns = prod(a.shape[d] for d in free_a), prod(b.shape[d] for d in free_b)
-    left, right = permute(a, (*free_a, *dims_a)), permute(b, (*dims_b, *free_b))
+    left, right = permute(a, (*free_a, *given_a)), permute(b, (*given_b, *free_b))
     if rows == columns == 1:
         return reshape(_full_contraction(left, right), size)
     return reshape(mm(reshape(left, (rows, shared)), reshape(right, (shared, columns))), size)

@@ -32,14 +32,14 @@ def _even(x: Tensor, dim: int, step: Any, order: int) -> Tensor:
 
 def _uneven(x: Tensor, dim: int, places: Tensor, order: int) -> Tensor:
     """Along a dimension with samples at given places."""
-    n = x.dim() - dim - 1
+    size = [-1 if d == dim else 1 for d in range(x.dim())]
     gaps = places.diff()
 
     def at(start: int, end: int | None) -> Any:
         return slice_view(x, dim, start, end, 1)
 
     def weight(w: Tensor) -> Tensor:
-        return w.reshape(-1, *[1] * n)
+        return w.reshape(size)
 
     before, after = gaps[:-1], gaps[1:]
     inner = (

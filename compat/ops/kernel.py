@@ -7,9 +7,11 @@ differentiated in turn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import and_
 from typing import Any
 
 from compat.grad_mode import mode
+from compat.ops.derived_names import OF_ITS_OWN
 from compat.ops.node import Underivable, derived_node_class
 from compat.ops.plan import Kind, Plan, is_number
 from compat.tensor import Tensor, sync
@@ -45,11 +47,13 @@ class Kernel:
         keeps: names of inputs and results that nodes keep though backward may do without them.
         device: where the results are; None for where the operands are.
         strict: whether these have to be on one device.
+        formula: whether it is a gradient that PyTorch computes by several operations: what a result depends on by
+            comparisons alone then has no part in whether it requires grad.
     """
 
     __slots__ = (
         "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "constant", "shows",
-        "keeps", "plans", "device", "strict",
+        "keeps", "plans", "device", "strict", "formula",
         "_programs", "_derivatives",
     )  # fmt: skip
 
@@ -69,6 +73,7 @@ class Kernel:
         keeps: frozenset[str] = frozenset(),
         device: Any = None,
         strict: bool = False,
+        formula: bool = False,
     ):
         self.name = name
         self.body = body
@@ -83,6 +88,7 @@ class Kernel:
         self.keeps = keeps
         self.device = device
         self.strict = strict
+        self.formula = formula
         self.plans: dict[tuple, Any] = {}
         self._programs: dict[tuple, Program] = {}
         self._derivatives: dict[tuple, Derivative] = {}
@@ -175,9 +181,13 @@ class Derivative:
         self.forward = kernel.program(types)
         self.out_types = self.forward.output_types
         self.results = len(self.out_types)
+        wanted = [m for m, t in zip(mask, types) if t is not None]
+        self._depend = _dependent(self.forward, wanted) if kernel.formula else None
         self._backwards: dict[tuple, Backward] = {}
         self._staged: dict[tuple[bool, ...], tuple[Program, list[int]]] = {}
-        used = self._used() if kernel.derivable and any(self.differentiable()) else [False] * (len(types) + self.results)
+        used = (
+            self._used() if kernel.derivable and any(self.differentiable()) else [False] * (len(types) + self.results)
+        )
         n = len(types)
         kept = [name in kernel.keeps and t is not None for name, t in zip(kernel.inputs, types)]
         self.saved_inputs = tuple(i for i in range(n) if (used[i] or kept[i]) and not is_number(types[i]))
@@ -188,7 +198,8 @@ class Derivative:
 
     def differentiable(self) -> tuple[bool, ...]:
         """Which results have a derivative."""
-        return tuple(is_inexact(t.dtype) and i not in self.kernel.constant for i, t in enumerate(self.out_types))
+        inexact = [is_inexact(t.dtype) and i not in self.kernel.constant for i, t in enumerate(self.out_types)]
+        return tuple(inexact) if self._depend is None else tuple(map(and_, inexact, self._depend))
 
     def place_of(self, name: str) -> int | None:
         """Where a node keeps an input or a result (``result0``), None if it does not."""
@@ -361,9 +372,19 @@ class Derivative:
             lambda *arrays: evaluate(closed, [_in_dtype_of(v, a) for v, a in zip(closed.inputs, arrays)]),
             names,
             node=derived_node_class(self.kernel.node, tuple(names)),
+            formula=getattr(self.kernel.node, "__name__", "") not in OF_ITS_OWN,
             strides=(lambda kinds, types: strides) if any(strides) else None,
         )
         return Backward(kernel, grads, tuple(tensors), tuple(numbers), places)
+
+
+def _dependent(program: Program, wanted: Sequence[bool]) -> list[bool]:
+    """Which outputs depend on the inputs that are wanted, by numbers that have derivatives all the way."""
+    reached = {v for v, w in zip(program.inputs, wanted) if w and is_inexact(v.type.dtype)}
+    for equation in program.equations:
+        if not reached.isdisjoint(equation.inputs):
+            reached.update(v for v in equation.outputs if is_inexact(v.type.dtype))
+    return [v in reached for v in program.outputs]
 
 
 def _in_dtype_of(variable: Var, x: Any) -> Any:

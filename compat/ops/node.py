@@ -9,6 +9,7 @@ from typing import Any
 from compat.autograd.node import Node
 from compat.autograd.saved import SavedTensor, unpack
 from compat.device import META
+from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
 from compat.layout import broadcast_size
@@ -45,7 +46,9 @@ class OpNode(Node):
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         outputs = self.plan.outputs
-        return (outputs[nr].size, outputs[nr].dtype) if nr < len(outputs) else None
+        if nr >= len(outputs) or outputs[nr].dtype.category < FLOATING:  # indices behind values get no gradient
+            return None
+        return outputs[nr].size, outputs[nr].dtype
 
     def release(self) -> None:
         if self.saved or self.plan.derivative.keeps_numbers:

@@ -16,6 +16,7 @@ from compat.registry import function
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
+from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import reshape
@@ -258,6 +259,29 @@ def prod_all(input: Array, *, dtype: Any = None) -> Any:
 )
 def prod_dim(input: Array, dim: Dim, keepdim: bool = False, *, dtype: Any = None) -> Any:
     return _prod(input, axes_of(input, dim), keepdim, dtype)
+
+
+def _prod_gradient(ct: Any, input: Any, result: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
+    """The product of the other factors; where none is zero, and some are not finite, the quotient, as in PyTorch."""
+    _, pullback = vjp_flat(lambda x: [_prod(x, axes, keepdim, dtype)], [input])
+    (others,) = pullback([np.conj(ct)])
+    if type_of(input).dtype.kind != "f":
+        return np.conj(others)
+    none_zero = np.logical_not(np.any(np.equal(input, 0)))
+    divisor = np.where(none_zero, input, np.astype(1, type_of(input).dtype))
+    quotient = np.multiply(restore(ct, input, axes), np.divide(restore(result, input, axes), divisor))
+    lost = np.logical_and(none_zero, np.logical_not(np.isfinite(restore(result, input, axes))))
+    return np.where(lost, quotient, others)
+
+
+@prod_all.backward
+def _prod_all_backward(ct: Any, input: Any, result: Any, dtype: Any) -> Any:
+    return _prod_gradient(ct, input, result, axes_of(input, None), False, dtype)
+
+
+@prod_dim.backward
+def _prod_dim_backward(ct: Any, input: Any, result: Any, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    return _prod_gradient(ct, input, result, axes_of(input, dim), keepdim, dtype)
 
 
 prod = overloads("prod", (prod_all.function, no_dim), prod_dim.function)

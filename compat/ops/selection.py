@@ -9,7 +9,6 @@ import numpy
 from compat import dtypes
 from compat.errors import cpp_name, wrong_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
-from compat.ops.inspection import values_of
 from compat.ops.op import Op, elementwise
 from compat.ops.out import of_dtype
 from compat.ops.overlapping import write_places
@@ -97,8 +96,8 @@ def _check_real(input: Tensor, value: Any) -> None:
 
 
 def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
-    if value.is_complex() and not input.is_complex():
-        _check_real(input, values_of(value))
+    if value.is_complex() and not input.is_complex() and not value._layout.base.traced:
+        _check_real(input, value.item())
 
 
 def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:

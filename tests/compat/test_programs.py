@@ -312,3 +312,78 @@ def test_the_gradient_of_a_maximum_that_is_in_no_place_any_more_is_zero() -> Non
     y.data.add_(1)
     y.backward()
     assert x.grad.tolist() == [0.0, 0.0]
+
+
+def test_nodes_show_dimensions_as_they_were_given_and_weights_as_they_broadcast() -> None:
+    def all_of(node: Any, name: str) -> list[Any]:
+        below = [found for following, _ in node.next_functions if following for found in all_of(following, name)]
+        return [node, *below] if node.name() == name else below
+
+    x = torch.ones(2, 3, requires_grad=True)
+    shown = [node._saved_dims for node in all_of(torch.inner(x, x).grad_fn, "PermuteBackward0")]
+    assert shown == [(0, 2**64 - 1), (2**64 - 1, 0)]
+    slopes = torch.gradient(x, spacing=(torch.tensor([0.0, 1.0, 4.0]),), dim=1)[0]
+    assert {tuple(node._saved_self.shape) for node in all_of(slopes.grad_fn, "MulBackward0")} == {(1, 1)}
+
+
+@pytest.mark.parametrize(
+    ("function", "depends"),
+    [
+        (lambda x: x.clamp(0.5, 1.5), False),
+        (lambda x: torch.maximum(x, torch.ones(3)), False),
+        (lambda x: x.amax(), False),
+        (lambda x: x.gather(0, torch.tensor([0])), False),
+        (lambda x: x.masked_select(x > 1), False),
+        (lambda x: x.abs(), True),
+        (lambda x: x.relu(), True),
+        (lambda x: torch.nn.functional.avg_pool1d(x[None], 2), True),
+        (lambda x: x.exp(), True),
+    ],
+)
+def test_a_gradient_requires_grad_where_pytorch_computes_it_from_what_does(function: Any, depends: bool) -> None:
+    x = leaf(0.25, 1.0, 2.0)
+    (g,) = torch.autograd.grad(function(x).sum(), x, create_graph=True)
+    assert g.requires_grad == depends
+
+
+def test_part_of_an_odd_number_of_floats_is_seen_as_complex_numbers() -> None:
+    x = torch.arange(5.0)
+    z = torch.view_as_complex(x[2:4])
+    assert z.item() == 2 + 3j
+    z.mul_(2)
+    assert x.tolist() == [0.0, 1.0, 4.0, 6.0, 4.0]
+
+
+def test_hooks_after_accumulation_are_called_where_nothing_came_as_well() -> None:
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x + 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return None
+
+    x, called = leaf(1.0, 2.0), []
+    x.register_post_accumulate_grad_hook(called.append)
+    Nothing.apply(x * 2).sum().backward()
+    assert called == [x]
+    assert x.grad is None
+
+
+def test_hooks_before_a_node_see_a_gradient_for_each_result_that_may_have_one() -> None:
+    y, _ = leaf(2.0, 1.0).sort()
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    y.sum().backward()
+    assert seen == [1]
+
+
+def test_a_product_that_is_lost_has_no_gradient_that_is_not() -> None:
+    for product in (lambda x: x.prod(), lambda x: x.prod(0)):
+        x = leaf(1.0, 2.0, float("nan"))
+        product(x).backward()
+        assert np.isnan(x.grad.numpy()).all()
+        x = leaf(0.0, 2.0, float("nan"))
+        product(x).backward()
+        np.testing.assert_array_equal(x.grad.numpy(), [np.nan, np.nan, 0.0])
