@@ -178,7 +178,7 @@ def _pool_case(shape: tuple[int, ...], size: int, stride: int) -> Case:
 
 # ---------------------------------------------------------------- products
 
-#: What gradients of weights are made of: steps or batch, outputs, inputs. With batch axes: batch, length, depth of heads.
+#: What gradients of weights are made of: steps or batch, outputs, inputs. With batch axes: batch, length, heads' depth.
 GRADIENTS = ((960, 512, 128), (128, 512, 64), (512, 256, 16), (2048, 1536, 384))
 IN_BATCHES = ((64, 64, 16), (32, 128, 32))
 
