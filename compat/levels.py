@@ -78,7 +78,7 @@ state = _State()
 def level(kind: str, randomness: str = "error") -> Iterator[Level]:
     """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
     grad, forward = mode.grad, state.forward
-    entered = Level(kind, randomness, recorded=grad)
+    entered = Level(kind, randomness, recorded=bool(grad))
     state.levels.append(entered)
     if kind == "grad":
         mode.grad = True
