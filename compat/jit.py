@@ -12,11 +12,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
+from compat import serialization
 from compat.nn.modules.module import Module
 
 __all__ = [
-    "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "ignore", "interface", "is_scripting",
-    "is_tracing", "isinstance", "script", "script_if_tracing", "unused",
+    "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
+    "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace",
+    "unused",
 ]  # fmt: skip
 
 F = TypeVar("F")
@@ -56,6 +58,69 @@ def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, 
         tensor([3., 3.])
     """
     return obj
+
+
+def trace(
+    func: F, example_inputs: Any = None, optimize: Any = None, check_trace: bool = True, check_inputs: Any = None,
+    check_tolerance: float = 1e-5, strict: bool = True, example_kwarg_inputs: Any = None, **kwargs: Any,
+) -> F:  # fmt: skip
+    """A function or a module to be run as TorchScript traced it: it is given back, and runs as Python.
+
+    PyTorch keeps the way that the example took; here each call takes its own.
+
+    Args:
+        func: the function or module; it is called with the example once.
+        example_inputs: a tensor, or a tuple of operands.
+        example_kwarg_inputs: or operands by name.
+
+    Raises:
+        RuntimeError: without an example.
+
+    Example:
+        >>> import compat as torch
+        >>> doubled = torch.jit.trace(lambda x: x + x, torch.ones(2))
+        >>> doubled(torch.arange(3))
+        tensor([0, 2, 4])
+    """
+    if example_inputs is None and example_kwarg_inputs is None:
+        raise RuntimeError("example_inputs and example_kwarg_inputs should not both be None")
+    named = example_kwarg_inputs or {}
+    operands = () if example_inputs is None else example_inputs
+    call: Any = func
+    call(*(operands if builtins.isinstance(operands, tuple | list) else (operands,)), **named)
+    return func
+
+
+def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) -> F:
+    """A scripted module whose parameters are constants from now on: it is given back.
+
+    Raises:
+        RuntimeError: for a module in training.
+    """
+    if getattr(mod, "training", False):
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before "
+            "freezing."
+        )
+    return mod
+
+
+def optimize_for_inference(mod: F, other_methods: Any = None) -> F:
+    """A scripted module made fast: it is given back."""
+    return mod
+
+
+def save(m: Any, f: Any, _extra_files: Any = None) -> None:
+    """Writes a module into a file, as ``torch.save`` does, for ``torch.jit.load``.
+
+    Unlike TorchScript's own the file refers to the module's class, which who loads it must be able to import.
+    """
+    serialization.save(m, f)
+
+
+def load(f: Any, map_location: Any = None, _extra_files: Any = None) -> Any:
+    """Reads a module that ``torch.jit.save`` has written."""
+    return serialization.load(f, map_location=map_location, weights_only=False)
 
 
 def script_if_tracing(fn: F) -> F:

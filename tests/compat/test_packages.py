@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 import compat as torch
@@ -30,6 +32,21 @@ def test_marks_of_torchscript() -> None:
     assert python._torchscript_modifier == python_too._torchscript_modifier
     with pytest.raises(RuntimeError, match=r"Argument to @torch.jit.ignore must be a bool or a function but got 3"):
         torch.jit.ignore(3)
+
+
+def test_what_is_traced_runs_as_python_and_goes_to_files() -> None:
+    net = torch.nn.Linear(2, 1)
+    traced = torch.jit.optimize_for_inference(torch.jit.freeze(torch.jit.trace(net.eval(), torch.ones(1, 2))))
+    file = io.BytesIO()
+    torch.jit.save(traced, file)
+    file.seek(0)
+    assert torch.equal(torch.jit.load(file)(torch.ones(3, 2)), net(torch.ones(3, 2)))
+    with pytest.raises(RuntimeError, match="example_inputs and example_kwarg_inputs should not both be None"):
+        torch.jit.trace(net)
+    with pytest.raises(RuntimeError, match="Freezing is currently only implemented for modules in eval mode"):
+        torch.jit.freeze(net.train())
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        torch.jit.trace(net, torch.ones(1, 3))
 
 
 def test_scripts_run_as_python() -> None:

@@ -1,0 +1,206 @@
+"""``torch.multiprocessing``: Python's ``multiprocessing``, to which tensors go by value, and ``spawn``.
+
+What is sent to another process is a copy: buffers are immutable arrays of this one. ``share_memory_`` gives the tensor
+back as it is, so a program whose processes train the same memory at once has as many models here as processes.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from multiprocessing import *  # noqa: F403
+from multiprocessing import get_context
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+__all__ = sorted(
+    {name for name in globals() if not name.startswith("_")}
+    - {"annotations", "Any", "Callable", "Iterable", "Sequence"}
+    | {"ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "spawn"}
+    | {"SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "start_processes"}
+)
+
+_STRATEGY = "file_system"
+
+
+def get_all_sharing_strategies() -> set[str]:
+    """The ways in which tensors go to other processes, by PyTorch's name for what comes nearest: one."""
+    return {_STRATEGY}
+
+
+def get_sharing_strategy() -> str:
+    """The way in which they do."""
+    return _STRATEGY
+
+
+def set_sharing_strategy(new_strategy: str) -> None:
+    """Chooses it.
+
+    Raises:
+        AssertionError: for one that there is not.
+    """
+    assert new_strategy in get_all_sharing_strategies()
+
+
+class ProcessException(Exception):
+    """A process that ``spawn`` has started did not end well.
+
+    Attributes:
+        msg: what is known.
+        error_index: which of them, counted from 0.
+        pid: its number.
+    """
+
+    def __init__(self, msg: str, error_index: int, pid: int):
+        super().__init__(msg)
+        self.msg, self.error_index, self.pid = msg, error_index, pid
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.msg, self.error_index, self.pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """It raised an exception, whose traceback is in the message."""
+
+
+class ProcessExitedException(ProcessException):
+    """It was ended by a signal or ended itself.
+
+    Attributes:
+        exit_code: its exit status.
+        signal_name: the signal's name, if there was one.
+    """
+
+    def __init__(self, msg: str, error_index: int, error_pid: int, exit_code: int, signal_name: str | None = None):
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code, self.signal_name = exit_code, signal_name
+
+    def __reduce__(self) -> tuple:
+        return type(self), (self.msg, self.error_index, self.pid, self.exit_code, self.signal_name)
+
+
+def _run(fn: Callable[..., Any], i: int, args: Sequence[Any], failures: Any) -> None:
+    """What a process does: the function, and an exception's traceback for who waits."""
+    try:
+        fn(i, *args)
+    except KeyboardInterrupt:
+        pass  # who started it was interrupted, too
+    except Exception:
+        failures.put((i, traceback.format_exc()))
+        sys.exit(1)
+
+
+class ProcessContext:
+    """Processes that were started together.
+
+    Attributes:
+        processes: they.
+    """
+
+    def __init__(self, processes: Sequence[BaseProcess], failures: Sequence[Any]):
+        self.processes = list(processes)
+        self._failures = list(failures)
+
+    def pids(self) -> list[int]:
+        """Their numbers."""
+        return [int(p.pid or 0) for p in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Waits until one of them ends, or for so many seconds; True once all have ended.
+
+        Args:
+            timeout: None waits as long as it takes.
+            grace_period: how many seconds the others have to end by themselves once one has failed.
+
+        Raises:
+            ProcessRaisedException: if one has raised an exception; the others are ended.
+            ProcessExitedException: if one was ended by a signal or with a status other than 0.
+        """
+        running = {p.sentinel: p for p in self.processes if p.exitcode is None}
+        for ended in wait(list(running), timeout):
+            running[ended].join()  # type: ignore[index]
+        failed = next((i for i, p in enumerate(self.processes) if p.exitcode not in (None, 0)), None)
+        if failed is None:
+            return all(p.exitcode is not None for p in self.processes)
+        self._end_others(grace_period)
+        raise self._failure(failed)
+
+    def _end_others(self, grace_period: float | None) -> None:
+        until = time.monotonic() + (grace_period or 0)
+        for p in self.processes:
+            if grace_period:
+                p.join(max(until - time.monotonic(), 0))
+            if p.is_alive():
+                p.terminate()
+            p.join()
+
+    def _failure(self, i: int) -> ProcessException:
+        process, failures = self.processes[i], self._failures[i]
+        pid, status = int(process.pid or 0), int(process.exitcode or 0)
+        if not failures.empty():
+            _, text = failures.get()
+            return ProcessRaisedException(f"\n\n-- Process {i} terminated with the following error:\n{text}", i, pid)
+        if status < 0:
+            name = signal.Signals(-status).name
+            return ProcessExitedException(f"process {i} terminated with signal {name}", i, pid, status, name)
+        return ProcessExitedException(f"process {i} terminated with exit code {status}", i, pid, status)
+
+
+class SpawnContext(ProcessContext):
+    """What ``spawn`` gives."""
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Runs ``fn(i, *args)`` in ``nprocs`` processes, i counting from 0.
+
+    Args:
+        fn: a function of a module's, since a new process imports it.
+        args: what it is given after its number.
+        nprocs: how many processes.
+        join: wait for all of them; else their ``ProcessContext`` is returned.
+        daemon: whether they end with this process.
+        start_method: ``"spawn"``, ``"fork"`` or ``"forkserver"``; XLA's threads do not live through a fork.
+
+    Raises:
+        ProcessRaisedException, ProcessExitedException: as ``ProcessContext.join``.
+    """
+    python: Any = get_context(start_method)
+    processes, failures = [], []
+    for i in range(nprocs):
+        failures.append(python.SimpleQueue())
+        processes.append(python.Process(target=_run, args=(fn, i, tuple(args), failures[i]), daemon=daemon))
+        processes[i].start()
+    context = SpawnContext(processes, failures)
+    if not join:
+        return context
+    while not context.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: Iterable[Any] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """As ``start_processes``, by starting Python anew.
+
+    Example:
+        >>> from compat import multiprocessing
+        >>> multiprocessing.spawn(print, args=("is a process",), nprocs=0)
+    """
+    return start_processes(fn, args, nprocs, join, daemon, start_method)
