@@ -37,6 +37,8 @@ _FIELDS = dict.fromkeys(_OF_EXTREMES.split(), "values indices") | {
     "svd": "U S V",
     "triangular_solve": "solution cloned_coefficient",
 }
+# Written into tensors that were given, they have classes of their own.
+_FIELDS |= {f"{name}_out": fields for name, fields in _FIELDS.items() if name != "histogramdd"}
 
 #: Every one of them.
 all_return_types = [return_type(name, tuple(_FIELDS[name].split())) for name in sorted(_FIELDS)]

@@ -236,6 +236,7 @@ _PLAIN_METHODS = frozenset(
         "__init__",
         "__init_subclass__",
         "__hash__",
+        "__iter__",
         "__torch_function__",
         "__getattr__",
         "__dir__",

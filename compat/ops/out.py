@@ -12,6 +12,7 @@ from compat.errors import cpp_name
 from compat.grad_mode import mode, no_grad
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.inplace import check_memory
+from compat.returns import return_type
 from compat.storage import UntypedStorage
 from compat.switches import unset_value
 from compat.tensor import SHARED, Tensor
@@ -57,9 +58,11 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
         for r, t in zip(results, outs):
             resize_out(t, tuple(r.shape))
             t.copy_(r)
-    return (
-        out if isinstance(out, Tensor) else type(result)(out) if not hasattr(result, "_fields") else type(result)(*outs)
-    )
+    if isinstance(out, Tensor):
+        return out
+    if not hasattr(result, "_fields"):
+        return type(result)(out)
+    return return_type(f"{type(result).__name__}_out", result._fields)(*outs)
 
 
 def _in_dtype_of(op: Any, args: Sequence[Any], out: Tensor) -> list[Any]:

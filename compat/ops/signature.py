@@ -348,12 +348,13 @@ def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool) ->
         guards += ["if more:", f"    return older(({given}, *more), {'out' if out else 'None'})"]
     if out:
         signature += ([] if rest in signature or starred else [rest]) + ["out=None"]
-        guards.append("if out is not None:")
-        guards.append(f"    return miss([{', '.join(arguments)}], out)")
     if aliased:
         signature.append("**named")
         guards.append("if named:")
         guards.append(f"    return miss([{', '.join(arguments)}], {'out' if out else 'None'}, named)")
+    if out:
+        guards.append("if out is not None:")
+        guards.append(f"    return miss([{', '.join(arguments)}], out)")
     source = _ENTRY.format(
         signature=", ".join(signature),
         guards="\n    ".join(guards) or "pass",

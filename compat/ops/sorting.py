@@ -9,6 +9,7 @@ from compat import dtypes
 from compat.errors import wrap_dim
 from compat.ops.indexing import flat, flat_places
 from compat.ops.op import op
+from compat.ops.out import check_dtype, resize_out
 from compat.ops.signature import Array, Dim
 from compat.registry import function
 from compat.tensor import Tensor
@@ -114,7 +115,11 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         tensor([1, 2, 3])
     """
     values = sort_plain.function(input, 0)[0]
-    return values if out is None else out.resize_(values.shape).copy_(values)
+    if out is None:
+        return values
+    check_dtype(values, out, exact=True)
+    resize_out(out, tuple(values.shape))
+    return out.copy_(values)
 
 
 def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:

@@ -165,6 +165,10 @@ def test_it_can_be_turned_off() -> None:
     assert type(Sub([1.0]) + 1) is Sub
 
 
+def test_parts_met_one_by_one_are_of_the_subclass() -> None:
+    assert [type(part) for part in Sub([[1.0, 2.0], [3.0, 4.0]])] == [Sub, Sub]
+
+
 def test_names() -> None:
     assert resolve_name(torch.add) == "torch.add" and resolve_name(torch.Tensor.add) == "torch.Tensor.add"
     assert is_tensor_method_or_property(torch.Tensor.add) and not is_tensor_method_or_property(torch.add)
