@@ -260,7 +260,7 @@ def test_a_loop_over_places_compiles_once() -> None:
         before = len(compiled)
         assert before
         for i in range(6, 50):
-            fg.grad(lambda x: fnp.sum(x[i] * x[i - 4]))(x)
+            fg.grad(lambda x: fnp.sum(x[i] * x[i - 4]))(x)  # noqa: B023
     assert len(compiled) == before
 
 
@@ -322,6 +322,6 @@ def test_masks_and_slices_of_values_work_outside_jit() -> None:
 def test_of_several_values_for_one_place_one_is_credited_or_every_one() -> None:
     x, v, weights = np.zeros(3), np.array([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 4.0])
     for every, wanted in ((False, [0.0, 1.0, 4.0]), (True, [1.0, 1.0, 4.0])):
-        loss = lambda v: fnp.sum(fnp.at(x)[np.array([0, 0, 2])].set(v, every=every) * weights)
+        loss = lambda v, every=every: fnp.sum(fnp.at(x)[np.array([0, 0, 2])].set(v, every=every) * weights)
         assert_close(fg.grad(loss)(v), np.array(wanted), f"every={every}")
         assert_close(fg.vmap(fg.grad(loss))(v[None]), np.array([wanted]), f"every={every}, batched")
