@@ -19,7 +19,8 @@ from compat.grad_mode import mode
 from compat.levels import state as transforms
 from compat.library.schema import FunctionSchema
 from compat.meta import NO_KERNEL
-from compat.ops.overloads import OpOverload, OpOverloadPacket, _OpNamespace
+from compat.ops.libraries import Packet, namespace
+from compat.ops.overloads import OpOverload, OpOverloadPacket
 from compat.ops.watching import state as watching
 from compat.registry import names_of
 from compat.tensor import Tensor
@@ -184,6 +185,9 @@ _NO_FORMULA = (
 )
 
 
+Operation.__module__, Operation.__qualname__ = "torch._ops", "OpOverload"
+
+
 # ---------------------------------------------------------------- recorded, with a formula
 
 
@@ -294,56 +298,6 @@ def _one_by_one(info: Any, dims: Sequence[int | None], call: _Call, leaves: Sequ
 
 
 # ---------------------------------------------------------------- finding them
-
-
-class Packet(OpOverloadPacket):
-    """A library's operation: the overloads that were declared of it."""
-
-    def overloads(self) -> list[str]:
-        return list(self._overloads)
-
-    def __getattr__(self, name: str) -> OpOverload:
-        found = self.__dict__["_overloads"].get(name)
-        if found is None:
-            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
-        return found
-
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
-        *others, last = self._overloads.values()
-        for overload in others:
-            try:
-                overload._schema.bind(args, kwargs)
-            except RuntimeError:
-                continue
-            return overload(*args, **kwargs)
-        return last(*args, **kwargs)
-
-
-class Namespace(_OpNamespace):
-    """A library."""
-
-    def __getattr__(self, name: str) -> OpOverloadPacket:
-        found = self.__dict__["_packets"].get(name)
-        if found is None:
-            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
-        return found
-
-    def __dir__(self) -> list[str]:
-        return list(self._packets)
-
-
-for _class in (Operation, Packet, Namespace):
-    _class.__module__ = "torch._ops"
-    _class.__qualname__ = {"Operation": "OpOverload", "Packet": "OpOverloadPacket"}.get(_class.__name__, "_OpNamespace")
-_namespaces: dict[str, Namespace] = {}
-
-
-def namespace(name: str) -> Namespace:
-    """The library of a name; the same one each time."""
-    found = _namespaces.get(name)
-    if found is None:
-        found = _namespaces[name] = Namespace(name)
-    return found
 
 
 def find(qualname: str) -> Operation:

@@ -98,6 +98,7 @@ from compat.ops import (
 
 # After them all, since it knows what they declare.
 from compat.ops import watching  # isort: skip
+from compat.ops.libraries import namespace  # isort: skip
 from compat.ops.overloads import aten  # isort: skip
 
 _rooms = frozenset(room.name for room in iter_modules(__path__))
@@ -107,8 +108,6 @@ def __getattr__(name: str) -> Any:
     """The library of operations of a name: ``torch.ops.my`` is there as soon as it is asked for."""
     if name.startswith("__") or name in _rooms:
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    from compat.library.operations import namespace
-
     return namespace(name)
 
 
