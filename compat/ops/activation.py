@@ -423,3 +423,15 @@ def glu(input: Array, dim: Dim = -1) -> Any:
     """
     first, second = np.split(input, 2, axis=dim)
     return first * e.logistic(second)
+
+
+@glu.backward
+def _glu_backward(ct: Any, input: Any, dim: int) -> Any:
+    first, second = np.split(input, 2, axis=dim)
+    gate = e.logistic(second)
+    return np.concatenate([gate * ct, _gate_gradient(ct, first, gate)], dim)
+
+
+@in_single
+def _gate_gradient(ct: Any, first: Any, gate: Any) -> Any:
+    return (e.number(1, gate) - gate) * gate * first * ct

@@ -95,3 +95,14 @@ def test_complex_numbers_of_half_precision_are_refused(make: Callable[[], Any]) 
     with pytest.raises(NotImplementedError, match=r"there are no arrays of torch\.complex32"):
         make()
     assert torch.result_type(torch.ones(2, dtype=torch.float16), 1j) is torch.complex32
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_gradient_of_a_gate(dtype: Any) -> None:
+    x, ct = values(dtype).requires_grad_(), values(dtype)[:32].flip(0)
+    F.glu(x).backward(ct)
+    first, second = x.detach().chunk(2)
+    gate = second.sigmoid()
+    assert x.grad is not None and torch.equal(x.grad[:32], gate * ct)
+    wide = (1 - gate.float()) * gate.float() * first.float() * ct.float()
+    assert torch.equal(x.grad[32:], wide.to(dtype))
