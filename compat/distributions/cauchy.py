@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
-from compat.distributions import constraints
-from compat.distributions.distribution import Distribution
+from compat.distributions.location_scale import LocationScale
 from compat.whole import torch
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(LocationScale):
     """Density proportional to ``1 / (1 + ((x - loc) / scale) ** 2)``: no mean, no variance.
 
     Args:
@@ -24,23 +23,11 @@ class Cauchy(Distribution):
         tensor(0.7500)
     """
 
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    loc: Any
-    scale: Any
     _expands = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        super().__init__(self._take(loc=loc, scale=scale), validate_args=validate_args)
 
     @property
     def mean(self) -> Any:
         return torch.full(self._extended_shape(), torch.nan, dtype=self.loc.dtype, device=self.loc.device)
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:

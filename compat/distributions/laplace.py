@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from compat.distributions import constraints
-from compat.distributions.distribution import Distribution
+from compat.distributions.location_scale import LocationScale
 from compat.whole import torch
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(LocationScale):
     """Density proportional to ``exp(-|x - loc| / scale)``.
 
     Args:
@@ -23,23 +22,7 @@ class Laplace(Distribution):
         tensor(2.0000)
     """
 
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    loc: Any
-    scale: Any
     _expands = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        super().__init__(self._take(loc=loc, scale=scale), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:

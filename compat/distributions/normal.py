@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
-from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
+from compat.distributions.location_scale import LocationScale
 from compat.distributions.utils import standard_normal
 from compat.whole import torch
 
 __all__ = ["Normal"]
 
 
-class Normal(ExponentialFamily):
+class Normal(LocationScale, ExponentialFamily):
     """Density proportional to ``exp(-((x - loc) / scale) ** 2 / 2)``.
 
     Args:
@@ -25,24 +25,8 @@ class Normal(ExponentialFamily):
         tensor([0.1587, 0.5000, 0.8413])
     """
 
-    arg_constraints: ClassVar[Any] = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
-    loc: Any
-    scale: Any
     _expands = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
-        super().__init__(self._take(loc=loc, scale=scale), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def stddev(self) -> Any:

@@ -140,18 +140,25 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Any = (), max_try_correction: int | None = None) -> Any:
         """Samples; singular ones are drawn again, so often at most.
 
-        PyTorch 2.13 takes the others for singular and draws all of them twice, so these are not its numbers.
+        PyTorch 2.13 takes the others for singular at first: it warns, and draws all of them twice. These are its
+        numbers.
         """
         sample = self._bartlett_sampling(sample_shape)
-        singular = ~self.support.check(sample)
-        if singular.any():
+        again = self._any_of_batch(self.support.check(sample))
+        if again.any():
             warnings.warn("Singular sample detected.", stacklevel=2)
         for _ in range(10 if max_try_correction is None else max_try_correction):
-            if not singular.any():
+            if not again.any():
                 break
-            sample = torch.where(singular[..., None, None], self._bartlett_sampling(sample_shape), sample)
-            singular = ~self.support.check(sample)
+            new = self._bartlett_sampling(again[again].shape)
+            sample[again] = new
+            again[again.clone()] = self._any_of_batch(~self.support.check(new))
         return sample
+
+    def _any_of_batch(self, found: Any) -> Any:
+        """For each draw whether it is so of one of the batch."""
+        dims = tuple(-1 - i for i in range(len(self._batch_shape)))
+        return found.amax(dims) if dims else found
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

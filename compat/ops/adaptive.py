@@ -14,7 +14,7 @@ from compat.ops.composite import composite, tensor_argument
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Ints
 from compat.ops.views import squeeze, unsqueeze
-from compat.ops.windows import format_strides
+from compat.ops.windows import format_strides, suggests_channels_last
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives.elementwise import div, select
@@ -276,9 +276,13 @@ def _publish(n: int) -> None:
 
     def average_pool(input: Tensor, output_size: Any) -> Tensor:
         sizes = _sizes(f"adaptive_avg_pool{n}d", input, output_size, n)
-        if sizes == (1,) * n and input.numel():
-            return input.mean(every, keepdim=True)
-        return average(input, sizes)
+        if sizes != (1,) * n or not input.numel():
+            return average(input, sizes)
+        found: Any = input.mean(every, keepdim=True)
+        if suggests_channels_last(input.shape, input.stride()):
+            channels = input.shape[1]
+            found.as_strided_(tuple(found.shape), (channels, 1, *(channels,) * n))
+        return found
 
     def max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
         found = largest(input, _sizes(f"adaptive_max_pool{n}d", input, output_size, n))

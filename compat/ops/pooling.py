@@ -11,6 +11,7 @@ import numpy
 from compat.dtypes import bool_
 from compat.errors import size_text
 from compat.ops.composite import composite, tensor_argument
+from compat.ops.halves import in_single
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Ints
 from compat.ops.views import squeeze, unsqueeze
@@ -381,6 +382,7 @@ def _divisors(spatial: Dims, kernel: Dims, stride: Dims, padding: Dims, counts: 
 
 
 def _average_pool(n: int) -> Op:
+    @in_single
     def body(
         input: Array,
         kernel_size: Ints,

@@ -104,12 +104,6 @@ class Adam(Stateful):
             ),
         )  # fmt: skip
 
-    def _setting_defaults(self) -> dict[str, Any]:
-        return dict(
-            amsgrad=False, maximize=False, foreach=None, capturable=False, differentiable=False, fused=None,
-            decoupled_weight_decay=False,
-        )  # fmt: skip
-
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")

@@ -9,6 +9,7 @@ from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.arithmetic import like, wide
 from compat.optim.optimizer import Group, Together, is_zero, number_of, number_tensor
+from compat.optim.stateful import count_in_tensors
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.tracing import type_of
@@ -108,6 +109,10 @@ class Adafactor(Together):
                 maximize=maximize,
             ),
         )  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        count_in_tensors(self.state)
 
     def _setting_defaults(self) -> dict[str, Any]:
         return dict(foreach=None)

@@ -15,6 +15,23 @@ from compat.tensor import Tensor
 Arrays = Sequence[Any]
 
 
+#: Settings that optimizers saved by older versions may lack, and what they were then.
+_LATER = dict(
+    maximize=False, foreach=None, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False,
+    amsgrad=False, momentum=0, centered=False,
+)  # fmt: skip
+#: What older versions saved as numbers.
+_COUNTS = ("step", "mu_product", "eta", "mu")
+
+
+def count_in_tensors(state: Mapping[Any, Any]) -> None:
+    """Makes tensors of step counts and the like that were saved as numbers."""
+    for kept in state.values():
+        for name in _COUNTS:
+            if isinstance(kept.get(name), int | float):
+                kept[name] = number_tensor(kept[name])
+
+
 class Stateful(Together):
     """An optimizer whose state is a step count and tensors like the parameter, zero at first.
 
@@ -41,6 +58,13 @@ class Stateful(Together):
         state["step"] = number_tensor()
         for name in self._kept(group):
             state[name] = zeros_like(p.detach())
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        count_in_tensors(self.state)
+
+    def _setting_defaults(self) -> dict[str, Any]:
+        return {name: value for name, value in _LATER.items() if name in self.defaults}
 
     @classmethod
     def _numbers(cls, group: Group) -> list[Any]:

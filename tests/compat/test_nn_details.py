@@ -1,5 +1,7 @@
 """What of ``nn`` only shows at the edges: bags with a last offset, other modules' tensors, handles, empty sequences."""
 
+import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -84,6 +86,8 @@ def test_what_is_no_tensor_is_refused_before_anything_changes() -> None:
     weight = module.weight
     with pytest.raises(TypeError, match=r"1 is not an instance of torch\.Tensor"):
         torch.func.functional_call(module, {"weight": torch.ones(1, 1), "bias": 1}, torch.ones(1, 1))
+    with pytest.raises(TypeError, match=r"attribute `in_features`: 1 is not an instance of torch\.Tensor"):
+        torch.func.functional_call(module, {"in_features": torch.ones(1)}, torch.ones(1, 1))
     assert module.weight is weight
 
 
@@ -187,3 +191,90 @@ def test_recurrent_layers_within_autocast(dtype: Any) -> None:
             assert layer(sequence)[0].dtype is dtype
         assert nn.RNN(3, 4)(packed)[0].data.dtype is dtype
         assert nn.LSTM(3, 4)(packed)[0].data.dtype is nn.GRU(3, 4)(sequence)[0].dtype is torch.float32
+
+
+# ---------------------------------------------------------------- parameters that are swapped or overwritten
+
+
+@pytest.fixture
+def swapping() -> Iterator[None]:
+    torch.__future__.set_swap_module_params_on_conversion(True)
+    yield
+    torch.__future__.set_swap_module_params_on_conversion(False)
+
+
+def test_two_tensors_become_each_other() -> None:
+    class Own(torch.Tensor):
+        pass
+
+    a, b = torch.ones(2).as_subclass(Own), torch.zeros(3)
+    a.note = 1
+    torch.utils.swap_tensors(a, b)
+    assert type(a) is torch.Tensor and a.shape == (3,) and type(b) is Own and b.note == 1
+    held = weakref.ref(a)
+    with pytest.raises(RuntimeError, match="Cannot swap t2 because it has weakref"):
+        torch.utils.swap_tensors(b, a)
+    assert held() is a and a.shape == (3,)
+
+
+def test_a_graph_of_a_swapped_tensor_cannot_be_gone_back() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = (x * 2).sum()
+    torch.utils.swap_tensors(x, torch.zeros(2))
+    with pytest.raises(RuntimeError, match="was poisoned by swap_tensors"):
+        y.backward()
+
+
+@pytest.mark.usefixtures("swapping")
+def test_conversions_and_loading_swap_parameters() -> None:
+    module = nn.Linear(2, 2)
+    module(torch.ones(1, 2)).sum().backward()
+    weight, grad = module.weight, module.weight.grad
+    module.double()
+    assert module.weight is weight and weight.grad is grad
+    assert weight.dtype is grad.dtype is torch.float64 and type(weight) is nn.Parameter
+    module.load_state_dict({"weight": torch.zeros(2, 2), "bias": torch.ones(2)}, assign=True)
+    assert module.weight is weight and weight.dtype is torch.float32 and weight.requires_grad
+    held = weakref.ref(module.bias)
+    with pytest.raises(RuntimeError, match=r"Couldn't swap Linear\.bias"):
+        module.double()
+    assert held() is module.bias
+
+
+def test_conversions_may_overwrite_parameters() -> None:
+    module = nn.Linear(2, 2)
+    weight = module.weight
+    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    try:
+        module.double()
+    finally:
+        torch.__future__.set_overwrite_module_params_on_conversion(False)
+    assert module.weight is not weight and weight.dtype is torch.float32 and module.weight.dtype is torch.float64
+
+
+# ---------------------------------------------------------------- a linear map with its loss
+
+
+@pytest.mark.parametrize("places", [(), (2,)])
+def test_a_linear_map_with_its_loss_is_both(places: tuple[int, ...]) -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(4, 3), torch.rand(5)
+    target = torch.randint(0, 5, (4, *places))
+    loss = nn.LinearCrossEntropyLoss(3, 5, out_features=places, bias=True, weight=weight, ignore_index=2)
+    scores = loss.linear(x).view(4, 5, *places)
+    want = F.cross_entropy(scores, target, weight, ignore_index=2)
+    assert torch.equal(loss(x, target), want)
+    assert list(loss.state_dict()) == ["weight", "linear.weight", "linear.bias"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "text"),
+    [
+        (((2, 4, 3), (5, 3)), "dimensionality 1 or 2, got 3"),
+        (((4, 3), (5,)), "dimensionality at least 2, got 1"),
+        (((4, 3), (5, 2)), r"\(in_features\), got 3 and 2"),
+    ],
+)
+def test_a_linear_map_with_its_loss_refuses(sizes: Any, text: str) -> None:
+    with pytest.raises(RuntimeError, match=text):
+        F.linear_cross_entropy(*map(torch.ones, sizes), torch.zeros(4).long())

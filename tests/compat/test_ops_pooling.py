@@ -39,3 +39,20 @@ def test_average_is_a_convolution() -> None:
     x = torch.tensor(np.random.default_rng(0).standard_normal((2, 1, 7, 6)))
     kernel = torch.ones(1, 1, 3, 2, dtype=torch.float64) / 6
     np.testing.assert_allclose(F.avg_pool2d(x, (3, 2), 2).numpy(), F.conv2d(x, kernel, stride=2).numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_one_average_keeps_the_channels_last(n: int) -> None:
+    x = torch.randn(2, 3, *(4,) * n).to(memory_format=torch.channels_last if n == 2 else torch.channels_last_3d)
+    x.requires_grad_()
+    out = getattr(F, f"adaptive_avg_pool{n}d")(x, 1)
+    assert out.stride() == (3, 1, *(3,) * n) and torch.allclose(out.flatten(), x.flatten(2).mean(2).flatten())
+    (grad,) = torch.autograd.grad((out * torch.arange(6.0).view_as(out)).sum(), x)
+    assert torch.allclose(grad.flatten(2).sum(2).flatten(), torch.arange(6.0))
+
+
+def test_averages_of_halves_are_rounded_once() -> None:
+    x = torch.tensor(np.random.default_rng(0).standard_normal((1, 2, 9, 9))).half()
+    for average in (F.avg_pool2d(x, 3, 2, 1), F.avg_pool3d(x[None], (2, 3, 3), 2, 1)[0]):
+        assert average.dtype is torch.float16
+    assert torch.equal(F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x.float(), 3, 2, 1).half())

@@ -194,3 +194,21 @@ def test_schedules_of_older_scripts_have_their_base_class() -> None:
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=1.0)
     assert isinstance(Halved(optimizer), torch.optim.lr_scheduler.LRScheduler)
     assert optimizer.param_groups[0]["lr"] == 0.5
+
+
+@pytest.mark.parametrize("name", ["ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "Adamax", "NAdam", "RMSprop"])
+def test_states_of_older_versions_are_understood(name: str) -> None:
+    w, v = [torch.nn.Parameter(torch.tensor([[1.0, 2.0]])) for _ in range(2)]
+    old, new = [getattr(torch.optim, name)([p], lr=0.1) for p in (w, v)]
+    w.grad = v.grad = torch.tensor([[0.5, -1.0]])
+    old.step()
+    new.step()
+    saved = old.state_dict()
+    for kept in saved["state"].values():  # they kept numbers, and had not all of the settings
+        kept.update({k: t.item() for k, t in kept.items() if k in ("step", "mu_product", "eta", "mu")})
+    for setting in ("foreach", "capturable", "differentiable", "fused", "decoupled_weight_decay"):
+        saved["param_groups"][0].pop(setting, None)
+    old.load_state_dict(saved)
+    old.step()
+    new.step()
+    assert torch.equal(w, v) and isinstance(old.state[w]["step"], torch.Tensor)

@@ -17,6 +17,7 @@ from compat.nn.modules import (
     folding,
     lazy,
     linear,
+    linear_cross_entropy,
     loss,
     normalization,
     padding,
@@ -45,6 +46,7 @@ from compat.nn.modules.attention import *
 from compat.nn.modules.transformer import *
 from compat.nn.modules.distance import *
 from compat.nn.modules.losses import *
+from compat.nn.modules.linear_cross_entropy import *
 from compat.nn.modules.embedding_bag import *
 from compat.nn.modules.rrelu import *
 from compat.nn.modules.adaptive_softmax import *
@@ -70,6 +72,7 @@ __all__ += attention.__all__
 __all__ += transformer.__all__
 __all__ += distance.__all__
 __all__ += losses.__all__
+__all__ += linear_cross_entropy.__all__
 __all__ += embedding_bag.__all__
 __all__ += rrelu.__all__
 __all__ += adaptive_softmax.__all__
@@ -85,7 +88,7 @@ _ADDRESSES = {
     container: "ParameterDict ParameterList",
     conv: "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
     linear: "Bilinear LazyLinear",
-    loss: " ".join(losses.__all__),
+    loss: " ".join([*losses.__all__, "LinearCrossEntropyLoss"]),
     normalization: "LocalResponseNorm",
     pooling: "LPPool1d LPPool2d LPPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     sparse: "EmbeddingBag",

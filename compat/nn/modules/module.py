@@ -396,7 +396,7 @@ class Module(Hooks, State):
             if parameter is None:
                 continue
             with no_grad():
-                self._parameters[name] = applied(parameter, fn)
+                self._parameters[name] = applied(parameter, fn, f"{self._get_name()}.{name}")
         for name, buffer in self._buffers.items():
             if buffer is not None:
                 self._buffers[name] = fn(buffer)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from compat import __future__ as future
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_like
+from compat.registry import function
 from compat.tensor import Tensor
+from compat.utils.swapping import swap_tensors
 
 NO_DATA = (
     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
@@ -21,14 +24,23 @@ def emptied(t: Tensor, device: Any) -> Tensor:
     return made
 
 
-def applied(parameter: Any, fn: Callable[[Tensor], Any]) -> Any:
+def applied(parameter: Any, fn: Callable[[Tensor], Any], name: str) -> Any:
     """A parameter, and its gradient, with what ``fn`` makes of them.
 
+    Args:
+        name: what it is called in an error.
+
     Returns:
-        The parameter itself, over other memory; a new one where that is on another device.
+        The parameter itself, over other memory or swapped with a new one; a new one where that is on another device or
+        parameters are to be overwritten.
+
+    Raises:
+        RuntimeError: if it cannot be swapped.
     """
     new, grad = fn(parameter), parameter.grad
-    if new.device == parameter.device:
+    if future.get_swap_module_params_on_conversion():
+        return _swapped(parameter, new, None if grad is None else fn(grad), name)
+    if new.device == parameter.device and not future.get_overwrite_module_params_on_conversion():
         parameter.data = new
         if grad is not None:
             grad.data = fn(grad)
@@ -37,3 +49,39 @@ def applied(parameter: Any, fn: Callable[[Tensor], Any]) -> Any:
     if grad is not None:
         made.grad = fn(grad).requires_grad_(grad.requires_grad)
     return made
+
+
+def _swapped(parameter: Any, new: Tensor, new_grad: Any, name: str) -> Any:
+    """The parameter, swapped with a new one, and its gradient with another one."""
+    grad = parameter.grad
+    try:
+        parameter.grad = None
+        swap_tensors(parameter, Parameter(new, parameter.requires_grad))
+    except Exception as error:
+        parameter.grad = grad
+        raise RuntimeError(f"_apply(): Couldn't swap {name}") from error
+    if grad is not None:
+        swap_tensors(grad, new_grad.requires_grad_(grad.requires_grad))
+        parameter.grad = grad
+    return parameter
+
+
+@function("Tensor.module_load")
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What takes the place of a parameter when ``other`` is loaded for it and parameters are swapped."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def swap_loaded(tensor: Any, given: Tensor, assign: bool) -> None:
+    """Swaps a parameter or buffer with what is loaded for it."""
+    new: Any = tensor.module_load(given, assign=assign)
+    if new is given or new is tensor:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning one of the inputs in "
+            "module_load"
+        )
+    if isinstance(tensor, Parameter) and not isinstance(new, Parameter):
+        new = Parameter(new, requires_grad=tensor.requires_grad)
+    else:
+        new.requires_grad_(tensor.requires_grad)
+    swap_tensors(tensor, new)

@@ -9,8 +9,10 @@ from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from compat import __future__ as future
 from compat.grad_mode import no_grad
 from compat.hooks import RemovableHandle
+from compat.nn.modules.moving import swap_loaded
 from compat.nn.parameter import Parameter
 from compat.nn.uninitialized import is_lazy
 from compat.tensor import Tensor
@@ -317,7 +319,9 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
         )
     try:
         with no_grad():
-            if not assign:
+            if future.get_swap_module_params_on_conversion():
+                swap_loaded(tensor, given, assign)
+            elif not assign:
                 if tensor.is_meta and not given.is_meta:
                     warnings.warn(_NO_OP.format(key), stacklevel=2)
                 tensor.copy_(given)

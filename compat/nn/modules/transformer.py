@@ -61,13 +61,37 @@ def _activation(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], T
 
 
 class _Layer(Module):
-    """What layers of encoders and decoders share: attention to oneself and the network at each place."""
+    """What layers of encoders and decoders share: attention to oneself and the network at each place.
+
+    Each of the attentions, and the network, has a normalization and a dropout of its own, numbered from 1.
+
+    Attributes:
+        _attentions: the names of its attentions.
+    """
 
     self_attn: Any
-    linear1: Any
-    linear2: Any
-    dropout: Any
     activation: Callable[[Tensor], Tensor]
+    _attentions: tuple[str, ...]
+
+    def __init__(
+        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = F.relu,
+        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
+        device: Any = None, dtype: Any = None,
+    ):  # fmt: skip
+        made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
+        super().__init__()
+        for name in self._attentions:
+            setattr(self, name, MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made))
+        self.linear1 = Linear(d_model, dim_feedforward, **made)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **made)
+        self.norm_first = norm_first
+        numbers = range(1, len(self._attentions) + 2)
+        for i in numbers:
+            setattr(self, f"norm{i}", LayerNorm(d_model, eps=layer_norm_eps, **made))
+        for i in numbers:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = _activation(activation)
 
     def _attended(
         self, attention: Any, drop: Any, x: Tensor, memory: Tensor, mask: Any, padding: Any, is_causal: bool
@@ -77,8 +101,12 @@ class _Layer(Module):
         )
         return drop(output)
 
-    def _network(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False) -> Tensor:
+        return self._attended(self.self_attn, self.dropout1, x, x, mask, padding, is_causal)
+
+    def _ff_block(self, x: Tensor) -> Tensor:
+        drop = getattr(self, f"dropout{len(self._attentions) + 1}")
+        return drop(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -102,26 +130,14 @@ class TransformerEncoderLayer(_Layer):
         torch.Size([5, 3, 8])
     """
 
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = F.relu,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        device: Any = None, dtype: Any = None,
-    ):  # fmt: skip
-        made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.linear1 = Linear(d_model, dim_feedforward, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **made)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        activation = _activation(activation)
-        relu, gelu = activation == F.relu or isinstance(activation, ReLU), activation == F.gelu
-        self.activation_relu_or_gelu = 1 if relu else 2 if gelu or isinstance(activation, GELU) else 0
-        self.activation = activation
+    _attentions = ("self_attn",)
+
+    @property
+    def activation_relu_or_gelu(self) -> int:
+        """1 for ReLU, 2 for GELU, 0 for any other activation."""
+        if self.activation == F.relu or isinstance(self.activation, ReLU):
+            return 1
+        return 2 if self.activation == F.gelu or isinstance(self.activation, GELU) else 0
 
     def forward(
         self, src: Tensor, src_mask: Tensor | None = None, src_key_padding_mask: Tensor | None = None,
@@ -135,12 +151,6 @@ class TransformerEncoderLayer(_Layer):
             return x + self._ff_block(self.norm2(x))
         x = self.norm1(src + self._sa_block(src, mask, padding, is_causal))
         return self.norm2(x + self._ff_block(x))
-
-    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False) -> Tensor:
-        return self._attended(self.self_attn, self.dropout1, x, x, mask, padding, is_causal)
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self.dropout2(self._network(x))
 
     def _tensors(self) -> list[Any]:
         """What PyTorch's own function for this layer works on."""
@@ -166,26 +176,7 @@ class TransformerDecoderLayer(_Layer):
         torch.Size([5, 3, 8])
     """
 
-    def __init__(
-        self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation: Any = F.relu,
-        layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, bias: bool = True,
-        device: Any = None, dtype: Any = None,
-    ):  # fmt: skip
-        made: dict[str, Any] = dict(bias=bias, device=device, dtype=dtype)
-        super().__init__()
-        self.self_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout=dropout, batch_first=batch_first, **made)
-        self.linear1 = Linear(d_model, dim_feedforward, **made)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **made)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **made)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
 
     def forward(
         self, tgt: Tensor, memory: Tensor, tgt_mask: Tensor | None = None, memory_mask: Tensor | None = None,
@@ -203,16 +194,10 @@ class TransformerDecoderLayer(_Layer):
         x = self.norm2(x + self._mha_block(x, memory, *other))
         return self.norm3(x + self._ff_block(x))
 
-    def _sa_block(self, x: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False) -> Tensor:
-        return self._attended(self.self_attn, self.dropout1, x, x, mask, padding, is_causal)
-
     def _mha_block(
         self, x: Tensor, memory: Tensor, mask: Tensor | None, padding: Tensor | None, is_causal: bool = False
     ) -> Tensor:
         return self._attended(self.multihead_attn, self.dropout2, x, memory, mask, padding, is_causal)
-
-    def _ff_block(self, x: Tensor) -> Tensor:
-        return self.dropout3(self._network(x))
 
 
 # ---------------------------------------------------------------- stacks

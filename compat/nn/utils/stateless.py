@@ -113,4 +113,7 @@ def _place(module: Any, name: str, value: Any) -> tuple[dict, str]:
     for table in (module._parameters, module._buffers):
         if last in table:
             return table, last
+    present = getattr(module, last, None)
+    if not isinstance(present, Tensor | None):
+        raise TypeError(f"attribute `{last}`: {present} is not an instance of torch.Tensor")
     return module._parameters if isinstance(value, Parameter) else module.__dict__, last

@@ -1,0 +1,54 @@
+"""Two tensors that become each other."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from compat.tensor import Tensor
+
+_PARTS = ("_storage", "_layout", "_offset", "_counter", "_rg", "_node", "_nr", "_view", "_meta")
+_POISONED = (
+    "Trying to execute AccumulateGrad node that was poisoned by swap_tensors this can happen when you try to run "
+    "backward on a tensor that was swapped. For a module m with "
+    "`torch.__future__.set_swap_module_params_on_conversion(True)` you should not change the device or dtype of the "
+    "module (e.g. `m.cpu()` or `m.half()`) between running forward and backward. To resolve this, please only change "
+    "the device/dtype before running forward (or after both forward and backward)."
+)
+
+
+def _complain(*_: Any) -> None:
+    raise RuntimeError(_POISONED)
+
+
+def swap_tensors(t1: Tensor, t2: Tensor) -> None:
+    """Makes two tensors each other: whoever holds one of them holds the other now.
+
+    A graph that was recorded with one of them cannot be gone back through any more.
+
+    Raises:
+        RuntimeError: if somebody refers to one of them weakly.
+
+    Example:
+        >>> import compat as torch
+        >>> a, b = torch.ones(1), torch.zeros(2)
+        >>> swap_tensors(a, b)
+        >>> a, b
+        (tensor([0., 0.]), tensor([1.]))
+    """
+    for name, t in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(t):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    for t in (t1, t2):
+        found = t._meta.accumulator if t._meta is not None else None
+        node = found() if found is not None else None
+        if node is not None:
+            node.register_prehook(_complain)
+            assert t._meta is not None
+            t._meta.accumulator = None
+    for name in _PARTS:
+        one, other = getattr(t1, name), getattr(t2, name)
+        object.__setattr__(t1, name, other)
+        object.__setattr__(t2, name, one)
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
