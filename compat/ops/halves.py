@@ -24,14 +24,14 @@ def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
     Example:
         >>> from compat.ops.elements import elementwise
         >>> from compat.ops.signature import Array
-        >>> @elementwise(None, names="")
-        ... @in_single
-        ... def third(input: Array):
+        >>> def third(input: Array):
         ...     return input * 0.1 / 0.3
+        >>> once = elementwise(None, names="", name="once")(in_single(third))
+        >>> twice = elementwise(None, names="", name="twice")(third)
         >>> import compat as torch
-        >>> x = torch.tensor(3.0, dtype=torch.bfloat16)
-        >>> third(x), x * 0.1 / 0.3
-        (tensor(1., dtype=torch.bfloat16), tensor(1., dtype=torch.bfloat16))
+        >>> x = torch.tensor(11.0, dtype=torch.bfloat16)
+        >>> once(x), twice(x)
+        (tensor(3.6719, dtype=torch.bfloat16), tensor(3.6562, dtype=torch.bfloat16))
     """
 
     @wraps(body)
