@@ -130,13 +130,20 @@ def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
     resize(t, size)
 
 
+def make_room(
+    storage: UntypedStorage, size: tuple[int, ...], stride: tuple[int, ...], offset: int, dtype: dtypes.dtype
+) -> None:
+    """Has a storage grow if elements do not fit into it."""
+    need = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    ratio = dtype.itemsize / storage.base.dtype.itemsize
+    if need * ratio > storage.base.numel:
+        storage.resize_elements(int(need * ratio), unset_value(dtype) if ratio == 1 else 0)
+
+
 def resize(t: Tensor, size: tuple[int, ...]) -> None:
     """Gives a tensor another size, row-major from its offset; its storage grows if it must."""
     stride = contiguous_strides(size)
     storage: UntypedStorage = t._storage
-    need = t._offset + (0 if 0 in size else 1 + sum((n - 1) * s for n, s in zip(size, stride)))
-    ratio = t.dtype.itemsize / storage.base.dtype.itemsize
-    if need * ratio > storage.base.numel:
-        storage.resize_elements(int(need * ratio), unset_value(t.dtype) if ratio == 1 else 0)
+    make_room(storage, size, stride, t._offset, t.dtype)
     t._layout = layout_of(storage.base, size, stride, t._offset, t.dtype)
     t._view = t._view or SHARED

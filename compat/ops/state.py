@@ -23,8 +23,7 @@ from compat.meta import Unknown
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
 from compat.ops.inplace import check_recorded, rebase
-from compat.ops.out import resize
-from compat.ops.views import check_room
+from compat.ops.out import make_room, resize
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import SHARED, Tensor, Version, autograd_of, sync
@@ -131,7 +130,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     """Makes the tensor look at other memory: a tensor's, a storage's, or none. Returns the tensor.
 
     Raises:
-        RuntimeError: where size, strides and offset reach out of the storage.
+        RuntimeError: where size, strides and offset reach out of a storage that cannot grow.
     """
     node = _history_of_set(self, source) if mode.grad else None
     if source is None:
@@ -154,9 +153,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
         size = (storage.base.numel // ratio - storage_offset,) if size is None else tuple(size)
         stride = contiguous_strides(size) if stride is None else tuple(stride)
-        holder = empty(0, dtype=self.dtype)
-        holder._storage = storage
-        check_room(holder, size, stride, storage_offset)
+        if storage_offset < 0:
+            raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
+        make_room(storage, size, stride, storage_offset, self.dtype)
+        if isinstance(source, Tensor):
+            source._view = source._view or SHARED
         layout, offset = layout_of(storage.base, size, stride, storage_offset, self.dtype), storage_offset
     if self._view is None:
         self._counter = Version(self._version)  # its own: the old memory need not be kept for it

@@ -387,3 +387,21 @@ def test_a_product_that_is_lost_has_no_gradient_that_is_not() -> None:
         x = leaf(0.0, 2.0, float("nan"))
         product(x).backward()
         np.testing.assert_array_equal(x.grad.numpy(), [np.nan, np.nan, 0.0])
+
+
+def test_what_one_operation_computes_requires_grad_as_a_whole() -> None:
+    operands = [torch.ones(1, 1, 3), torch.ones(1, 1, 2), torch.ones(1)]
+    for t in operands:
+        t.requires_grad_()
+    out = torch.nn.functional.conv1d(*operands)
+    gradients = torch.autograd.grad(out.sum(), operands, create_graph=True)
+    assert [g.requires_grad for g in gradients] == [True, True, True]
+
+
+def test_a_storage_grows_where_a_tensor_is_set_to_more_of_it_than_there_is() -> None:
+    storage = torch.ones(3).untyped_storage()
+    x = torch.zeros(2).set_(storage, 0, (5,), (1,))
+    assert storage.nbytes() == 20
+    assert x[:3].tolist() == [1.0, 1.0, 1.0]
+    with pytest.raises(RuntimeError, match="invalid storage offset -1"):
+        x.set_(storage, -1, (1,), (1,))
