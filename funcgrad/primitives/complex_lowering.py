@@ -13,7 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from funcgrad import dtypes
@@ -26,6 +26,41 @@ _LARGE = 20.0
 
 def _parts(z: Any) -> tuple[Any, Any]:
     return lax.real(z), lax.imag(z)
+
+
+# In operations of XLA's only: functions of ``jax.numpy`` would be functions of the program too, and be called.
+
+
+def _where(condition: Any, x: Any, y: Any) -> Any:
+    like = x if hasattr(x, "dtype") else y
+    return lax.select(condition, *[v if hasattr(v, "dtype") else lax.full_like(like, v) for v in (x, y)])
+
+
+def _is(x: Any, value: float) -> Any:
+    return lax.eq(x, lax.full_like(x, value))
+
+
+def _is_nan(x: Any) -> Any:
+    return lax.ne(x, x)
+
+
+def _is_infinite(x: Any) -> Any:
+    return _is(lax.abs(x), np.inf)
+
+
+def _is_above(x: Any, value: float) -> Any:
+    return lax.gt(x, lax.full_like(x, value))
+
+
+def _not_finite(x: Any) -> Any:
+    return lax.bitwise_not(lax.is_finite(x))
+
+
+def _signed(x: Any, like: Any) -> Any:
+    """``x`` with the sign of ``like``, of zeros and NaNs too."""
+    length = lax.abs(x if hasattr(x, "dtype") else lax.full_like(like, x))
+    bits = lax.bitcast_convert_type(like, np.dtype(f"int{8 * like.dtype.itemsize}"))
+    return lax.select(lax.lt(bits, lax.full_like(bits, 0)), lax.neg(length), length)
 
 
 def _turned(f: Function) -> Function:
@@ -45,12 +80,12 @@ def _turned(f: Function) -> Function:
 def sqrt(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.sqrt(z))
-    re, im = jnp.abs(re), jnp.copysign(im, y)
-    nothing = jnp.where(jnp.isnan(y), jnp.nan, 0.0)
-    re = jnp.where(x == jnp.inf, jnp.inf, jnp.where(x == -jnp.inf, nothing, re))
-    im = jnp.where(x == jnp.inf, jnp.copysign(nothing, y), jnp.where(x == -jnp.inf, jnp.copysign(jnp.inf, y), im))
-    upright = jnp.isinf(y)
-    return lax.complex(jnp.where(upright, jnp.inf, re), jnp.where(upright, y, im))
+    re, im = lax.abs(re), _signed(im, y)
+    nothing = _where(_is_nan(y), y, 0.0)
+    re = _where(_is(x, np.inf), np.inf, _where(_is(x, -np.inf), nothing, re))
+    im = _where(_is(x, np.inf), _signed(nothing, y), _where(_is(x, -np.inf), _signed(np.inf, y), im))
+    upright = _is_infinite(y)
+    return lax.complex(_where(upright, np.inf, re), _where(upright, y, im))
 
 
 def rsqrt(z: Any) -> Any:
@@ -77,23 +112,23 @@ def expm1(z: Any) -> Any:
 def _exponential(on_axis: Any, found: Any, x: Any, y: Any, lowest: float) -> Any:
     """``found`` with what it is on the real axis, and where the angle is none: nothing is turned there."""
     re, im = _parts(found)
-    aimless = jnp.isinf(x) & ~jnp.isfinite(y)
-    re = jnp.where(y == 0, on_axis, jnp.where(aimless, jnp.where(x > 0, jnp.inf, lowest), re))
-    im = jnp.where(y == 0, y, jnp.where(aimless & (x < 0), jnp.copysign(0.0, y), im))
+    aimless = _is_infinite(x) & _not_finite(y)
+    re = _where(_is(y, 0), on_axis, _where(aimless, _where(_is_above(x, 0), lax.full_like(x, np.inf), lowest), re))
+    im = _where(_is(y, 0), y, _where(aimless & _is_above(-x, 0), _signed(0.0, y), im))
     return lax.complex(re, im)
 
 
 def log(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.log(z))
-    return lax.complex(jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.inf, re), im)
+    return lax.complex(_where(_is_infinite(x) | _is_infinite(y), np.inf, re), im)
 
 
 def log1p(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.log1p(z))
-    re = jnp.where(x == -1, lax.log(jnp.abs(y)), re)
-    return lax.complex(jnp.where(jnp.isinf(x) | jnp.isinf(y), jnp.inf, re), im)
+    re = _where(_is(x, -1), lax.log(lax.abs(y)), re)
+    return lax.complex(_where(_is_infinite(x) | _is_infinite(y), np.inf, re), im)
 
 
 # ---------------------------------------------------------------- hyperbolic and circular functions
@@ -101,37 +136,37 @@ def log1p(z: Any) -> Any:
 
 def _hyperbolic(x: Any) -> tuple[Any, Any, Any]:
     """``sinh`` and ``cosh``, both over a scale: their product with something small may be finite where they are not."""
-    half = lax.exp(jnp.abs(x) / 2)
-    large = jnp.abs(x) > _LARGE
-    sinh = jnp.where(large, jnp.copysign(half / 2, x), lax.sinh(x))
-    cosh = jnp.where(large, half / 2, lax.cosh(x))
-    return sinh, cosh, jnp.where(large, half, 1.0)
+    half = lax.exp(lax.abs(x) / 2)
+    large = _is_above(lax.abs(x), _LARGE)
+    sinh = _where(large, _signed(half / 2, x), lax.sinh(x))
+    cosh = _where(large, half / 2, lax.cosh(x))
+    return sinh, cosh, _where(large, half, 1.0)
 
 
 def sinh(z: Any) -> Any:
     x, y = _parts(z)
     s, c, scale = _hyperbolic(x)
     re, im = s * lax.cos(y) * scale, c * lax.sin(y) * scale
-    re = jnp.where(~jnp.isfinite(y) & ((x == 0) | jnp.isinf(x)), x, re)
-    return lax.complex(re, jnp.where(y == 0, y, im))
+    re = _where(_not_finite(y) & (_is(x, 0) | _is_infinite(x)), x, re)
+    return lax.complex(re, _where(_is(y, 0), y, im))
 
 
 def cosh(z: Any) -> Any:
     x, y = _parts(z)
     s, c, scale = _hyperbolic(x)
     re, im = c * lax.cos(y) * scale, s * lax.sin(y) * scale
-    re = jnp.where(jnp.isinf(x) & ~jnp.isfinite(y), jnp.inf, re)
-    im = jnp.where(y == 0, jnp.copysign(1.0, x) * y, jnp.where((x == 0) & ~jnp.isfinite(y), x, im))
+    re = _where(_is_infinite(x) & _not_finite(y), np.inf, re)
+    im = _where(_is(y, 0), _signed(1.0, x) * y, _where(_is(x, 0) & _not_finite(y), x, im))
     return lax.complex(re, im)
 
 
 def tanh(z: Any) -> Any:
     x, y = _parts(z)
     re, im = _parts(lax.tanh(z))
-    far = jnp.isinf(x)
-    re = jnp.where(x == 0, x, jnp.where(far, jnp.copysign(1.0, x), re))
-    angle = jnp.where(jnp.isfinite(y), lax.sin(2 * y), y)
-    im = jnp.where(y == 0, y, jnp.where(far, jnp.copysign(0.0, angle), im))
+    far = _is_infinite(x)
+    re = _where(_is(x, 0), x, _where(far, _signed(1.0, x), re))
+    angle = _where(lax.is_finite(y), lax.sin(2 * y), y)
+    im = _where(_is(y, 0), y, _where(far, _signed(0.0, angle), im))
     return lax.complex(re, im)
 
 
@@ -149,34 +184,34 @@ def cos(z: Any) -> Any:
 def _inverse(z: Any, found: Any) -> tuple[Any, Any, Any, Any]:
     """The parts of ``z`` and of ``found``: no numbers where one part of ``z`` is none and the other finite."""
     (x, y), (re, im) = _parts(z), _parts(found)
-    lost = (jnp.isnan(x) & jnp.isfinite(y)) | (jnp.isnan(y) & jnp.isfinite(x))
-    return x, y, jnp.where(lost, jnp.nan, re), jnp.where(lost, jnp.nan, im)
+    lost = (_is_nan(x) & lax.is_finite(y)) | (_is_nan(y) & lax.is_finite(x))
+    return x, y, _where(lost, np.nan, re), _where(lost, np.nan, im)
 
 
 def asinh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.asinh(z))
-    return lax.complex(jnp.copysign(re, x), jnp.where(jnp.isnan(x) & (y == 0), y, jnp.copysign(im, y)))
+    return lax.complex(_signed(re, x), _where(_is_nan(x) & _is(y, 0), y, _signed(im, y)))
 
 
 def acos(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.acos(z))
-    right = jnp.isnan(y) & (x == 0)
-    return lax.complex(jnp.where(right, math.pi / 2, jnp.abs(re)), jnp.copysign(im, -y))
+    right = _is_nan(y) & _is(x, 0)
+    return lax.complex(_where(right, math.pi / 2, lax.abs(re)), _signed(im, -y))
 
 
 def acosh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.acosh(z))
-    right = jnp.isnan(y) & (x == 0)
-    return lax.complex(jnp.abs(re), jnp.where(right, math.pi / 2, jnp.copysign(im, y)))
+    right = _is_nan(y) & _is(x, 0)
+    return lax.complex(lax.abs(re), _where(right, math.pi / 2, _signed(im, y)))
 
 
 def atanh(z: Any) -> Any:
     x, y, re, im = _inverse(z, lax.atanh(z))
     # Above and below the poles, where the square of the distance may be too small for a number.
-    near = lax.log(4 + y * y) / 4 - lax.log(jnp.abs(y)) / 2
-    re = jnp.where((jnp.abs(x) == 1) & (jnp.abs(y) < 1), near, re)
-    im = jnp.where(jnp.isnan(y), y, im)
-    return lax.complex(jnp.where((x == 0) & jnp.isnan(y), x, jnp.copysign(re, x)), jnp.copysign(im, y))
+    near = lax.log(4 + y * y) / 4 - lax.log(lax.abs(y)) / 2
+    re = _where(_is(lax.abs(x), 1) & _is_above(-lax.abs(y), -1), near, re)
+    im = _where(_is_nan(y), y, im)
+    return lax.complex(_where(_is(x, 0) & _is_nan(y), x, _signed(re, x)), _signed(im, y))
 
 
 asin, atan = _turned(asinh), _turned(atanh)
