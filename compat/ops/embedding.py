@@ -69,7 +69,8 @@ def _renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: fl
     if on_meta(weight):
         return
     table = weight.detach()
-    rows = numpy.unique(array_of(indices))
+    # Repeated ones as well, which are written alike: how many there are without would be a new size each time.
+    rows = array_of(indices).reshape(-1)
     picked = array_of(table)[rows]
     norms = numpy.linalg.norm(picked.astype(numpy.float64), norm_type, axis=1)
     factors = numpy.where(norms > max_norm, max_norm / (norms + 1e-7), 1.0)

@@ -195,6 +195,25 @@ def test_a_changing_learning_rate_compiles_nothing() -> None:
     assert runtime.stats()["compiles"] == compiles
 
 
+def test_how_many_rows_of_a_table_are_looked_up_compiles_nothing() -> None:
+    table = torch.nn.Embedding(6, 2, max_norm=0.5)
+    sgd = torch.optim.SGD(table.parameters(), lr=0.5)
+
+    def step(*rows: int) -> None:
+        sgd.zero_grad()
+        table(torch.tensor(rows)).sum().backward()
+        sgd.step()
+
+    repeat(lambda: step(0, 1, 2, 3), 4)
+    before = runtime.stats()
+    for rows in [(5, 5, 5, 5), (0, 1, 1, 0), (4, 3, 2, 4)]:
+        step(*rows)
+    runtime.synchronize()
+    after = runtime.stats()
+    assert after["compiles"] == before["compiles"]
+    assert after["one_by_one"] == before["one_by_one"]
+
+
 def test_numbers_keep_sign_nan_and_size() -> None:
     x, n, b = torch.ones(2), torch.ones(2, dtype=torch.int64), torch.tensor([True, False])
 
