@@ -81,7 +81,7 @@ def _copied(tree: Any) -> Any:
     return tree_map(copy, tree)
 
 
-def _schema(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+def _schema(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
     given, named = operation._schema.bind(args, kwargs)
     arguments = list(zip(operation._schema.arguments, (*given, *named.values())))
     before = [[array_of(t.detach()).copy() for t in _tensors(value)] for _, value in arguments]
@@ -99,7 +99,7 @@ def _schema(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerance
             raise RuntimeError("Output aliases an input, which its schema does not say")
 
 
-def _registration(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+def _registration(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
     if not any(t.requires_grad for t in _tensors((args, kwargs))):
         return
     if operation.formula is None and operation.owner is None and not {AUTOGRAD, IMPLICIT} & set(operation.kernels):
@@ -109,7 +109,7 @@ def _registration(operation: Operation, args: tuple, kwargs: dict[str, Any], tol
         )
 
 
-def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
     def moved(x: Any) -> Any:
         return x.detach().to("meta") if isinstance(x, Tensor) else x
 
@@ -124,7 +124,7 @@ def _without_values(operation: Operation, args: tuple, kwargs: dict[str, Any], t
                 raise AssertionError(f"{what} {want}, but {have} where there are no values")
 
 
-def _gradients(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, float]) -> None:
+def _gradients(operation: Operation, args: tuple, kwargs: dict[str, Any], tolerances: dict[str, Any]) -> None:
     if any(t.requires_grad for t in _tensors(args)):
         gradcheck(lambda *xs: operation(*xs, **kwargs), args, **tolerances)
 

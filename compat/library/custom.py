@@ -30,7 +30,7 @@ class CustomOpDef:
         before = _made.pop(self._qualname, None)
         if before is not None:
             before._lib._destroy()
-        self._lib = Library(namespace, "FRAGMENT")
+        self._lib: Library = Library(namespace, "FRAGMENT")
         self._lib.define(name + schema, tags=tags)
         self._opoverload = operation_of(self._qualname)
         self._opoverload.owner = self

@@ -286,13 +286,11 @@ def _only(grad: Any) -> Any:
 
 def _one_by_one(info: Any, dims: Sequence[int | None], call: _Call, leaves: Sequence[Any]) -> tuple[tuple, tuple]:
     """The results of an operation without a rule for ``vmap``: of each example, side by side."""
-    rows = []
+    stack = names_of("torch")["stack"]
+    flats = []
     for i in range(info.batch_size):
         picked = [x if d is None else x.select(d, i) for x, d in zip(leaves, dims)]
-        rows.append(_Call(call.operation, call.tree, call.kwargs))
-        rows[-1] = (rows[-1], call.operation(*tree_unflatten(picked, call.tree), **call.kwargs))
-    stack = names_of("torch")["stack"]
-    flats = [call.flat(found) for _, found in rows]
+        flats.append(call.flat(call.operation(*tree_unflatten(picked, call.tree), **call.kwargs)))
     columns = [stack(list(column)) if isinstance(column[0], Tensor) else column[0] for column in zip(*flats)]
     return tuple(columns), tuple(0 if isinstance(c, Tensor) else None for c in columns)
 

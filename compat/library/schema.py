@@ -104,7 +104,8 @@ class FunctionSchema:
         found = re.fullmatch(r"\s*([\w.]+)\s*\((.*)\)\s*", head, re.DOTALL)
         if not arrow or found is None:
             raise RuntimeError(f"'{text}' is no schema: wanted name(arguments) -> results")
-        own, _, self.overload_name = found[1].partition(".")
+        own, _, overload = found[1].partition(".")
+        self.overload_name: str = overload
         self.name = f"{namespace}::{own}"
         self.arguments = _arguments(found[2], text)
         results = tail.strip()

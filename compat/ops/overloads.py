@@ -45,6 +45,9 @@ class OpOverload:
         overloadpacket: the operation.
     """
 
+    #: What it takes and returns; operations of libraries have one.
+    _schema: Any
+
     def __init__(self, packet: OpOverloadPacket, overload: str):
         self.overloadpacket = packet
         self.namespace = packet.namespace
