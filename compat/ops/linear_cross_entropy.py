@@ -21,6 +21,11 @@ def _check(input: Tensor, weight: Tensor, bias: Tensor | None, target: Tensor, i
             "expected equal input and linear_weight last dimensions (in_features), got "
             f"{input.shape[-1]} and {weight.shape[-1]}, respectively"
         )
+    if weight.dim() > 2 and input.dim() == 1:
+        raise RuntimeError(
+            f"K-dimensional loss defined by linear_weight shape {tuple(weight.shape)} requires batched input, (N, "
+            f"{weight.shape[-1]}), got unbatched input with shape {tuple(input.shape)}"
+        )
     if bias is not None and bias.shape != weight.shape[:-1]:
         raise RuntimeError(f"expected linear_bias shape {tuple(weight.shape[:-1])}, got {tuple(bias.shape)}")
     if target.is_floating_point() and ignore_index is not None:
@@ -59,8 +64,7 @@ def linear_cross_entropy(
         linear_weight = linear_weight.reshape(classes * prod(places), features)
         linear_bias = None if linear_bias is None else linear_bias.flatten()
     scores: Any = linear(input, linear_weight, linear_bias)
-    if places:
-        scores = scores.unflatten(-1, (classes, *places))
+    scores = scores.view(*scores.shape[:-1], classes, *places)
     ignored = -100 if ignore_index is None else ignore_index
     more: Any = dict(ignore_index=ignored, reduction=reduction, label_smoothing=label_smoothing)
     return cross_entropy(scores, target, weight, **more)

@@ -273,6 +273,7 @@ def test_a_linear_map_with_its_loss_is_both(places: tuple[int, ...]) -> None:
         (((2, 4, 3), (5, 3)), "dimensionality 1 or 2, got 3"),
         (((4, 3), (5,)), "dimensionality at least 2, got 1"),
         (((4, 3), (5, 2)), r"\(in_features\), got 3 and 2"),
+        (((3,), (5, 2, 3)), r"requires batched input, \(N, 3\), got unbatched input with shape \(3,\)"),
     ],
 )
 def test_a_linear_map_with_its_loss_refuses(sizes: Any, text: str) -> None:
