@@ -221,8 +221,8 @@ def load(
             "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
         )
     # The standard library's zipfile asks for more than reading and seeking.
-    file = f if hasattr(f, "seekable") else io.BytesIO(f.read())
-    return _load(file, _placing(map_location), weights_only, options)
+    readable = f if hasattr(f, "seekable") else io.BytesIO(f.read())
+    return _load(readable, _placing(map_location), weights_only, options)
 
 
 def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
