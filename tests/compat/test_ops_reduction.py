@@ -132,3 +132,8 @@ def test_distances_are_real_numbers():
         torch.trapezoid(torch.ones(3), dx=1j)
     with pytest.raises(IndexError, match="Dimension specified as -1 but tensor has no dimensions"):
         torch.trapezoid(torch.tensor(1.0))
+
+
+def test_second_derivative_of_logcumsumexp_of_equal_numbers():
+    x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradgradcheck(lambda x: torch.logcumsumexp(x, 0), x)
