@@ -99,8 +99,8 @@ def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) 
     """
     if getattr(mod, "training", False):
         raise RuntimeError(
-            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module before "
-            "freezing."
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() on your module "
+            "before freezing."
         )
     return mod
 

@@ -6,6 +6,7 @@ back as it is, so a program whose processes train the same memory at once has as
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import sys
 import time
@@ -17,12 +18,11 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-__all__ = sorted(
-    {name for name in globals() if not name.startswith("_")}
-    - {"annotations", "Any", "Callable", "Iterable", "Sequence"}
-    | {"ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "spawn"}
-    | {"SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "start_processes"}
-)
+__all__ = [
+    "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
+    "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy", "spawn", "start_processes",
+]  # fmt: skip
+__all__ += multiprocessing.__all__
 
 _STRATEGY = "file_system"
 

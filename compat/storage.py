@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -55,18 +56,15 @@ class UntypedStorage:
     @staticmethod
     def from_file(filename: Any, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
         """A storage of so many bytes of a file; if ``shared``, what is written to it is in the file."""
-        from compat.mapped import storage_of_file
-
-        return storage_of_file(filename, shared, nbytes, _byte())
+        made: UntypedStorage = _mapped().storage_of_file(filename, shared, nbytes, _byte())
+        return made
 
     @staticmethod
     def from_buffer(
         buffer: Any, byte_order: str | None = None, count: int = -1, offset: int = 0, *, dtype: Any = None
     ) -> Any:
         """A storage with a copy of what an object exposes, as elements of ``dtype``."""
-        from compat.mapped import storage_of_bytes
-
-        return storage_of_bytes(buffer, byte_order, count, offset, dtype or _byte())
+        return _mapped().storage_of_bytes(buffer, byte_order, count, offset, dtype or _byte())
 
     def nbytes(self) -> int:
         """Its size in bytes."""
@@ -245,6 +243,9 @@ def __getattr__(name: str) -> Any:
     # The old face of storages is known here, too; it imports this module.
     if name != "TypedStorage":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from compat.typed_storage import TypedStorage
+    return import_module("compat.typed_storage").TypedStorage
 
-    return TypedStorage
+
+def _mapped() -> Any:
+    """Where storages of files and of others' memory are made, which stands on this module."""
+    return import_module("compat.mapped")

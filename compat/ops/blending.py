@@ -115,7 +115,13 @@ def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
 
 
 @elementwise(
-    "LerpBackward0", saved="weight", name="lerp", names="", inplace="", out=True, promote=None,
+    "LerpBackward0",
+    saved="weight",
+    name="lerp",
+    names="",
+    inplace="",
+    out=True,
+    promote=None,
     check=Late(_check_code_of_lerp, _check_lerp),
 )
 @in_single

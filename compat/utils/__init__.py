@@ -10,7 +10,7 @@ __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"
 def __getattr__(name: str) -> Any:
     # Imported when they are asked for: few programs need them.
     if name == "swap_tensors":
-        from compat.utils.swapping import swap_tensors
+        from compat.swapping import swap_tensors
 
         return swap_tensors
     if name not in ("benchmark", "checkpoint", "deterministic"):

@@ -116,9 +116,7 @@ def test_operands_that_are_not_batched() -> None:
 def test_axis_size_without_batched_arguments() -> None:
     compare(lambda m: m.vmap(lambda v: m.axis_index("i") * v, None, axis_size=3, axis_name="i")(X[0]), "axis_size")
     compare(lambda m: m.vmap(lambda: m.np.ones(2, "float32"), axis_size=3)(), "no arguments")
-    with pytest.raises(
-        ValueError, match=r"the batch sizes differ: axis_size is 4; argument 0 of type f32\[3,4\]"
-    ):
+    with pytest.raises(ValueError, match=r"the batch sizes differ: axis_size is 4; argument 0 of type f32\[3,4\]"):
         fg.vmap(lambda v: v, axis_size=4)(X)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.func import vmap
 from compat.ops.subscript import by_tensors
 from compat.registry import names_of
 from compat.tensor import Tensor
@@ -50,7 +49,7 @@ def _sliced_mask_mod_error(batch: Any, head: Any, token_q: Any, token_kv: Any) -
 def over_places(f: Callable[..., Any], given: int) -> Callable[..., Any]:
     """``f`` of (given tensors, batch, head, query, key) for all of them at once: given tensors have four dimensions."""
     for d in range(3, -1, -1):
-        f = vmap(f, in_dims=(0,) * given + tuple(0 if i == d else None for i in range(4)))
+        f = names_of("torch")["vmap"](f, in_dims=(0,) * given + tuple(0 if i == d else None for i in range(4)))
     return by_tensors()(f)
 
 

@@ -9,8 +9,8 @@ from compat import __future__ as future
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_like
 from compat.registry import function
+from compat.swapping import swap_tensors
 from compat.tensor import Tensor
-from compat.utils.swapping import swap_tensors
 
 NO_DATA = (
     "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() instead of torch.nn.Module.to() "
