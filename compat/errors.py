@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
+from types import FrameType
 from typing import Any
 
 from compat.dtypes import dtype as Dtype
@@ -143,3 +146,15 @@ def unfit_grad(dtype: Dtype, size: Sequence[int], wanted: Dtype, wanted_size: Se
         f"attempting to assign a gradient of size '{list(size)}' to a tensor of size '{list(wanted_size)}'. "
         "Please ensure that the gradient and the tensor are the same size"
     )
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warns of the line of the program, however many calls of compat's own are between."""
+    level, frame = 2, sys._getframe(1)
+    while _inside(frame) and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _inside(frame: FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] == __package__

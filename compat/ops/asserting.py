@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.registry import function, publish
 from compat.tensor import Tensor
 
@@ -92,11 +92,10 @@ _publish_check("_check_tensor_all", RuntimeError, every=True)
 @function("torch._check_is_size")
 def check_is_size(i: int, message: Message = None, *, max: int | None = None) -> None:
     """Raises ``RuntimeError`` unless a number is not negative, and not above ``max``."""
-    warnings.warn(
+    warn(
         "_check_is_size will be removed in a future PyTorch release along with guard_size_oblivious.     Use "
         "_check(i >= 0) instead.",
         FutureWarning,
-        stacklevel=2,
     )
     check_with(RuntimeError, i >= 0, message)
     if max is not None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.ops.attention import scaled_dot_product_attention
 from compat.ops.creation import zeros, zeros_like
 from compat.ops.joining import cat
@@ -34,10 +34,7 @@ def canonical_mask(
     if not floating and mask.dtype is not dtypes.bool_:
         raise AssertionError(f"only bool and floating types of {name} are supported")
     if other is not None and other.dtype is not mask.dtype:
-        warnings.warn(
-            f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.",
-            stacklevel=3,
-        )
+        warn(f"Support for mismatched {name} and {other_name} is deprecated. Use same type for both instead.")
     return mask if floating else zeros_like(mask, dtype=dtype).masked_fill_(mask, -math.inf)
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat import dtypes
-from compat.errors import wrap_dim
+from compat.errors import warn, wrap_dim
 from compat.ops.composite import composite
 from compat.ops.parts import narrow, select, slice_view
 from compat.ops.scalars import div_number, mul_number
@@ -213,10 +212,7 @@ def cov(
     if weights is not None and aweights is not None and correction:
         freedom = total - _times((weights * aweights).sum(), correction) / total
     if freedom.item() <= 0:
-        warnings.warn(
-            "cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.",
-            stacklevel=2,
-        )
+        warn("cov(): degrees of freedom is <= 0. Correction should be strictly less than the number of observations.")
         freedom = freedom.detach() * 0
     centred = rows - mean.unsqueeze(1)
     weighed = (centred if weights is None else centred * weights).t()

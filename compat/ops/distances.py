@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from typing import Any
 
 import numpy
 
 from compat import dtypes
-from compat.errors import wrap_dim
+from compat.errors import warn, wrap_dim
 from compat.grad_mode import no_grad
 from compat.layout import broadcast_size
 from compat.ops.composite import composite, tensor_argument
@@ -420,11 +419,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         tensor([0, 0, 1])
     """
     if dim is None:
-        warnings.warn(
+        warn(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass the dim explicitly "
             "or simply use torch.linalg.cross.\nThe default value of dim will change to agree with that of "
-            "linalg.cross in a future release.",
-            stacklevel=3,
+            "linalg.cross in a future release."
         )
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:

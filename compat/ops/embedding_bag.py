@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.ops.embedding import _renormalize
 from compat.ops.indexing import POSITIONS, outside
@@ -253,10 +253,9 @@ def functional_embedding_bag(
                 [3., 4.]])
     """
     if not weight.dtype.is_floating_point and input.dtype.is_floating_point:
-        warnings.warn(
+        warn(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag(weight, input, ...)` is "
-            "deprecated, and should now be `embedding_bag(input, weight, ...)`.",
-            stacklevel=2,
+            "deprecated, and should now be `embedding_bag(input, weight, ...)`."
         )
         weight, input = input, weight
     if per_sample_weights is not None and input.shape != per_sample_weights.shape:

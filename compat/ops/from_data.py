@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from compat import dtypes
 from compat.device import place
 from compat.dlpack import array_from
 from compat.dtypes import dtype as Dtype
+from compat.errors import warn
 from compat.ops.creation import converted_number, placed, with_grad
 from compat.registry import function
 from compat.tensor import Tensor, from_array
@@ -125,7 +125,7 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
     if quick is not None:
         return quick
     if isinstance(data, list | tuple) and data and isinstance(data[0], np.ndarray):
-        warnings.warn(_SLOW, stacklevel=4)
+        warn(_SLOW)
     shape = _shape(data)
     scalars: list[Any] = []
     _rectangular(data, shape, 0, scalars)
@@ -209,10 +209,9 @@ def tensor(
     where = place(device)
     dtype = dtypes.wanted("tensor", dtype)
     if isinstance(data, Tensor):
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor).",
-            stacklevel=2,
+            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
         )
         where = data.device if device is None else where
         return with_grad(data.detach().clone().to(where, dtype or data.dtype), requires_grad)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import cache
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from compat import dlpack, dtypes
 from compat.device import META, available, place
 from compat.dtypes import dtype as Dtype
+from compat.errors import warn
 from compat.hosted import storage_over
 from compat.layout import layout_of
 from compat.mapped import storage_of_file
@@ -23,11 +23,10 @@ from compat.tensor import Tensor, from_array, wrap
 @cache
 def _warn_read_only(what: str, short: str, then: str) -> None:
     """Says once in a process that memory may not be written."""
-    warnings.warn(
+    warn(
         f"The given {what} is not writable, and PyTorch does not support non-writable tensors. This means {then}. "
         f"You may want to copy the {short} to protect its data or make it writable before converting it to "
-        "a tensor. This type of warning will be suppressed for the rest of this program.",
-        stacklevel=4,
+        "a tensor. This type of warning will be suppressed for the rest of this program."
     )
 
 

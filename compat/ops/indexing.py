@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy
 
 from compat import dtypes, lens, levels
-from compat.errors import size_text, wrap_dim
+from compat.errors import size_text, warn, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat.ops.inspection import values_of
 from compat.ops.op import op
@@ -155,7 +154,7 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
             continue
         dim = len(found)
         if i.dtype is dtypes.uint8:
-            warnings.warn(_BYTES, stacklevel=4)
+            warn(_BYTES)
         if i.shape != input.shape[dim : dim + i.dim()]:
             bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
             raise IndexError(

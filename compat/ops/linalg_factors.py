@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from compat.errors import warn
 from compat.ops.composite import composite
 from compat.ops.inspection import values_of
 from compat.ops.linalg import (
@@ -157,12 +157,11 @@ def _cholesky_backward(ct0: Any, result: Any, upper: Any) -> Any:
 @castable("cholesky")
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """The older name of ``torch.linalg.cholesky``."""
-    warnings.warn(
+    warn(
         "torch.cholesky is deprecated in favor of torch.linalg.cholesky and will be removed in a future PyTorch "
         "release.\nL = torch.cholesky(A)\nshould be replaced with\nL = torch.linalg.cholesky(A)\nand\nU = "
         "torch.cholesky(A, upper=True)\nshould be replaced with\nU = torch.linalg.cholesky(A).mH\nThis transform will "
-        "produce equivalent results for all valid (symmetric positive definite) inputs.",
-        stacklevel=3,
+        "produce equivalent results for all valid (symmetric positive definite) inputs."
     )
     factor, info = _cholesky_of.function(input, upper)
     _check_definite("cholesky", info)
@@ -260,12 +259,11 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     Args:
         get_infos: return, as a third tensor, the numbers of the first pivots that are zero.
     """
-    warnings.warn(
+    warn(
         "torch.lu is deprecated in favor of torch.linalg.lu_factor / torch.linalg.lu_factor_ex and will be removed in "
         "a future PyTorch release.\nLU, pivots = torch.lu(A, compute_pivots)\nshould be replaced with\nLU, pivots = "
         "torch.linalg.lu_factor(A, compute_pivots)\nand\nLU, pivots, info = torch.lu(A, compute_pivots, "
-        "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)",
-        stacklevel=2,
+        "get_infos=True)\nshould be replaced with\nLU, pivots, info = torch.linalg.lu_factor_ex(A, compute_pivots)"
     )
     packed, pivots, info = lu_factor_ex_of.function(A, pivot=pivot)
     found: tuple = (packed, pivots, info) if get_infos else (packed, pivots)
@@ -467,10 +465,9 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     Args:
         some: False for ``mode="complete"``.
     """
-    warnings.warn(
+    warn(
         "torch.qr is deprecated in favor of torch.linalg.qr and will be removed in a future PyTorch release.\nThe "
         "boolean parameter 'some' has been replaced with a string parameter 'mode'.\nQ, R = torch.qr(A, some)\nshould "
-        "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')",
-        stacklevel=2,
+        "be replaced with\nQ, R = torch.linalg.qr(A, 'reduced' if some else 'complete')"
     )
     return return_type("qr", ("Q", "R"))(*linalg_qr(input, "reduced" if some else "complete", out=out))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
 from compat.ops.linalg import (
@@ -147,12 +147,11 @@ def triangular_solve(
     Returns:
         A named tuple of ``solution`` and ``cloned_coefficient``, a copy of ``A``.
     """
-    warnings.warn(
+    warn(
         "torch.triangular_solve is deprecated in favor of torch.linalg.solve_triangularand will be removed in a future "
         "PyTorch release.\ntorch.linalg.solve_triangular has its arguments reversed and does not return a copy of one "
         "of the inputs.\nX = torch.triangular_solve(B, A).solution\nshould be replaced with\nX = "
-        "torch.linalg.solve_triangular(A, B).",
-        stacklevel=2,
+        "torch.linalg.solve_triangular(A, B)."
     )
     return _triangular_solve_of.function(input, A, upper, transpose, unitriangular, out=out)
 
@@ -468,10 +467,9 @@ def _lu_solve_backward(ct: Any, LU: Any, pivots: Any, left: Any, adjoint: Any, r
 @composite("torch.lu_solve", "Tensor.lu_solve", out=True)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """The older form of ``torch.linalg.lu_solve``, with the right-hand side first."""
-    warnings.warn(
+    warn(
         "torch.lu_solve is deprecated in favor of torch.linalg.lu_solveand will be removed in a future PyTorch release."
         "\nNote that torch.linalg.lu_solve has its arguments reversed.\nX = torch.lu_solve(B, LU, pivots)\nshould be "
-        "replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)",
-        stacklevel=3,
+        "replaced with\nX = torch.linalg.lu_solve(LU, pivots, B)"
     )
     return linalg_lu_solve.function(LU_data, LU_pivots, input)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
 
 from compat import dtypes
+from compat.errors import warn
 from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
 from compat.loss_reduction import legacy_reduction
 from compat.ops.inspection import values_of
@@ -81,11 +81,10 @@ def _matched(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """Two tensors of one size; other sizes broadcast, with a warning."""
     if input.shape == target.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
         "lead to "
-        "incorrect results due to broadcasting. Please ensure they have the same size.",
-        stacklevel=4,
+        "incorrect results due to broadcasting. Please ensure they have the same size."
     )
     size = broadcast_size(tuple(input.shape), tuple(target.shape))
     return tuple(t if t.shape == size else t.expand(size) for t in (input, target))  # type: ignore[return-value]
@@ -378,13 +377,12 @@ def kl_div(
         how = reduction_number(reduction, size_average, reduce)
     else:
         if reduction == "mean":
-            warnings.warn(
+            warn(
                 "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' "
                 "divides only by "
                 "the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same "
                 "as "
-                "'batchmean' in the next major release.",
-                stacklevel=2,
+                "'batchmean' in the next major release."
             )
         how = SUM if reduction == "batchmean" else reduction_number(reduction)
     loss = kl_div_number(input, target, how, log_target=log_target)

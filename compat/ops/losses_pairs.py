@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
-from compat.errors import size_text
+from compat.errors import size_text, warn
 from compat.grad_mode import no_grad
 from compat.ops.creation import ones_like, zeros
 from compat.ops.distances import pairwise_distance
@@ -379,7 +378,7 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
         tensor(1.)
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = -zeros(*logits.shape, dtype=logits.dtype).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from compat.errors import cpp_name, size_text
+from compat.errors import cpp_name, size_text, warn
 from compat.ops.composite import composite
 from compat.ops.creation import ones
 from compat.ops.joining import cat
@@ -128,10 +127,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 @function("torch.chain_matmul")
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The older name of ``torch.linalg.multi_dot``, of matrices one by one."""
-    warnings.warn(
+    warn(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
-        "instead, which accepts a list of two or more tensors rather than multiple parameters.",
-        stacklevel=2,
+        "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
     for t in matrices:
         if t.dim() != 2:

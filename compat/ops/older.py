@@ -5,10 +5,10 @@ Factors came among the tensors, and are keyword arguments now. Programs that sti
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat.errors import warn
 from compat.tensor import Tensor
 
 _warned: list[str] = []
@@ -55,8 +55,7 @@ def _warn(name: str, params: Sequence[str], numbers: Sequence[str], places: Sequ
         before.insert(place, f"Number {number}")
     after = [*(f"Tensor {p}" for p in params), "*", *(f"Number {n} = 1" for n in numbers)]
     shown = slice(1, None) if name.endswith("_") else slice(None)  # a method's own tensor is not shown
-    warnings.warn(
+    warn(
         f"This overload of {name} is deprecated:\n\t{name}({', '.join(before[shown])})\n"
-        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(after[shown])})",
-        stacklevel=4,
+        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(after[shown])})"
     )

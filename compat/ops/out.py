@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import dtypes, levels
 from compat.autograd.forward_ad import is_dual
-from compat.errors import cpp_name
+from compat.errors import cpp_name, warn
 from compat.grad_mode import mode, no_grad
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.inplace import check_memory
@@ -117,15 +116,14 @@ def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
     if tuple(t.shape) == size:
         return
     if t.numel():
-        warnings.warn(
+        warn(
             f"An output with one or more elements was resized since it had shape {list(t.shape)}, which does not "
             "match the required "
             f"output shape {list(size)}. This behavior is deprecated, and in a future PyTorch release outputs "
             "will not be resized "
             "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
             "to zero elements with "
-            "t.resize_(0).",
-            stacklevel=4,
+            "t.resize_(0)."
         )
     resize(t, size)
 

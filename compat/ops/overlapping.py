@@ -6,10 +6,10 @@ write is so put into the memory itself, at the places of those elements.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from compat.errors import warn
 from compat.registry import names_of
 from compat.tensor import Tensor
 
@@ -34,10 +34,9 @@ def write_places(
         tensor([[0., 0., 0.],
                 [5., 5., 5.]])
     """
-    warnings.warn(
+    warn(
         f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
-        f"operation. This also applies to advanced indexing e.g. {_SUBSCRIPTS.get(name, _SUBSCRIPTS[''])}",
-        stacklevel=4,
+        f"operation. This also applies to advanced indexing e.g. {_SUBSCRIPTS.get(name, _SUBSCRIPTS[''])}"
     )
     span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())) if t.numel() else 0
     places = names_of("torch")["arange"](span).as_strided(t.shape, t.stride())

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.ops.halves import in_single
 from compat.ops.op import op, overloads
 from compat.ops.out import of_dtype
@@ -479,10 +479,9 @@ def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:
         dims = {dim} if isinstance(dim, int) else set(dim)
         count = math.prod(size[d] for d in dims if -len(size) <= d < len(size))
     if count <= (1 if correction is None else correction):
-        warnings.warn(
+        warn(
             f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor "
-            "(input numel divided by output numel).",
-            stacklevel=3,
+            "(input numel divided by output numel)."
         )
 
 

@@ -6,7 +6,6 @@ The gradient is the same with the table turned round, so nothing is ever scatter
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from compat import dtypes
-from compat.errors import size_text
+from compat.errors import size_text, warn
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Ints
 from compat.ops.windows import format_strides
@@ -472,4 +471,4 @@ def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None)
 
 
 def _former(name: str, now: str) -> None:
-    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{now}` instead.", stacklevel=3)
+    warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.{now}` instead.")

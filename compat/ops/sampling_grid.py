@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from itertools import product
 from math import prod
@@ -11,7 +10,7 @@ from typing import Any
 import numpy
 
 from compat.dtypes import dtype as Dtype
-from compat.errors import size_text
+from compat.errors import size_text, warn
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Ints
 from compat.registry import function
@@ -215,10 +214,9 @@ def grid_sampler(
 
 
 def _not_said() -> None:
-    warnings.warn(
+    warn(
         "Default grid_sample and affine_grid behavior has changed to align_corners=False since 1.3.0. Please specify "
-        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details.",
-        stacklevel=3,
+        "align_corners=True if the old behavior is desired. See the documentation of grid_sample for details."
     )
 
 
@@ -342,9 +340,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {size}")
     if align_corners and 1 in size[2:]:
-        warnings.warn(
+        warn(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when align_corners=True. This "
-            "is not an intended use case of affine_grid. See the documentation of affine_grid for details.",
-            stacklevel=2,
+            "is not an intended use case of affine_grid. See the documentation of affine_grid for details."
         )
     return affine_grid_generator.function(theta, tuple(size), bool(align_corners))

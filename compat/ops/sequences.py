@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import ceil
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from compat import dtypes
 from compat.device import place
 from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
+from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
 from compat.ops.creation import check_given, from_table, into, into_all, with_grad
 from compat.registry import function
 from compat.tensor import Tensor
@@ -82,11 +81,10 @@ def arange(
     key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
     made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype, where)
     if out is not None and out.numel() not in (0, count):
-        warnings.warn(
+        warn(
             f"The number of elements in the out tensor of shape {size_text(out.shape)} is {out.numel()} which does not "
             f"match the computed number of elements {count}. Note that this may occur as a result of rounding error. "
-            f"The out tensor will be resized to a tensor of shape ({count},).",
-            stacklevel=2,
+            f"The out tensor will be resized to a tensor of shape ({count},)."
         )
     return into_all(out, with_grad(made, requires_grad))
 
@@ -104,7 +102,7 @@ def range_(
     requires_grad: bool = False,
 ) -> Tensor:
     """Evenly spaced numbers from ``start`` up to and with ``end``; ``arange`` has replaced it."""
-    warnings.warn(_DEPRECATED_RANGE, stacklevel=2)
+    warn(_DEPRECATED_RANGE)
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype)

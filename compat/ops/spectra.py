@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from compat.errors import warn
 from compat.registry import function, names_of
 from compat.tensor import Tensor
 
@@ -100,12 +100,11 @@ def stft(
             "return_complex=True in a future PyTorch release."
         )
     if window is None:
-        warnings.warn(
+        warn(
             "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
             "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral "
             "leakage.To suppress this warning and use a rectangular window, explicitly set "
-            "`window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=2,
+            "`window=torch.ones(n_fft, device=<device>)`."
         )
     hop = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length
@@ -116,11 +115,10 @@ def stft(
     )
     _check_stft(input, what, n_fft, hop, win_length, window)
     if return_complex is False:
-        warnings.warn(
+        warn(
             "stft with return_complex=False is deprecated. In a future pytorch release, stft will return complex "
             "tensors for all inputs, and return_complex=False will raise an error.\nNote: you can still call "
-            "torch.view_as_real on the complex output to recover the old return format.",
-            stacklevel=2,
+            "torch.view_as_real on the complex output to recover the old return format."
         )
     batched: Any = input if input.dim() == 2 else input.unsqueeze(0)
     stretch = win_length if align_to_window else n_fft
@@ -220,11 +218,10 @@ def istft(
         f"length={length}, return_complex={int(return_complex)}) "
     )
     if window is None:
-        warnings.warn(
+        warn(
             "A window was not provided. A rectangular window will be applied.Please provide the same window used by "
             "stft to make the inversion lossless.To suppress this warning and use a rectangular window, explicitly "
-            "set `window=torch.ones(n_fft, device=<device>)`.",
-            stacklevel=2,
+            "set `window=torch.ones(n_fft, device=<device>)`."
         )
     if not input.is_complex():
         raise RuntimeError(
@@ -256,10 +253,9 @@ def istft(
         raise RuntimeError(f"{what}window overlap add min: 1\n[ CPUBoolType{{}} ]")
     signal = signal / weight
     if length is not None and length > signal.shape[1]:
-        warnings.warn(
+        warn(
             "The length of signal is shorter than the length parameter. Result is being padded with zeros in the tail. "
-            "Please check your center and hop_length settings.",
-            stacklevel=2,
+            "Please check your center and hop_length settings."
         )
         signal = names_of("F")["pad"](signal, [0, length - signal.shape[1]])
     return signal if input.dim() == 3 else signal.squeeze(0)

@@ -3,7 +3,6 @@ tensors."""
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from math import prod
 from typing import Any
@@ -14,7 +13,7 @@ from compat import dtypes
 from compat.autograd.node import Node, edge_of, next_sequence
 from compat.device import default_device
 from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, size_text, wrong_argument, wrong_combination
+from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat.grad_mode import mode
 from compat.hosted import place_of
@@ -312,10 +311,9 @@ def set_default_tensor_type(t: Any, /) -> None:
     Raises:
         TypeError: for a type of a GPU, and integers.
     """
-    warnings.warn(
+    warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
-        "torch.set_default_device() as alternatives.",
-        stacklevel=2,
+        "torch.set_default_device() as alternatives."
     )
     if getattr(t, "is_cuda", False) or (isinstance(t, str) and t.startswith("torch.cuda.")):
         name = t.removeprefix("torch.cuda.") if isinstance(t, str) else t.__name__

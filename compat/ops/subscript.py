@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.errors import cpp_name, type_name
+from compat.errors import cpp_name, type_name, warn
 from compat.grad_mode import mode
 from compat.hosted import array_over, is_large
 from compat.layout import Layout, layout_of
@@ -229,7 +228,7 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
     if isinstance(index, tuple):
         return index
     if isinstance(index, list) and len(index) <= _LONGEST and any(map(_is_subscript, index)):
-        warnings.warn(_SEQUENCE, stacklevel=3)
+        warn(_SEQUENCE)
         return tuple(index)
     return (index,)
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, wrap_dim
+from compat.errors import size_text, warn, wrap_dim
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
@@ -119,7 +118,7 @@ def _distinct(dims: Sequence[int], n: int, what: str) -> list[int]:
 def _matrix(name: str, self: Tensor) -> Tensor:
     if self.dim() == 0:
         instead = "This function is the identity in these cases." if name == "mT" else "Consider using x.conj()."
-        warnings.warn(f"Tensor.{name} is deprecated on 0-D tensors. {instead}", stacklevel=3)
+        warn(f"Tensor.{name} is deprecated on 0-D tensors. {instead}")
         return self
     if self.dim() == 1:
         raise RuntimeError(
@@ -131,13 +130,12 @@ def _matrix(name: str, self: Tensor) -> Tensor:
 def _reversed(self: Tensor) -> Tensor:
     """The dimensions in reverse."""
     if self.dim() != 2:
-        warnings.warn(
+        warn(
             "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
             "will throw an error in a "
             "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim "
             "- 1, -1, -1))` to "
-            "reverse the dimensions of a tensor.",
-            stacklevel=2,
+            "reverse the dimensions of a tensor."
         )
     return permute(self, tuple(range(self.dim() - 1, -1, -1)))
 

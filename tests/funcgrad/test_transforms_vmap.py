@@ -86,7 +86,7 @@ def test_control_flow_on_what_is_not_batched() -> None:
     [
         (lambda: fg.vmap(fnp.sin, in_axes=None)(V), ValueError, "nothing to batch"),
         (fg.vmap(lambda: 1.0), ValueError, "nothing to batch"),
-        (lambda: fg.vmap(fnp.add)(V, np.ones(4)), ValueError, r"sizes differ: argument 0 .*3 along axis 0; argument 1 .*4"),
+        (lambda: fg.vmap(fnp.add)(V, np.ones(4)), ValueError, r"sizes differ: argument 0 .*3 along axis 0; argument 1"),
         (lambda: fg.vmap(fnp.sin, in_axes=1)(V), ValueError, r"in_axes has 1 for argument .* of type f64\[3\]"),
         (lambda: fg.vmap(fnp.sin)(1.0), ValueError, "in_axes has 0 for argument"),
         (lambda: fg.vmap(fnp.add, in_axes=(0,))(V, V), ValueError, "has 1 entries, but the call has 2 positional"),
