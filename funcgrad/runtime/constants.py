@@ -17,6 +17,20 @@ _kept: dict[tuple, Any] = {}
 shared: set[int] = set()
 
 
+#: From how many bytes on a copy of JAX's own takes longer than handing it one of ours.
+_LARGE = 1 << 18
+
+
+def copied(array: np.ndarray) -> jax.Array:
+    """A buffer with the array's contents as they are now.
+
+    JAX reads what it is given when it comes to it, which may be after the array was changed; so it gets a copy that
+    nobody else has.
+    """
+    copy = array.copy()
+    return jax.device_put(copy) if copy.nbytes >= _LARGE else jax.numpy.array(copy, copy=True)
+
+
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """A buffer of one value, as ``table`` makes them.
 
@@ -40,7 +54,7 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
     found = _kept.get(key)
     if found is None:
         array = make()
-        found = jax.numpy.array(array, copy=True)
+        found = copied(array)
         if array.nbytes <= _MOST_BYTES:
             if len(_kept) >= _LIMIT:
                 _kept.clear()

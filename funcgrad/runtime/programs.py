@@ -14,7 +14,7 @@ import numpy as np
 from funcgrad import host
 from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
-from funcgrad.runtime.constants import scalar
+from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import catch_up, let_go, local, ready, settings
 from funcgrad.runtime.options import compiler_options
 
@@ -123,7 +123,7 @@ def buffers_of(values: Sequence[Any]) -> Sequence[Any]:
         return values
     found = list(values)
     if len(places) == 1:  # half the time of what follows
-        found[places[0]] = jax.numpy.array(values[places[0]], copy=True)
+        found[places[0]] = copied(values[places[0]])
         return found
     # JAX takes memory over where it can. It must not be a constant's, or another result's: buffers are given away.
     arrays = [values[i].copy() for i in places]
@@ -134,7 +134,7 @@ def buffers_of(values: Sequence[Any]) -> Sequence[Any]:
 
 def from_numpy(array: np.ndarray) -> jax.Array:
     """A buffer with the array's contents; the array may be changed afterwards."""
-    buffer = jax.numpy.array(array, copy=True)
+    buffer = copied(array)
     if local.hold is not None:
         local.hold.from_host(buffer)
     return buffer

@@ -52,6 +52,19 @@ def warmed(code: Any) -> Any:
 START = runtime.from_numpy(np.arange(4, dtype=np.float32))
 
 
+@pytest.mark.parametrize("size", [1 << 10, 1 << 18])
+def test_a_buffer_has_what_an_array_held_when_it_was_made(size: int) -> None:
+    busy = jax.jit(lambda x: x @ x)
+    work = jax.numpy.ones((600, 600))
+    for _ in range(20):
+        for _ in range(4):  # JAX has something else to do first
+            busy(work)
+        array = np.ones(size, np.float32)
+        buffer = runtime.from_numpy(array)
+        array[:] = 2
+        assert runtime.to_numpy(buffer).max() == 1
+
+
 # ---------------------------------------------------------------- tiers
 
 
