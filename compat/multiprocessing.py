@@ -121,7 +121,7 @@ class ProcessContext:
             ProcessExitedException: if one was ended by a signal or with a status other than 0.
         """
         running = {p.sentinel: p for p in self.processes if p.exitcode is None}
-        for ended in wait(list(running), timeout):
+        for ended in wait(list(running), timeout) if running else ():
             running[ended].join()  # type: ignore[index]
         failed = next((i for i, p in enumerate(self.processes) if p.exitcode not in (None, 0)), None)
         if failed is None:
