@@ -9,6 +9,7 @@ Example:
     >>> import compat as torch
     >>> from compat import runtime
     >>> x = torch.ones(3)
+    >>> runtime.synchronize()    # nothing is left of what was before
     >>> before = runtime.stats()["operations"]
     >>> y = (x + 1) * 2          # noted down
     >>> y.tolist()               # run

@@ -18,6 +18,7 @@ from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
 from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
 from funcgrad.primitive import Primitive
+from funcgrad.primitives.contraction import worth_turning
 
 try:
     import jax.extend.core
@@ -103,6 +104,9 @@ _SIZE_FREE: dict[str, frozenset[str]] = {
     **dict.fromkeys(("all", "any", "concatenate", "dot", "prod", "reverse", "sum", "transpose"), frozenset()),
 }  # fmt: skip
 
+# Of these, when one is made of more than that for some sizes.
+_UNLESS: dict[str, Callable[..., bool]] = {"dot": worth_turning}
+
 # The text of functions whose recipes can be resized, by platform and what they are resizable by; as text, since an MLIR
 # operation belongs to its module's context.
 _texts: dict[tuple, str] = {}
@@ -166,7 +170,8 @@ class _Emitter:
         types = [a.type for a in equation.inputs]
         if not primitive.elementwise:
             sizes = _SIZE_FREE.get(primitive.name)
-            if sizes is None:
+            unless = _UNLESS.get(primitive.name)
+            if sizes is None or (unless is not None and unless(*types, **params)):
                 return Recipe.of(self.function(primitive, types, params))
             return self.of_any_size(equation, types, sizes)
         shape = equation.outputs[0].type.shape

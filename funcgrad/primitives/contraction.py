@@ -41,7 +41,7 @@ def _infer(x: ArrayType, y: ArrayType, *, contract: Both, batch: Both) -> ArrayT
 
 def _lower(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
     product = partial(_product, contract=contract, batch=batch)
-    if not _worth_turning(x, y, contract, batch):
+    if not worth_turning(x, y, contract, batch):
         return product(x, y)
     return lax.platform_dependent(x, y, cpu=partial(_turned, contract=contract, batch=batch), default=product)
 
@@ -55,7 +55,7 @@ def _product(x: Any, y: Any, *, contract: Both, batch: Both) -> Any:
 PITCH, PITCH_IN_BATCH = 512, 128
 
 
-def _worth_turning(x: Any, y: Any, contract: Both, batch: Both) -> bool:
+def worth_turning(x: Any, y: Any, contract: Both, batch: Both) -> bool:
     """Whether ``x.T @ y`` is to be made of a transposed copy, as the gradients of most weights are.
 
     XLA's CPU goes down the columns of x itself, which at such distances takes up to five times as long as the copy and

@@ -300,7 +300,9 @@ def _less(x: Any, amount: float) -> Any:
 
 def _one_minus_square(x: Any) -> Any:
     # As a product, so that it keeps its digits near |x| = 1.
-    return mul(neg(_less(x, 1)), _less(x, -1))
+    if type_of(x).dtype.kind == "c":
+        return mul(neg(_less(x, 1)), _less(x, -1))
+    return mul(sub(number(1, x), x), shift(x, 1))
 
 
 # ---------------------------------------------------------------- special functions

@@ -16,6 +16,7 @@ import numpy as np
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad import trees
 from tests.funcgrad.oracle import Arrays, Eager, Ours, Theirs, assert_close
 
 Row = tuple[Callable[..., Any], tuple]
@@ -58,7 +59,7 @@ def check_row(
         every = list(arguments)
         for i, x in zip(live, xs, strict=True):
             every[i] = x
-        return [f(xp, *every)]
+        return [trees.array_of(f(xp, *every))]  # an array, where a copy that may be written to is given
 
     xs = [np.asarray(arguments[i]) for i in live]
     if not live or wanted.dtype.kind not in "fc":

@@ -139,7 +139,8 @@ def test_the_array_api_s_names_are_there() -> None:
 def test_names_are_numpy_s() -> None:
     """What funcgrad.numpy adds to NumPy's names is this much."""
     added = {
-        "at", "bfloat16", "cummax", "cummin", "log_softmax", "logsumexp", "rsqrt", "softmax",
+        "at", "bfloat16", "cummax", "cummin", "dynamic_slice", "dynamic_update_slice", "log_softmax", "logsumexp",
+        "rsqrt", "softmax", "top_k",
     }  # fmt: skip
     modules = {name for name, value in vars(fnp).items() if type(value).__name__ == "module"}
     public = {name for name in vars(fnp) if not name.startswith("_")} - modules

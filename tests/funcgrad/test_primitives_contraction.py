@@ -85,7 +85,7 @@ def test_what_is_made_of_a_turned_operand_on_the_cpu(
     x: tuple[int, ...], y: tuple[int, ...], contract: p.Both, batch: p.Both
 ) -> None:
     operands = [np.ones(x, np.float32), np.ones(y, np.float32)]
-    assert p._worth_turning(*operands, contract, batch)
+    assert p.worth_turning(*operands, contract, batch)
     case = Case(
         lambda x, y: p.dot(x, y, contract=contract, batch=batch),
         lambda x, y: lax.dot_general(x, y, (contract, batch), precision="highest"),
@@ -102,8 +102,8 @@ def test_what_is_made_of_a_turned_operand_on_the_cpu(
     ids=["rows apart", "as many columns", "not transposed"],
 )
 def test_what_is_not(x: tuple[int, ...], y: tuple[int, ...], axis: int) -> None:
-    assert not p._worth_turning(np.ones(x, np.float32), np.ones(y, np.float32), ((axis,), (0,)), ((), ()))
-    assert not p._worth_turning(np.ones((5, 128), np.int32), np.ones((5, 3), np.int32), ((0,), (0,)), ((), ()))
+    assert not p.worth_turning(np.ones(x, np.float32), np.ones(y, np.float32), ((axis,), (0,)), ((), ()))
+    assert not p.worth_turning(np.ones((5, 128), np.int32), np.ones((5, 3), np.int32), ((0,), (0,)), ((), ()))
 
 
 X = ArrayType((2, 3), dtypes.float32)

@@ -29,6 +29,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
         ValueError: for shapes that do not fit.
 
     Example:
+        >>> import numpy as np
         >>> print(solve_sylvester(np.array([[1.0]]), np.array([[3.0]]), np.array([[8.0]])))
         [[2.]]
     """
@@ -50,6 +51,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
         LinAlgError: for a singular matrix.
 
     Example:
+        >>> import numpy as np
         >>> print(solve_toeplitz(([2.0, 0.0], [2.0, 1.0]), np.array([3.0, 2.0])))
         [1. 1.]
     """
