@@ -47,10 +47,11 @@ OUTERMOST = {f"{name[:-1]}Backward{name[-1]}": node for node, names in _OUTERMOS
 
 _OF_ITS_OWN = (
     "AdaptiveAvgPool2D0 AdaptiveAvgPool3D0 AdaptiveMaxPool2D0 AdaptiveMaxPool3D0 AvgPool2D0 AvgPool3D0 Convolution0 "
-    "FractionalMaxPool2D0 FractionalMaxPool3D0 Hardshrink0 Hardsigmoid0 Hardtanh0 Hardtanh1 LeakyRelu0 LeakyRelu1 "
-    "MaxPool2DWithIndices0 MaxPool3DWithIndices0 MultiMarginLoss0 MultilabelMarginLoss0 NativeBatchNorm0 "
-    "NativeLayerNorm0 NllLoss0 NllLoss2D0 PreluKernel0 ReflectionPad1D0 ReflectionPad2D0 ReflectionPad3D0 Relu0 "
-    "ReplicationPad1D0 ReplicationPad2D0 ReplicationPad3D0 RreluWithNoise0 Softshrink0 Threshold0 Threshold1"
+    "FractionalMaxPool2D0 FractionalMaxPool3D0 GridSampler2D0 GridSampler3D0 Hardshrink0 Hardsigmoid0 Hardtanh0 "
+    "Hardtanh1 LeakyRelu0 LeakyRelu1 MaxPool2DWithIndices0 MaxPool3DWithIndices0 MultiMarginLoss0 "
+    "MultilabelMarginLoss0 NativeBatchNorm0 NativeLayerNorm0 NllLoss0 NllLoss2D0 PreluKernel0 ReflectionPad1D0 "
+    "ReflectionPad2D0 ReflectionPad3D0 Relu0 ReplicationPad1D0 ReplicationPad2D0 ReplicationPad3D0 RreluWithNoise0 "
+    "Softshrink0 Threshold0 Threshold1"
 )
 
 #: The nodes whose gradient PyTorch computes by one operation that has a derivative of its own: it requires grad where

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import compat as torch
+from compat.nn.functional import grid_sample
 
 
 def leaf(*numbers: float) -> Any:
@@ -337,6 +338,10 @@ def test_nodes_show_dimensions_as_they_were_given_and_weights_as_they_broadcast(
         (lambda x: x.abs(), True),
         (lambda x: x.relu(), True),
         (lambda x: torch.nn.functional.avg_pool1d(x[None], 2), True),
+        (
+            lambda x: torch.nn.functional.grid_sample(x.view(1, 1, 1, 3), torch.zeros(1, 1, 1, 2), align_corners=False),
+            True,
+        ),
         (lambda x: x.exp(), True),
     ],
 )
