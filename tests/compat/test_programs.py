@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import compat as torch
-from compat.nn.functional import grid_sample
 
 
 def leaf(*numbers: float) -> Any:
