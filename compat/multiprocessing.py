@@ -174,6 +174,10 @@ def start_processes(
 
     Raises:
         ProcessRaisedException, ProcessExitedException: as ``ProcessContext.join``.
+
+    Example:
+        >>> from compat import multiprocessing
+        >>> multiprocessing.spawn(print, args=("is a process",), nprocs=0)
     """
     python: Any = get_context(start_method)
     processes, failures = [], []
@@ -189,18 +193,5 @@ def start_processes(
     return None
 
 
-def spawn(
-    fn: Callable[..., Any],
-    args: Iterable[Any] = (),
-    nprocs: int = 1,
-    join: bool = True,
-    daemon: bool = False,
-    start_method: str = "spawn",
-) -> ProcessContext | None:
-    """As ``start_processes``, by starting Python anew.
-
-    Example:
-        >>> from compat import multiprocessing
-        >>> multiprocessing.spawn(print, args=("is a process",), nprocs=0)
-    """
-    return start_processes(fn, args, nprocs, join, daemon, start_method)
+#: By starting Python anew, unless another way is named.
+spawn = start_processes

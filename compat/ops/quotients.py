@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from compat import dtypes
@@ -169,16 +170,14 @@ def _float_or_integer(kernel: str) -> Any:
     return refuses(kernel, "bool complex")
 
 
-@elementwise(
+_remaindering = partial(elementwise, numbers=False, names="", inplace="", out=True, inspect=_inspect_divisor)
+
+
+@_remaindering(
     "RemainderBackward1",
     saved="other self",
     name="remainder",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
     check=_float_or_integer("remainder_cpu"),
-    inspect=_inspect_divisor,
 )
 def _remainder(input: Array, other: Array) -> Any:
     return np.remainder(input, other)
@@ -189,15 +188,10 @@ def _remainder_backward(ct: Any, input: Any, other: Any) -> Any:
     return ct, -ct * np.floor(input / other)
 
 
-@elementwise(
+@_remaindering(
     "RemainderBackward0",
     name="remainder",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
     check=_float_or_integer("remainder_cpu"),
-    inspect=_inspect_divisor,
     promoted="input other",
 )
 def _remainder_number(input: Array, other: Scalar) -> Any:
@@ -209,16 +203,11 @@ def _remainder_number_backward(ct: Any) -> Any:
     return ct
 
 
-@elementwise(
+@_remaindering(
     None,
     undifferentiable=True,
     name="remainder",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
     check=_float_or_integer("remainder_cpu"),
-    inspect=_inspect_divisor,
     promoted="input other",
 )
 def _remainder_of_number(input: Scalar, other: Array) -> Any:
@@ -250,30 +239,20 @@ def remainder(input: Any, other: Any) -> Op:
     return _remainder if isinstance(other, Tensor) else _remainder_number
 
 
-@elementwise(
+@_remaindering(
     "FmodBackward1",
     saved="other self",
     name="fmod",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
     check=_float_or_integer("fmod_cpu"),
-    inspect=_inspect_divisor,
 )
 def _fmod(input: Array, other: Array) -> Any:
     return e.rem(input, other)
 
 
-@elementwise(
+@_remaindering(
     "FmodBackward0",
     name="fmod",
-    numbers=False,
-    names="",
-    inplace="",
-    out=True,
     check=_float_or_integer("fmod_cpu"),
-    inspect=_inspect_divisor,
     promoted="input other",
 )
 def _fmod_number(input: Array, other: Scalar) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.optim.arithmetic import like, regularized
-from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.optimizer import Group, check_lr, check_setting
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -71,10 +71,6 @@ class Adadelta(Stateful):
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("square_avg", "acc_delta")
-
-    @classmethod
-    def _flags(cls, group: Group) -> Flags:
-        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
 
 def adadelta(

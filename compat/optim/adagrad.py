@@ -6,7 +6,7 @@ from typing import Any
 
 from compat.ops.creation import full_like
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, is_zero, number_tensor
+from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, number_tensor
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -80,10 +80,6 @@ class Adagrad(Stateful):
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("sum",)
-
-    @classmethod
-    def _flags(cls, group: Group) -> Flags:
-        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         first = group["initial_accumulator_value"]

@@ -6,7 +6,7 @@ from typing import Any
 
 from compat.optim.adam import check_betas
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.optimizer import Group, check_lr, check_setting
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -66,10 +66,6 @@ class Adamax(Stateful):
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_inf")
-
-    @classmethod
-    def _flags(cls, group: Group) -> Flags:
-        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
 
 def adamax(

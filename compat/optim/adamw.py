@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim.adam import Adam
-from compat.optim.stateful import functional
+from compat.optim.adam import Adam, adam
 from compat.tensor import Tensor
 
 
@@ -75,14 +74,8 @@ def adamw(
     Raises:
         RuntimeError: for step counts that are no tensors.
     """
-    kept = dict(exp_avg=exp_avgs, exp_avg_sq=exp_avg_sqs, max_exp_avg_sq=max_exp_avg_sqs)
-    group = dict(
-        lr=lr,
-        betas=(beta1, beta2),
-        eps=eps,
-        weight_decay=weight_decay,
-        amsgrad=amsgrad,
-        maximize=maximize,
-        decoupled_weight_decay=True,
-    )
-    functional(AdamW, group, params, grads, state_steps, kept, differentiable)
+    adam(
+        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable, differentiable, fused,
+        grad_scale, found_inf, has_complex, True, amsgrad=amsgrad, beta1=beta1, beta2=beta2, lr=lr,
+        weight_decay=weight_decay, eps=eps, maximize=maximize,
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_lr, check_setting, is_zero, number_tensor
+from compat.optim.optimizer import Group, check_lr, check_setting, number_tensor
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -72,10 +72,6 @@ class ASGD(Stateful):
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("eta", "mu", "ax")
-
-    @classmethod
-    def _flags(cls, group: Group) -> Flags:
-        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         super()._start(p, group, state)

@@ -9,7 +9,7 @@ from compat.grad_mode import enable_grad, no_grad
 from compat.ops.creation import zeros_like
 from compat.ops.together import Job, write_recorded, write_together
 from compat.optim.arithmetic import like, regularized
-from compat.optim.optimizer import Group, Together, number_of, number_tensor, real_rows
+from compat.optim.optimizer import Group, Together, is_zero, number_of, number_tensor, real_rows
 from compat.tensor import Tensor
 
 Arrays = Sequence[Any]
@@ -51,7 +51,7 @@ class Stateful(Together):
     @classmethod
     def _flags(cls, group: Group) -> Any:
         """What the rule does otherwise for."""
-        raise NotImplementedError
+        return Flags(group["maximize"], not is_zero(group["weight_decay"]))
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         """Makes the state of a parameter."""

@@ -8,6 +8,7 @@ import pytest
 
 import compat as torch
 from compat.ops import together
+from funcgrad.runtime.deferred import settings
 from tests.compat.scripts import assert_same, cases, observe
 
 
@@ -163,7 +164,10 @@ def test_schedules_in_a_row_may_be_made_of_several() -> None:
     assert rates == pytest.approx([0.0005, 0.0014, 0.025, 0.025])
 
 
-def test_the_curvature_of_complex_parameters_is_that_of_their_parts() -> None:
+def test_the_curvature_of_complex_parameters_is_that_of_their_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    # To the bit, so every operation is run in one way: not by NumPy first, nor with others once these are compiled.
+    monkeypatch.setattr(settings, "by_numpy", False)
+    monkeypatch.setattr(settings, "limit", 1)
     w, pair = torch.nn.Parameter(torch.tensor([1 + 2j, -1j])), torch.nn.Parameter(torch.tensor([[1.0, 2], [0, -1]]))
     for p, real in ((w, torch.view_as_real), (pair, lambda t: t)):
         optimizer = torch.optim.LBFGS([p], line_search_fn="strong_wolfe")
