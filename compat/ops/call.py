@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from compat import dtypes
-from compat.layout import Layout, elementwise_strides
+from compat.layout import Layout, elementwise_strides, preserved_strides
 from compat.ops.halves import HALVES, SINGLE
-from compat.ops.plan import Kind
+from compat.ops.plan import Kind, type_of_kind
 from compat.ops.signature import Param
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast, real
@@ -139,11 +139,16 @@ class Call:
         return dict(zip(self.inputs, kinds))
 
     def elementwise_strides(self, kinds: Sequence[Kind], types: Sequence[ArrayType]) -> list[Any]:
-        """Strides that follow the operands' memory order. Numbers count: they are tensors without dimensions."""
+        """Strides that follow the operands' memory order. Numbers count: they are tensors without dimensions. What is
+        brought to the common dtype counts as the copy that PyTorch makes of it, which has no strides of zero."""
+        common = None if self.op.promote is None else self.common([type_of_kind(k) for k in kinds])
         operands = []
-        for kind in (kinds[i] for i in self.operands):
+        for i in self.operands:
+            kind = kinds[i]
             if isinstance(kind, Layout):
-                operands.append((tuple(kind.size), kind.stride))
+                size, stride = tuple(kind.size), kind.stride
+                copied = common is not None and i in self.promotable and kind.dtype.numpy != common
+                operands.append((size, preserved_strides(size, stride) if copied else stride))
             elif kind is not None and kind is not type(None):
                 operands.append(((), ()))
         return [elementwise_strides(operands, t.shape) for t in types]
