@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -47,13 +48,12 @@ class FunctionCtx:
         saved_tensors: the tensors given to ``save_for_backward``.
     """
 
-    needs_input_grad: tuple[bool, ...] | None = None
-    materialize_grads = True
-    _materialize_non_diff_grads = True
-    to_save: tuple | None = None
-    saved_for_forward: tuple | None = None
-    dirty_tensors: tuple | None = None
-    non_differentiable: tuple | None = None
+    needs_input_grad: tuple[bool, ...]
+    to_save: tuple | None
+    saved_for_forward: tuple | None
+    dirty_tensors: tuple | None
+    non_differentiable: tuple | None
+    materialize_grads: bool
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keeps tensors for ``backward``; an in-place change of one is noticed there."""
@@ -94,17 +94,55 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
-class BackwardCFunction(Node, FunctionCtx):
-    """The node of one call of a ``Function``; it is that call's ``ctx``, too."""
+class WriteOnly:
+    """A truth value of a ``ctx`` that users set and cannot read.
 
+    Args:
+        name: the attribute that has it.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.public = name
+
+    def __get__(self, ctx: Any, owner: type | None = None) -> Any:
+        if ctx is None:
+            return self
+        raise AttributeError(f"attribute '{self.public}' of 'torch._C._FunctionBase' objects is not readable")
+
+    def __set__(self, ctx: Any, value: bool) -> None:
+        if not isinstance(value, bool):
+            setter = f"set_{self.public.removeprefix('_is_')}"
+            raise TypeError(f"{setter} received an invalid combination of arguments - got (), but expected (bool)")
+        setattr(ctx, self.name, value)
+
+
+class BackwardCFunction(Node, FunctionCtx):
+    """The node of one call of a ``Function``; it is that call's ``ctx``, too.
+
+    What it has for itself is in slots: its ``__dict__`` holds what the user put there.
+    """
+
+    __slots__ = (
+        ("needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable")
+        + ("_materialize_non_diff_grads", "_materialize", "_pure_view")
+        + ("saved", "_results", "_tensor_arguments", "_count")
+    )
     _forward_cls: type[Function]
+    _autograd_function_id: int
+    _compiled_autograd_backward_state = None
     saved: tuple | None
+    materialize_grads = WriteOnly("_materialize")  # type: ignore[assignment]
+    _is_pure_view = WriteOnly("_pure_view")
 
     def __init__(self) -> None:
-        self.next_functions = ()
+        self.next_functions = self.needs_input_grad = self.saved = ()
         self._sequence = next_sequence()
-        self._hooks = None
-        self.saved = ()
+        self._hooks = self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
+        self._materialize = self._materialize_non_diff_grads = True
+        self._pure_view = False
         #: Per result, its size, dtype, and whether it has a gradient; None for what is no tensor.
         self._results: list[tuple[Size, Dtype, bool] | None] = []
         self._tensor_arguments: list[int] = []
@@ -148,7 +186,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         given = list(grads) + [None] * (len(self._results) - len(grads))
-        if self.materialize_grads:
+        if self._materialize:
             given = [self._zeros(nr) if g is None else g for nr, g in enumerate(given)]
         found = self._counted(self._backward()(self, *given))
         results: list[Tensor | None] = []
@@ -206,12 +244,16 @@ class BackwardCFunction(Node, FunctionCtx):
 BackwardCFunction.__module__ = "torch.autograd.function"
 
 
+_function_ids = itertools.count()
+
+
 class FunctionMeta(type):
     """Gives each ``Function`` the class of its nodes."""
 
     def __init__(cls, name: str, bases: tuple, namespace: dict):
         super().__init__(name, bases, namespace)
-        within = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        within: dict[str, Any] = {"_forward_cls": cls, "__module__": "torch.autograd.function"}
+        within |= {"__slots__": (), "_autograd_function_id": next(_function_ids)}
         cls._backward_cls = type(f"{name}Backward", (BackwardCFunction,), within)
 
 

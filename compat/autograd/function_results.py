@@ -27,6 +27,10 @@ _VIEW_AND_MORE = (
     "into two Functions: one doing the inplace that returns a single Tensor and a second one that does the other "
     "operations). You can ask on the forum https://discuss.pytorch.org/ if you need help to do this change."
 )
+_PURE_VIEW = (
+    "Pure view custom Function can only have one input Tensor and one output Tensor. Open an issue if you need to "
+    "support more."
+)
 _SAVED_INPUT = (
     "An input that has been returned as-is as output is being saved for backward. This is not supported if you "
     "override setup_context. You should return and save a view of the input instead, e.g. with x.view_as(x) or setup "
@@ -136,6 +140,8 @@ def _view(t: Tensor) -> Tensor:
 def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], dirty: Sequence[Tensor]) -> None:
     """Views that are returned cannot be written in place: that would go around the given backward."""
     several = sum(known is not None and known[2] for known in ctx._results) > 1
+    if ctx._pure_view and (several or len(ctx._tensor_arguments) > 1):
+        raise RuntimeError(_PURE_VIEW)
     for output, result in zip(outputs, results):
         if not isinstance(result, Tensor):
             continue
@@ -145,7 +151,7 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
         if several:
             result._view = View(view.base, view.version, "multiple", view.steps)
         elif not among(output, dirty):
-            result._view = View(view.base, view.version, "function", view.steps)
+            result._view = View(view.base, view.version, "" if ctx._pure_view else "function", view.steps)
 
 
 def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:

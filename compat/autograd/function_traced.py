@@ -171,7 +171,7 @@ class _Call:
     def _cotangent(self, output: Tensor, ct: Any) -> Tensor | None:
         if ct is not None:
             return tensor_of(ct)
-        return output.detach().new_zeros(output.shape) if self.ctx.materialize_grads else None
+        return output.detach().new_zeros(output.shape) if self.ctx._materialize else None
 
     def push(self, arrays: Sequence[Any], tangents: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The results, and their tangents, None for zero."""
@@ -199,7 +199,7 @@ class _Call:
     def _tangent(self, arg: Tensor, t: Any) -> Tensor | None:
         if t is not None:
             return _apart(tensor_of(t))
-        return arg.new_zeros(arg.shape) if self.ctx.materialize_grads and arg.dtype.category >= FLOATING else None
+        return arg.new_zeros(arg.shape) if self.ctx._materialize and arg.dtype.category >= FLOATING else None
 
 
 def _apart(t: Tensor) -> Tensor:
@@ -245,7 +245,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
             storage.write(buffer)
     outputs = output if isinstance(output, tuple) else (output,)
     for i, a in enumerate(args):
-        if tangents[i] is None and isinstance(a, Tensor) and a.dtype.category >= FLOATING and ctx.materialize_grads:
+        if tangents[i] is None and isinstance(a, Tensor) and a.dtype.category >= FLOATING and ctx._materialize:
             tangents[i] = a.detach().new_zeros(a.shape)
     versions = {id(t): t._version for t in tangents if t is not None}
     with set_fwd_grad_enabled(False):

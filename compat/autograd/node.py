@@ -6,7 +6,7 @@ import itertools
 import sys
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from compat.device import CPU
 from compat.device import device as Device
@@ -162,8 +162,9 @@ class Node:
         self.hooks().post.update(hooks)
 
     def __dir__(self) -> list[str]:
-        """The names that PyTorch's nodes have."""
-        return [n for n in object.__dir__(self) if n not in _HIDDEN]
+        """The names that PyTorch's nodes have, and those that the user gave it."""
+        own = getattr(self, "__dict__", ())
+        return [n for n in object.__dir__(self) if n in own or (n not in _HIDDEN and _is_shown(n))]
 
     @property
     def _input_metadata(self) -> tuple[InputMetadata, ...]:
@@ -171,14 +172,15 @@ class Node:
         return tuple(InputMetadata(*m) for m in known if m is not None)
 
 
-class InputMetadata(NamedTuple):
+class InputMetadata:
     """What a node expects of a gradient that comes in: as the result of the operation was."""
 
-    shape: Size
-    dtype: Dtype
-    device: Device = CPU
-    is_nested_tensor: bool = False
-    is_cpp_nested_tensor: bool = False
+    __slots__ = ("shape", "dtype", "device")
+    is_nested_tensor = False
+    is_cpp_nested_tensor = False
+
+    def __init__(self, shape: Size, dtype: Dtype, device: Device = CPU):
+        self.shape, self.dtype, self.device = shape, dtype, device
 
 
 InputMetadata.__module__ = "torch._C._autograd"
@@ -187,8 +189,16 @@ InputMetadata.__name__ = InputMetadata.__qualname__ = "_InputMetadata"
 #: What nodes have for themselves.
 _HIDDEN = frozenset(
     ("apply", "expects", "hooks", "numbers", "plan", "program", "release", "saved", "saved_tensor", "saves", "swept")
-    + ("_hooks", "_metadata", "_sequence", "_checked", "_in_operands_dtypes")
 )
+#: What PyTorch's nodes show though it begins with an underscore, besides what they saved.
+_SHOWN = frozenset(
+    ("_input_metadata", "_register_hook_dict", "_sequence_nr", "_set_sequence_nr", "_materialize_non_diff_grads")
+    + ("_forward_cls", "_autograd_function_id", "_compiled_autograd_backward_state", "_is_pure_view")
+)
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith("_") or name.startswith(("__", "_saved_", "_raw_saved_")) or name in _SHOWN
 
 
 class AccumulateGrad(Node):
