@@ -1,8 +1,8 @@
 """How operations are executed: deferred into windows, or at once.
 
 Operations are noted down and run together when a value is needed: by ``item``, ``tolist``, ``numpy``, ``print``,
-``bool`` and their kin, at the end of an optimizer's step, and when very many have come together. A window that is seen
-again is one compiled program. Nothing of that can be seen in results; ``COMPAT_EAGER=1`` in the environment, or
+``bool`` and their kin, at the end of an optimizer's step, and when very many have come together. A window that comes
+again is one compiled program, soon. Nothing of that can be seen in results; ``COMPAT_EAGER=1`` in the environment, or
 ``eager()``, runs every operation at once.
 
 Example:
@@ -38,8 +38,13 @@ def flush() -> None:
 
 
 def synchronize() -> None:
-    """Runs what all threads have noted down, and waits until windows asked for are compiled."""
+    """Runs what all threads have noted down, and waits until windows asked for are compiled.
+
+    Those met so far are asked for when they come again, however light: after two runs with a ``synchronize`` after
+    each, what follows runs as it will in the long run.
+    """
     _runtime.flush_all()
+    _runtime.insist()
     _runtime.wait()
 
 

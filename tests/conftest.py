@@ -32,6 +32,10 @@ def _checked(self: Program, *args: Any, **kwargs: Any) -> None:
 Program.__init__ = _checked  # type: ignore[method-assign]
 
 
+# What runs a second time runs compiled: with patience, tests would hardly see that.
+runtime.settings.patience = 0.0
+
+
 @pytest.fixture(autouse=True)
 def _deferral(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests of deferred execution have it also where ``COMPAT_EAGER=1`` turns it off for all others."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from funcgrad.host import arithmetic, control, indexing, shape, windows  # noqa: F401  # their rules are in the table now
 from funcgrad.host.table import RULES, NotHere
-from funcgrad.ir import Equation, Literal, Program, Var, kept_with_program
+from funcgrad.ir import Atom, Equation, Literal, Program, kept_with_program
 
 #: What an equation takes, and an element of its largest operand or result, in milliseconds. Measured on training steps
 #: of an MLP and a transformer.
@@ -30,34 +30,53 @@ def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
 
 
 def _evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
-    values: dict[Var, Any] = dict(zip(program.inputs, arguments, strict=True))
-    for variable, constant in program.constants:
-        values[variable] = np.asarray(constant)
-    for run, inputs, outputs, params in _steps(program):
-        operands = [a.value if isinstance(a, Literal) else values[a] for a in inputs]
-        results = run(*operands, **params)
-        for variable, result in zip(outputs, results if isinstance(results, list) else (results,)):
-            t = variable.type
-            if result.__class__ is not np.ndarray or result.dtype != t.dtype:
-                result = np.asarray(result, t.dtype)
-            values[variable] = result
-    return [np.asarray(a.value) if isinstance(a, Literal) else values[a] for a in program.outputs]
+    steps, values, inputs, outputs = _plan(program)
+    values = values.copy()
+    for place, argument in zip(inputs, arguments, strict=True):
+        values[place] = argument
+    for run, reads, writes, params in steps:
+        found = run(*[values[i] for i in reads], **params)
+        if found.__class__ is not list:
+            found = (found,)
+        for (place, dtype), result in zip(writes, found):
+            if result.__class__ is not np.ndarray or result.dtype != dtype:
+                result = np.asarray(result, dtype)
+            values[place] = result
+    return [values[i] for i in outputs]
 
 
 control.set_evaluator(_evaluate)
 
-Step = tuple[Callable[..., Any], Sequence[Any], Sequence[Var], dict[str, Any]]
+#: An equation's rule, where its operands and its results are, with their dtypes, and its parameters.
+Step = tuple[Callable[..., Any], Sequence[int], Sequence[tuple[int, np.dtype]], dict[str, Any]]
 
 
 @kept_with_program
-def _steps(program: Program) -> list[Step]:
-    """Per equation its rule, operands, results and parameters."""
-    found: list[Step] = []
+def _plan(program: Program) -> tuple[list[Step], list[Any], Sequence[int], Sequence[int]]:
+    """What is done for each equation; the values at the start, constants and literals; where inputs and outputs are.
+
+    Raises:
+        NotHere: if some operation has no rule here.
+    """
+    values: list[Any] = []
+    places: dict[Atom, int] = {}
+
+    def place_of(atom: Atom) -> int:
+        if atom not in places:
+            places[atom] = len(values)
+            values.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
+        return places[atom]
+
+    for variable, constant in program.constants:
+        values[place_of(variable)] = np.asarray(constant)
+    inputs = [place_of(v) for v in program.inputs]
+    steps: list[Step] = []
     for e in program.equations:
         if e.primitive.name not in RULES:
             raise NotHere(e.primitive.name)
-        found.append((RULES[e.primitive.name], e.inputs, e.outputs, e.params))
-    return found
+        writes = [(place_of(v), v.type.dtype) for v in e.outputs]
+        steps.append((RULES[e.primitive.name], [place_of(a) for a in e.inputs], writes, e.params))
+    return steps, values, inputs, [place_of(a) for a in program.outputs]
 
 
 def _products(equation: Equation) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,12 +15,12 @@ Dims = tuple[int, ...]
 
 @rule("reshape")
 def _reshape(x: Any, *, shape: Dims) -> Any:
-    return np.reshape(x, shape)
+    return x.reshape(shape)
 
 
 @rule("transpose")
 def _transpose(x: Any, *, permutation: Dims) -> Any:
-    return np.transpose(x, permutation)
+    return x.transpose(permutation)
 
 
 @rule("broadcast")
@@ -75,13 +76,13 @@ def _wide(x: Any) -> Any:
 @rule("sum")
 def _sum(x: Any, *, axes: Dims) -> Any:
     x = _wide(x)
-    return np.sum(x, axis=axes, dtype=x.dtype)
+    return np.add.reduce(x, axes, x.dtype)
 
 
 @rule("prod")
 def _prod(x: Any, *, axes: Dims) -> Any:
     x = _wide(x)
-    return np.prod(x, axis=axes, dtype=x.dtype)
+    return np.multiply.reduce(x, axes, x.dtype)
 
 
 def _reduction(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,7 +123,7 @@ def _dot(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims
     dtype, x, y = x.dtype, _product_operand(x), _product_operand(y)
     left = _matrices(x, bx, fx, cx)
     right = _matrices(y, by, cy, fy)
-    return np.asarray(np.matmul(left, right)).reshape(shape).astype(dtype, copy=False)
+    return np.matmul(left, right).reshape(shape).astype(dtype, copy=False)
 
 
 def _product_operand(x: Any) -> Any:
@@ -131,9 +132,12 @@ def _product_operand(x: Any) -> Any:
 
 def _matrices(x: Any, stack: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> Any:
     """``x`` as one stack of matrices, from three groups of its axes."""
-    shape = [int(np.prod([x.shape[d] for d in group], dtype=int)) for group in (stack, rows, columns)]
-    matrices = np.transpose(x, (*stack, *rows, *columns)).reshape(shape)
-    return matrices if stack else matrices[0]
+    x = x.transpose((*stack, *rows, *columns))
+    if len(rows) == len(columns) == 1 and len(stack) < 2:
+        return x
+    shape = [math.prod(x.shape[: len(stack)])] if stack else []
+    split = len(stack) + len(rows)
+    return x.reshape([*shape, math.prod(x.shape[len(stack) : split]), math.prod(x.shape[split:])])
 
 
 # ---------------------------------------------------------------- order

@@ -23,11 +23,11 @@ from funcgrad.runtime.programs import Executable, executable, from_numpy, to_num
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table
 from funcgrad.runtime.segment import Segment, noted, segment
-from funcgrad.runtime.windows import Recording, clear
+from funcgrad.runtime.windows import Recording, clear, insist
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
     "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy",
-    "is_constant", "later", "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment", "settings",
-    "stats", "table", "to_numpy", "wait",
+    "insist", "is_constant", "later", "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment",
+    "settings", "stats", "table", "to_numpy", "wait",
 ]  # fmt: skip

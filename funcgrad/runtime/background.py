@@ -34,7 +34,7 @@ def compile_soon(window: Window, free: Sequence[int]) -> None:
     with _change:
         _waiting.append((window, free))
         if len(_waiting) > MOST_WAITING:
-            _waiting.popleft()[0].seen = 1
+            _waiting.popleft()[0].asked = False
         if _thread is None:
             _thread = threading.Thread(target=_compile_all, name="funcgrad-compiler", daemon=True)
             _thread.start()

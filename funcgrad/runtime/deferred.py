@@ -115,15 +115,17 @@ class Settings:
         backwards: how many backward passes a window has at most. Where there are optimizers, a window ends with their
             steps, and gradients may be accumulated before; else a backward pass is what repeats.
         by_numpy: whether small operations that are not compiled yet run by NumPy.
+        patience: how long a window that is seen again goes on one by one, as a part of the time that compiling takes.
     """
 
-    __slots__ = ("limit", "background", "backwards", "by_numpy")
+    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience")
 
     def __init__(self) -> None:
         self.limit = 600
         self.background = True
         self.backwards = 1
         self.by_numpy = True
+        self.patience = 0.25
 
 
 settings = Settings()
@@ -157,6 +159,14 @@ def record_all(code: Executable, buffers: Sequence[Any], numbers: Sequence[Any] 
 
 def ready(buffer: Any) -> Any:
     """The buffer itself, computed if it was not; anything but a ``Deferred`` as it is."""
+    value = value_of(buffer)
+    if value.__class__ is np.ndarray and buffer.__class__ is Deferred:
+        value = buffer.value = put(value)
+    return value
+
+
+def value_of(buffer: Any) -> Any:
+    """As ``ready``, or an array of NumPy's where an operation ran by NumPy: nobody changes it."""
     if buffer.__class__ is not Deferred:
         return buffer
     try:
@@ -273,6 +283,17 @@ def flush_all() -> None:
 def run_queue(queue: Queue, most: int | None = None) -> None:
     """Runs what a queue holds, or so many of its first operations; put in place by ``funcgrad.runtime.windows``."""
     raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
+
+
+def put(array: np.ndarray) -> Any:
+    """A buffer with the array's contents; put in place by ``funcgrad.runtime.programs``."""
+    raise RuntimeError("the runtime is not complete: import funcgrad.runtime")
+
+
+def set_put(function: Any) -> None:
+    """Names the function that makes a buffer of an array."""
+    global put
+    put = function
 
 
 def set_runner(runner: Any) -> None:

@@ -15,7 +15,7 @@ from funcgrad import host
 from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
 from funcgrad.runtime.constants import copied, scalar
-from funcgrad.runtime.deferred import catch_up, let_go, local, ready, settings
+from funcgrad.runtime.deferred import catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.options import compiler_options
 
 #: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
@@ -116,19 +116,14 @@ def _typed(number: Any, dtype: np.dtype) -> np.generic:
     return dtype.type(number)
 
 
-def buffers_of(values: Sequence[Any]) -> Sequence[Any]:
-    """Buffers with the contents of what ``Executable.now`` gave."""
-    places = [i for i, v in enumerate(values) if v.__class__ is np.ndarray]
-    if not places:
-        return values
+def lasting(values: Sequence[Any]) -> Sequence[Any]:
+    """What ``Executable.now`` gave, to be kept: buffers, and arrays of NumPy's that nobody else has."""
     found = list(values)
-    if len(places) == 1:  # half the time of what follows
-        found[places[0]] = copied(values[places[0]])
-        return found
-    # JAX takes memory over where it can. It must not be a constant's, or another result's: buffers are given away.
-    arrays = [values[i].copy() for i in places]
-    for i, buffer in zip(places, jax.device_put(arrays), strict=True):
-        found[i] = buffer
+    for i, value in enumerate(found):
+        if value.__class__ is np.ndarray:
+            # It may be a view of a constant's memory, or another result's, and its memory may be given away.
+            found[i] = value.copy()
+            found[i].flags.writeable = False
     return found
 
 
@@ -143,7 +138,10 @@ def from_numpy(array: np.ndarray) -> jax.Array:
 def to_numpy(buffer: Any) -> np.ndarray:
     """The buffer's contents, read-only, without a copy where the device is the CPU; waits until they are computed."""
     let_go()
-    found = np.asarray(ready(buffer))
+    found = np.asarray(value_of(buffer))
     if local.queue.due:
         catch_up()
     return found
+
+
+set_put(copied)

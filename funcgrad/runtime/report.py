@@ -57,7 +57,30 @@ class Stats:
             setattr(self, field.name, field.default)
 
 
+class Pace:
+    """How long compiling takes here and now, as a multiple of what is expected.
+
+    Attributes:
+        expected, taken: of what was compiled, in milliseconds. At first as if half a second had gone as expected.
+    """
+
+    __slots__ = ("expected", "taken")
+
+    def __init__(self) -> None:
+        self.expected = self.taken = 500.0
+
+    def note(self, expected: float, taken: float) -> None:
+        """Takes account of something that was compiled."""
+        self.expected += expected
+        self.taken += taken
+
+    def factor(self) -> float:
+        """The multiple."""
+        return self.taken / self.expected
+
+
 stats = Stats()
+pace = Pace()
 _lock = threading.Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 _last = ""
@@ -92,6 +115,7 @@ def compiled(window: Window, seconds: float) -> None:
     with _lock:
         stats.compiles += 1
         stats.compile_seconds += seconds
+        pace.note(window.compile_cost(), seconds * 1e3)
         if len(_counts) > 4096:
             _counts.clear()
         count, total = _counts.get(names, (0, 0.0))

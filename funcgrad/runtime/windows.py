@@ -5,8 +5,9 @@ and which results are still held by anybody, are the window's *structure*, the k
 run recordings of that structure:
 
 - one operation after the other, each by an executable of its own, when the structure is new;
-- as one program, compiled whole, when it is seen again. Results that nobody holds are then never materialized, and
-  buffers that nobody else holds are given to XLA for the results.
+- as one program, compiled whole, when it is seen again, and has by then taken a part of the time that compiling takes:
+  where sizes depend on values, small windows may come again now and then only. Results that nobody holds are then never
+  materialized, and buffers that nobody else holds are given to XLA for the results.
 
 A new structure is compiled whole at once if most of its operations would have to be compiled as well. Whether somebody
 holds a buffer is read from reference counts, once the flush has let go of its own references.
@@ -33,7 +34,7 @@ from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings
 from funcgrad.runtime.donation import pairs
-from funcgrad.runtime.programs import EQUATION_COST, PROGRAM_COST, Executable, buffers_of
+from funcgrad.runtime.programs import EQUATION_COST, PROGRAM_COST, Executable, lasting
 from funcgrad.tracing import state
 
 #: How many operations never run before make a window the beginning of something.
@@ -70,16 +71,18 @@ class Recording:
         inputs: the buffers from outside, each once.
         numbers: the Python numbers, in order.
         pending: the results, in order.
+        hosted: the places among the inputs of arrays of NumPy's, with what has them.
         box: what a compiled run has returned, if it has.
         window: who runs it.
     """
 
-    __slots__ = ("codes", "wires", "inputs", "numbers", "pending", "box", "window")
+    __slots__ = ("codes", "wires", "inputs", "hosted", "numbers", "pending", "box", "window")
 
     def __init__(self, ops: Sequence[Any]):
         self.codes: list[Executable] = []
         self.wires: list[int] = []
         self.inputs: list[Any] = []
+        self.hosted: list[tuple[int, Deferred]] = []
         self.numbers: list[Any] = []
         self.pending: list[Deferred] = []
         self.box: list[Any] = []
@@ -105,6 +108,8 @@ class Recording:
                         i = place_of(id(value))
                     if i is None:
                         i = ~len(inputs)
+                        if value.__class__ is np.ndarray:
+                            self.hosted.append((~i, b))
                         inputs.append(value)
                         if id(value) not in shared:
                             places[id(value)] = i
@@ -116,6 +121,13 @@ class Recording:
             for r in results:
                 places[id(r)] = len(pending)
                 wait(r)
+
+    def put(self) -> None:
+        """Puts inputs that are arrays of NumPy's on the device."""
+        while self.hosted:
+            i, deferred = self.hosted.pop()
+            self.inputs[i] = ready(deferred)
+            del deferred
 
     def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
         """Gives results their buffers. Done twice it does no harm."""
@@ -131,6 +143,9 @@ class Window:
         codes, wires: as in a recording.
         live: which results somebody holds.
         seen: how often it was met.
+        spent: how long it has run operation by operation, in milliseconds.
+        asked: whether it is being compiled.
+        age: how often ``insist`` had been called when it was met.
         run: the compiled program, once there is one: ``(*inputs, *numbers) -> buffers``.
         outputs: the results that it gives, by their numbers.
         spread: from what the program gives to those, where equal ones are computed once.
@@ -143,6 +158,9 @@ class Window:
         "wires",
         "live",
         "seen",
+        "spent",
+        "asked",
+        "age",
         "run",
         "outputs",
         "donated",
@@ -159,6 +177,9 @@ class Window:
         self.wires = recording.wires
         self.live = live
         self.seen = 0
+        self.spent = 0.0
+        self.asked = False
+        self.age = _age
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
         self.spread: Callable[[Any], Any] | None = None
@@ -183,7 +204,7 @@ class Window:
             at, number, result = end, number + len(code.numbers), result + code.results
             for w in last:
                 values[w] = None
-        recording.finish(self.outputs, buffers_of([values[i] for i in self.outputs]))
+        recording.finish(self.outputs, lasting([values[i] for i in self.outputs]))
 
     def piecewise(self, recording: Recording) -> None:
         """Runs what can be run, each by its own executable. An operation that fails has the error in place of results,
@@ -199,7 +220,7 @@ class Window:
             failed = next((d.error for w in wires if w >= 0 and hasattr(d := pending[w], "error")), None)
             if failed is None:
                 try:
-                    found = buffers_of(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
+                    found = lasting(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
                 except Exception as error:
                     failed = error
             for i, deferred in enumerate(results):
@@ -227,6 +248,7 @@ class Window:
 
     def whole(self, recording: Recording, run: Any, deliver: bool = True) -> None:
         """Runs the compiled program; ``deliver`` says whether somebody waits for the results in ``pending``."""
+        recording.put()
         inputs = recording.inputs
         for i in self.donated:
             if _refs(inputs[i]) > _UNHELD:  # somebody holds it this time
@@ -269,7 +291,15 @@ class Window:
         apart = sum([code.compile_cost() for code in cold])
         if len(cold) >= MANY_COLD:
             apart *= 2  # a program's first step: it will come again, and the next process finds what is compiled whole
-        return apart > PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
+        return apart > self.compile_cost()
+
+    def compile_cost(self) -> float:
+        """About how long compiling it takes, in milliseconds."""
+        return PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
+
+    def due(self) -> bool:
+        """Whether it comes so often that it is to be compiled."""
+        return self.age < _age or self.spent >= settings.patience * self.compile_cost() * report.pace.factor()
 
 
 def _bytes(t: ArrayType) -> int:
@@ -317,6 +347,15 @@ class Numbers:
 
 #: Windows by structure, the latest used last. Windows of executables that may not live long are kept with these.
 _windows: OrderedDict[tuple, Window] = OrderedDict()
+
+
+_age = 0
+
+
+def insist() -> None:
+    """Has the windows that were met so far compiled when they come again, however light they are."""
+    global _age
+    _age += 1
 
 
 def clear() -> None:
@@ -422,7 +461,7 @@ def _run_one(queue: Queue) -> None:
     if not runnable(ops[:1]):
         raise Entangled
     try:
-        found = buffers_of(code.now([ready(b) for b in buffers], numbers))
+        found = lasting(code.now([ready(b) for b in buffers], numbers))
     except Exception:
         # The next time it is tried as one of those that were interrupted.
         queue.backlog.append(Recording([op]))
@@ -447,23 +486,29 @@ def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
     if window.run is not None:
         window.whole(recording, window.run)
         stats.hits += 1
-    elif window.seen > 1 or window.worth_compiling():
+    elif not window.asked and (window.due() if window.seen > 1 else window.worth_compiling()):
         _compile_and_run(window, recording)
     else:
-        window.one_by_one(recording)
-        stats.one_by_one += 1
+        _run_one_by_one(window, recording)
     stats.run_seconds += perf_counter() - started
     return window
 
 
+def _run_one_by_one(window: Window, recording: Recording) -> None:
+    started = perf_counter()
+    window.one_by_one(recording)
+    window.spent += (perf_counter() - started) * 1e3
+    report.stats.one_by_one += 1
+
+
 def _compile_and_run(window: Window, recording: Recording) -> None:
     """Runs a structure that is to be compiled: whole if that is to be waited for, else one by one meanwhile."""
+    recording.put()
     free = [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
     if window.seen > 1 and settings.background:
-        if window.seen == 2:
-            compile_soon(window, free)
-        window.one_by_one(recording)
-        report.stats.one_by_one += 1
+        window.asked = True
+        compile_soon(window, free)
+        _run_one_by_one(window, recording)
         return
     started = perf_counter()
     run = window.compile(free).run

@@ -85,6 +85,51 @@ def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> Non
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
 
 
+def test_a_light_window_is_compiled_when_it_has_taken_a_part_of_what_that_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runtime.settings, "patience", 0.5)
+    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
+    for _ in range(3):
+        runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
+    (window,) = windows._windows.values()
+    assert (window.seen, report.stats.one_by_one, window.asked) == (3, 3, False) and 0 < window.spent
+    window.spent = 0.5 * window.compile_cost() * report.pace.factor()
+    runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
+    runtime.wait()
+    assert (report.stats.one_by_one, report.stats.compiles) == (4, 1)
+
+
+def test_who_waits_for_compiling_has_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime.settings, "patience", 1e9)
+    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
+    for _ in range(3):
+        runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
+        runtime.insist()
+        runtime.wait()
+    assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
+
+
+def test_compiling_is_expected_to_take_what_it_took() -> None:
+    pace, window = report.Pace(), windows.Window(windows.Recording(()), ())
+    assert pace.factor() == 1
+    for _ in range(100):
+        pace.note(window.compile_cost(), 3 * window.compile_cost())
+    assert 2 < pace.factor() < 3
+
+
+def test_what_ran_by_numpy_is_put_on_the_device_once_and_by_whoever_needs_it_there() -> None:
+    double = executable(lambda x: fnp.multiply(x, np.float32(2)))
+    result = runtime.record(double, [np.arange(3, dtype=np.float32)])
+    seen = runtime.to_numpy(result)
+    assert seen.tolist() == [0, 2, 4] and not seen.flags.writeable
+    assert isinstance(result.value, np.ndarray) and runtime.to_numpy(result) is result.value
+    buffer = runtime.ready(result)
+    assert isinstance(buffer, jax.Array) and runtime.ready(result) is buffer
+    # XLA may overwrite a buffer that nobody else has: not what NumPy was shown.
+    assert not np.shares_memory(np.asarray(buffer), seen)
+
+
 def test_a_window_after_a_single_operation_with_a_program_of_its_own_is_kept_with_the_others() -> None:
     sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
     start = runtime.record(sin, [START])
