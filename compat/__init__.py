@@ -77,13 +77,14 @@ __version__ = "2.13.0"
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
 _MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
 _MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "multiprocessing", "overrides", "return_types"))
-_MODULES |= frozenset(("__future__", "signal", "testing", "version", "xpu"))
+_MODULES |= frozenset(("__future__", "_higher_order_ops", "signal", "testing", "version", "xpu"))
 _LATER = {
     "DisableTorchFunction": "torch_function",
     "DisableTorchFunctionSubclass": "torch_function",
     "GradScaler": "amp",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",
+    "cond": "_higher_order_ops",
     "get_autocast_dtype": "amp.autocast_mode",
     "is_autocast_cache_enabled": "amp.autocast_mode",
     "autocast_decrement_nesting": "amp.autocast_mode",
@@ -94,6 +95,7 @@ _LATER = {
     "set_autocast_dtype": "amp.autocast_mode",
     "set_autocast_enabled": "amp.autocast_mode",
     "is_autocast_enabled": "amp.autocast_mode",
+    "while_loop": "_higher_order_ops",
 }
 
 

@@ -1,0 +1,47 @@
+"""``map``: a function of each slice, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat.ops.joining import stack
+from compat.tensor import Tensor
+from compat.trees import tree_flatten, tree_unflatten
+
+__all__ = ["map"]
+
+
+def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
+    """``f(x, *args)`` of each slice of ``xs`` along the first dimension, stacked.
+
+    Args:
+        f: gives a tensor, or a tree of them.
+        xs: a tensor, or a tree of them, of the same first size.
+        args: what all slices share.
+
+    Raises:
+        RuntimeError: if ``xs`` holds something else, sizes differ, or there are no slices.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat._higher_order_ops import map
+        >>> map(lambda x, y: x * y, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor(10.0))
+        tensor([[10., 20.],
+                [30., 40.]])
+    """
+    leaves, tree = tree_flatten(xs)
+    if not all(isinstance(x, Tensor) for x in leaves):
+        raise RuntimeError(f"Mapped xs can only consist of tensors. Got xs {leaves}.")
+    shapes = [x.shape for x in leaves]
+    count = shapes[0][0]
+    if not count:
+        raise RuntimeError("Leading dimensions of mapped xs cannot be 0.")
+    if any(shape[0] != count for shape in shapes):
+        raise RuntimeError(f"Leading dimensions of mapped xs must be consistent. Got shapes {shapes}.")
+    rows = []
+    structure: Any = None
+    for i in range(count):
+        row, structure = tree_flatten(f(tree_unflatten([x[i] for x in leaves], tree), *args))
+        rows.append(row)
+    return tree_unflatten([stack(column) for column in zip(*rows)], structure)
