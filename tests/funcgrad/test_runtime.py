@@ -93,7 +93,7 @@ def test_a_light_window_is_compiled_when_it_has_taken_a_part_of_what_that_takes(
     for _ in range(3):
         runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
     (window,) = windows._windows.values()
-    assert (window.seen, report.stats.one_by_one, window.asked) == (3, 3, False) and 0 < window.spent
+    assert (window.seen, report.stats.one_by_one, window.asked) == (3, 3, False) and window.spent > 0
     window.spent = 0.5 * window.compile_cost() * report.pace.factor()
     runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
     runtime.wait()
