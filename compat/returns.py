@@ -41,7 +41,14 @@ def return_type(name: str, fields: tuple[str, ...]) -> type:
     return found
 
 
-def named_result(name: str, fields: tuple[str, ...]) -> Callable[[Sequence[Any]], Any]:
-    """From a list of tensors to the named tuple of an operation's results."""
-    made = return_type(name, fields)
-    return lambda tensors: made(*tensors)
+def named_result(name: str, fields: Sequence[str], given: Sequence[str] = ()) -> Callable[[Sequence[Any]], Any]:
+    """From a list of tensors to the named tuple of an operation's results.
+
+    Args:
+        given: the fields in the order of the list, if that is another.
+    """
+    made = return_type(name, tuple(fields))
+    if not given or list(given) == list(fields):
+        return lambda tensors: made(*tensors)
+    order = [given.index(field) for field in fields]
+    return lambda tensors: made(*[tensors[i] for i in order])

@@ -157,13 +157,29 @@ def _log_sum_along(x: Any) -> Any:
 # ---------------------------------------------------------------- the operation
 
 
+def _in_rows(targets: Any, target_lengths: Any, longest: int) -> Any:
+    """Labels that lie one after the other as one row for each sequence."""
+    if type_of(targets).ndim == 2:
+        return targets
+    lengths = np.astype(target_lengths, fdtypes.int64)
+    begins = np.subtract(np.cumsum(lengths, axis=0), lengths)
+    places = np.add(np.expand_dims(begins, 1), np.expand_dims(np.arange(longest), 0))
+    if not type_of(targets).size:
+        return np.zeros(type_of(places).shape, fdtypes.int64)
+    return take_slices(targets, places, axis=0, mode="clip")
+
+
 @op(
     "CtcLossBackward0", name="_ctc_loss", names="", keeps="result0 result1", constant=(1,),
+    integers="input_lengths target_lengths",
     saved="log_probs targets input_lengths target_lengths blank zero_infinity result0 result1",
 )  # fmt: skip
 def ctc_rows(
-    log_probs: Array, targets: Index, input_lengths: Index, target_lengths: Index, blank: int, zero_infinity: bool
-) -> Any:
+    log_probs: Array, targets: Index, input_lengths: Index, target_lengths: Index, blank: int, zero_infinity: bool,
+    longest: int,
+) -> Any:  # fmt: skip
+    """The losses of sequences of at most ``longest`` labels, and how probable it is to be at each place at a time."""
+    targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = lattice.forward()
     return lattice.final(alpha), alpha
@@ -172,7 +188,9 @@ def ctc_rows(
 @ctc_rows.backward
 def ctc_backward(
     ct0: Any, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int, zero_infinity: bool,
+    longest: int,
 ) -> Any:  # fmt: skip
+    targets = _in_rows(targets, target_lengths, longest)
     lattice = _Lattice(log_probs, targets, input_lengths, target_lengths, blank)
     alpha = lattice.forward()  # anew, not as saved: so this has a derivative
     result0 = lattice.final(alpha)
@@ -235,17 +253,6 @@ def _check_lengths(steps: int, inputs: Sequence[int], targets: Tensor, lengths: 
         )
 
 
-@op(None, name="_padded_targets", names="")
-def padded_targets(targets: Index, target_lengths: Index, longest: int) -> Any:
-    """Labels one after the other as one row for each sequence."""
-    lengths = np.astype(target_lengths, fdtypes.int64)
-    begins = np.subtract(np.cumsum(lengths, axis=0), lengths)
-    places = np.add(np.expand_dims(begins, 1), np.expand_dims(np.arange(longest), 0))
-    if not type_of(targets).size:
-        return np.zeros(type_of(places).shape, fdtypes.int64)
-    return take_slices(targets, places, axis=0, mode="clip")
-
-
 @function("torch.ctc_loss")
 def ctc_loss_number(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
@@ -263,10 +270,12 @@ def ctc_loss_number(
     known = _known(lengths)
     if known is not None and (values := _known(inputs)) is not None:
         _check_lengths(log_probs.shape[0], values, targets, known)
-    if targets.dim() == 1:
+    if targets.dim() == 2:
+        longest = targets.shape[1]
+    else:
         longest = targets.shape[0] if known is None else max(known, default=0)
-        targets = padded_targets.function(targets, lengths, longest)
-    loss: Any = ctc_rows.function(log_probs, targets, inputs, lengths, blank, zero_infinity)[0]
+    targets = targets.to(dtypes.int64)
+    loss: Any = ctc_rows.function(log_probs, targets, inputs, lengths, blank, zero_infinity, longest)[0]
     if zero_infinity:
         where, zero = names_of("torch")["where"], tensor(0.0, dtype=loss.dtype)
         loss = where(loss == inf, zero, loss)

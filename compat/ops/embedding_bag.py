@@ -148,17 +148,23 @@ def embedding_bag(
     bags = _Bags(weight, indices, offsets, include_last_offset, padding_idx, mode)
     rows = take_slices(weight, bags.indices, axis=0, mode="clip")
     none = np.zeros((bags.count,), fdtypes.int64)
+    wide = fdtypes.int64 in (type_of(indices).dtype, type_of(offsets).dtype)
+
+    def whole(*numbers: Any) -> list[Any]:
+        return [np.astype(n, fdtypes.int64 if wide else fdtypes.int32) for n in numbers]
+
     if mode == SUM:
         if per_sample_weights is not None:
             rows = np.multiply(rows, np.expand_dims(per_sample_weights, 1))
-        of = np.zeros((0,), fdtypes.int64) if per_sample_weights is None else bags.of
-        return bags.sums(bags.kept(rows)), of, none, none
+        # PyTorch's fast code does not need to know the bags.
+        fast = type_of(weight).dtype != fdtypes.float64 and padding_idx < 0
+        return bags.sums(bags.kept(rows)), *whole(np.zeros((0,), fdtypes.int64) if fast else bags.of, none, none)
     sizes = bags.sizes()
     if mode == MAX:
         greatest, owners = _greatest(bags, rows)
-        return greatest, bags.of, sizes, owners
+        return greatest, *whole(bags.of, sizes, owners)
     divisor = np.astype(np.expand_dims(np.maximum(sizes, 1), 1), type_of(rows).dtype)
-    return np.divide(bags.sums(bags.kept(rows)), divisor), bags.of, sizes, sizes
+    return np.divide(bags.sums(bags.kept(rows)), divisor), *whole(bags.of, sizes, sizes)
 
 
 @embedding_bag.backward
@@ -283,5 +289,13 @@ def functional_embedding_bag(
         )
     padding = -1 if padding_idx is None else padding_idx % rows
     return embedding_bag.function(
-        weight, input, offsets, scale_grad_by_freq, number, sparse, per_sample_weights, include_last_offset, padding
+        weight,
+        input.contiguous(),
+        offsets.contiguous(),
+        scale_grad_by_freq,
+        number,
+        sparse,
+        per_sample_weights,
+        include_last_offset,
+        padding,
     )[0]

@@ -293,8 +293,8 @@ def _check_lu(A: Tensor, *, pivot: bool = True) -> None:
 
 
 @op(
-    "LinalgLuBackward0", saved="L P U pivot", name="linalg_lu", names="linalg.lu", returns="P L U", check=_check_lu,
-    constant=(0,), out=True,
+    "LinalgLuBackward0", saved="L P U pivot", name="linalg_lu", names="linalg.lu", returns="P L U", results="L U P",
+    check=_check_lu, constant=(2,), out=True,
 )  # fmt: skip
 def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
     """``P``, ``L`` and ``U`` with ``A = P @ L @ U``: a permutation, and lower and upper triangular matrices.
@@ -309,11 +309,11 @@ def linalg_lu(A: Array, *, pivot: bool = True) -> Any:
                 [0., 1.]])
     """
     packed, pivots = factors.lu(A)
-    return _permutation_matrix(pivots, packed), *_unpacked(packed)
+    return *_unpacked(packed), _permutation_matrix(pivots, packed)
 
 
 @linalg_lu.backward
-def _lu_backward(ct1: Any, ct2: Any, P: Any, L: Any, U: Any) -> Any:
+def _lu_backward(ct0: Any, ct1: Any, P: Any, L: Any, U: Any) -> Any:
     *lead, m, k = type_of(L).shape
     n = type_of(U).shape[-1]
     below = p.lower_part(L, strict=True)
@@ -327,7 +327,7 @@ def _lu_backward(ct1: Any, ct2: Any, P: Any, L: Any, U: Any) -> Any:
         change = factors.lu_tangent(packed, p.product(p.flipped(P), t))
         return [p.lower_part(factors.columns(change, 0, k), strict=True), p.upper_part(factors.rows(change, 0, k))]
 
-    return transposed(tangent, [ArrayType((*lead, m, n), type_of(L).dtype)], [ct1, ct2])[0]
+    return transposed(tangent, [ArrayType((*lead, m, n), type_of(L).dtype)], [ct0, ct1])[0]
 
 
 def _tail(x: Any, k: int) -> Any:
@@ -357,7 +357,7 @@ def _inspect_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True
 
 @op(
     "LuUnpackBackward0", saved="LU_data.sym_argsize_minus_1 LU_data.sym_argsize_minus_2", names="torch.lu_unpack",
-    returns="P L U", check=_check_unpack, inspect=_inspect_unpack, constant=(0,),
+    returns="P L U", results="L U P", check=_check_unpack, inspect=_inspect_unpack, constant=(2,),
 )  # fmt: skip
 def lu_unpack(LU_data: Array, LU_pivots: Index, unpack_data: bool = True, unpack_pivots: bool = True) -> Any:
     """``P``, ``L`` and ``U`` from what ``linalg.lu_factor`` returns.
@@ -378,7 +378,7 @@ def lu_unpack(LU_data: Array, LU_pivots: Index, unpack_data: bool = True, unpack
     """
     nothing = zeros(ArrayType((0,), type_of(LU_data).dtype))
     lower, upper = _unpacked(LU_data) if unpack_data else (nothing, nothing)
-    return _permutation_matrix(LU_pivots, LU_data) if unpack_pivots else nothing, lower, upper
+    return lower, upper, _permutation_matrix(LU_pivots, LU_data) if unpack_pivots else nothing
 
 
 # ---------------------------------------------------------------- QR

@@ -23,6 +23,7 @@ from compat.registry import function, names_of
 from compat.returns import return_type
 from compat.tensor import Tensor
 from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import linalg as p
 from funcgrad.primitives import linalg_factors as factors
 from funcgrad.primitives import linalg_solving as solving
 
@@ -156,7 +157,18 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Sequence[int] | None = None) -> Tens
 # ---------------------------------------------------------------- determinants
 
 
-def _check_determinant(A: Tensor) -> None:
+def _by_rows(A: Tensor) -> bool:
+    """Whether a matrix lies as rows of real numbers: PyTorch then factors what it is when read as columns."""
+    return isinstance(A, Tensor) and A.is_contiguous() and not A.dtype.is_complex
+
+
+def _factored(A: Any, by_rows: bool) -> tuple[Any, Any, Any]:
+    """What is factored, a matrix or its transpose, whose determinant is the same; its packed factors and pivots."""
+    x = p.flipped(A) if by_rows else A
+    return x, *factors.lu(e.stop_gradient(x))
+
+
+def _check_determinant(A: Tensor, by_rows: bool) -> None:
     check_square("linalg.det", A)
     check_floating("linalg.det", A)
     check_implemented("lu_cpu", A)
@@ -166,9 +178,9 @@ def _check_determinant(A: Tensor) -> None:
     "LinalgDetBackward0", saved="A LU pivots result", name="_linalg_det", names="", results="result LU pivots",
     check=_check_determinant, strides=by_columns(1), constant=(1,), keeps="A",
 )  # fmt: skip
-def _determinant_of(A: Array) -> Any:
-    packed, pivots = factors.lu(e.stop_gradient(A))
-    return solving.factored_determinant(A, packed, pivots), packed, pivots
+def _determinant_of(A: Array, by_rows: bool) -> Any:
+    x, packed, pivots = _factored(A, by_rows)
+    return solving.factored_determinant(x, packed, pivots), packed, pivots
 
 
 @composite("linalg.det", "torch.det", "Tensor.det", out=True)
@@ -184,10 +196,10 @@ def det(A: Tensor) -> Tensor:
         >>> torch.linalg.det(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
         tensor(-2.)
     """
-    return _determinant_of.function(A)[0]
+    return _determinant_of.function(A, _by_rows(A))[0]
 
 
-def _check_logarithm(A: Tensor) -> None:
+def _check_logarithm(A: Tensor, by_rows: bool) -> None:
     check_square("linalg.slogdet", A)
     check_floating("linalg.slogdet", A, low=False)
 
@@ -196,14 +208,14 @@ def _check_logarithm(A: Tensor) -> None:
     "LinalgSlogdetBackward0", saved="A LU pivots sign", name="_linalg_slogdet", names="",
     results="sign logabsdet LU pivots", check=_check_logarithm, strides=by_columns(2), constant=(2,), keeps="A result0",
 )  # fmt: skip
-def _logarithm_of(A: Array) -> Any:
-    packed, pivots = factors.lu(e.stop_gradient(A))
-    return *solving.factored_logdet(A, packed, pivots), packed, pivots
+def _logarithm_of(A: Array, by_rows: bool) -> Any:
+    x, packed, pivots = _factored(A, by_rows)
+    return *solving.factored_logdet(x, packed, pivots), packed, pivots
 
 
 def _slogdet(name: str, A: Tensor, out: Any) -> Any:
     made = return_type(name, ("sign", "logabsdet"))
-    sign, size, _, _ = _logarithm_of.function(A)
+    sign, size, _, _ = _logarithm_of.function(A, _by_rows(A))
     return made(*((sign, size) if out is None else into_outs(out, (sign, size))))
 
 
@@ -242,7 +254,7 @@ def logdet(input: Tensor) -> Tensor:
     """
     check_square("logdet", input)
     check_floating("logdet", input, low=False)
-    sign, size, _, _ = _logarithm_of.function(input)
+    sign, size, _, _ = _logarithm_of.function(input, _by_rows(input))
     if input.dtype.is_complex:
         return sign.log() + size
     return names_of("torch")["where"](sign == -1.0, math.nan, size)

@@ -149,7 +149,7 @@ def multi_margin_loss(
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    return multi_margin_rows.function(input, target, p, float(margin), weight, how)
+    return multi_margin_rows.function(input, target, p, margin, weight, how)
 
 
 # ---------------------------------------------------------------- several classes

@@ -57,7 +57,7 @@ def _cosine_embedding(input1: Any, input2: Any, target: Any, margin: float = 0.0
     cosine = product / (lengths[0] * lengths[1]).sqrt()
     zero = _zeros_like(cosine)
     near = _where(target == 1, ones_like(cosine) - cosine, zero)
-    far = _where(target == -1, names_of("torch")["clamp_min"](_less.function(cosine, margin), 0), zero)
+    far = _where(target == -1, _less.function(cosine, margin).clamp_min_(0), zero)
     return _reduced(near + far, reduction)
 
 
@@ -95,7 +95,7 @@ def cosine_embedding_loss(
 
 def _hinge_embedding(self: Any, target: Any, margin: float = 1.0, reduction: int = MEAN) -> Tensor:
     zero = _zeros_like(self)
-    far = names_of("torch")["clamp_min"](names_of("torch")["full_like"](self, margin) - self, 0)
+    far = (names_of("torch")["full_like"](self, margin) - self).clamp_min_(0)
     return _reduced(_where(target != 1, far, zero) + _where(target != -1, self, zero), reduction)
 
 
@@ -118,7 +118,7 @@ def hinge_embedding_loss(
 
 
 def _margin_ranking(input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: int = MEAN) -> Tensor:
-    return _reduced(add_number(-target * (input1 - input2), margin).clamp_min(0), reduction)
+    return _reduced(add_number(-target * (input1 - input2), margin).clamp_min_(0), reduction)
 
 
 _published("margin_ranking_loss", _margin_ranking)

@@ -453,17 +453,21 @@ def batch_norm(
         eps: added to the variance.
 
     Raises:
-        ValueError: in training, for a single value per channel.
+        ValueError: in training, for a single value per channel, and unless ``eps`` is positive; else if it is negative.
         RuntimeError: for sizes that do not fit, and missing statistics.
 
     Example:
         >>> import compat as torch
-        >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True, eps=0.0)
-        tensor([[-1.],
-                [ 1.]])
+        >>> torch.nn.functional.batch_norm(torch.tensor([[1.0], [3.0]]), None, None, training=True)
+        tensor([[-1.0000],
+                [ 1.0000]])
     """
     if training and input.dim() > 1 and input.shape[0] * math.prod(input.shape[2:]) == 1:
         raise ValueError(f"Expected more than 1 value per channel when training, got input size {input.size()}")
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     return _batch_norm(input, running_mean, running_var, weight, bias, training, momentum, eps)
 
 

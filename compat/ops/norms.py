@@ -359,7 +359,7 @@ def norm(
     """
     dims = dim if dim is None or isinstance(dim, tuple | list) else (dim,)
     if p is None or (p == "fro" and (dims is None or len(dims) <= 2)):
-        return vector_norm_of.function(input, 2, dims, keepdim, dtype=dtype)
+        return vector_norm_of.function(input, 2.0 if p is None else 2, dims, keepdim, dtype=dtype)
     if isinstance(p, str):
         return matrix_norm(input, p, (-2, -1) if dims is None else dims, keepdim, dtype=dtype)
     return vector_norm_of.function(input, p, dims, keepdim, dtype=dtype)

@@ -73,6 +73,8 @@ Options of ``op``:
 ``keeps``
     operands and results that PyTorch saves though gradients may do without them; all others are saved only where they
     are needed.
+``integers``
+    operands that PyTorch takes as integers instead of as a tensor of them: nodes show them so.
 ``overlapping``
     what an in-place call does with a target whose elements share places: True if it may write it, since it writes the
     same everywhere, or a function with the operation's parameters; by default it is refused.
@@ -148,6 +150,7 @@ class Op(Declared):
         self.results: list[str] = options.get("results", self.returns or "").split()
         self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
         self.keeps = frozenset(options.get("keeps", "").split())
+        self.integers = frozenset(options.get("integers", "").split())
         self.stated: Callable[..., Any] | None = None
         self.node_name = node
         self.recorded = node is not None or options.get("undifferentiable", False)
@@ -235,7 +238,7 @@ class Op(Declared):
         if target is None and self.returns is None and len(plan.outputs) == 1:
             plan.give_one()
         elif target is None:
-            plan.give(tuple if self.returns is None else named_result(self.name, tuple(self.returns.split())))
+            plan.give(tuple if self.returns is None else named_result(self.name, self.returns.split(), self.results))
         return plan if self.inspect is None else _Inspected(plan, self, args)
 
     def _refuse_numbers(self, args: list[Any]) -> None:
@@ -364,6 +367,8 @@ class Op(Declared):
             if name in self.shows:
                 return lambda node: uint64(self.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node)))
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), history=name not in self.aside)
+        if name in self.integers:
+            return lambda node: tuple(node.saved_tensor(node.plan.derivative.place_of(name)).tolist())
         if param.kind == "array":
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), partial(_shown_number, name))
         if param.kind == "arrays":

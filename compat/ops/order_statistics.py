@@ -285,14 +285,15 @@ def _between(ordered: Tensor, q: Tensor, interpolation: str, skip: bool) -> Tens
         wide = broadcast_size(tuple(q.shape), tuple(gone.shape))
         ranks = mul_number.function(q, last)
         # As PyTorch does: the graph shows it.
-        ranks = (ranks if ranks.shape == wide else ranks.expand(wide)).masked_fill(gone, last)
+        ranks, gone = (x if tuple(x.shape) == wide else x.expand(wide) for x in (ranks, gone))
+        ranks = ranks.masked_fill(gone, last)
     if interpolation in ("lower", "higher", "nearest"):
         ranks = getattr(ranks, {"lower": "floor", "higher": "ceil", "nearest": "round"}[interpolation])()
     below = ranks.detach().long()
     found = ordered.gather(-1, below)
     if interpolation in ("linear", "midpoint"):
         weight = names_of("torch")["full_like"](ranks, 0.5) if interpolation == "midpoint" else ranks - below
-        found = found.lerp(ordered.gather(-1, ranks.detach().ceil().long()), weight)
+        found.lerp_(ordered.gather(-1, ranks.detach().ceil().long()), weight)
     return found
 
 

@@ -14,7 +14,7 @@ from compat.ops.elements import NEGATIVE_LEAK, not_backwards
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.random import engine_of
-from compat.registry import function
+from compat.registry import function, names_of
 from compat.tensor import Tensor, array_of, from_array
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -22,29 +22,30 @@ from funcgrad.primitives import elementwise as e
 
 @op("RreluWithNoiseBackward0", saved="self noise lower upper training", keeps="input noise", name="rrelu", names="",
     strides="like:input")  # fmt: skip
-def rrelu_with_noise(input: Array, noise: Index | None, lower: int | float, upper: int | float, training: bool) -> Any:
-    slope = e.number((lower + upper) / 2, input) if noise is None else noise
+def rrelu_with_noise(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
+    slope = noise if training else e.number((lower + upper) / 2, input)
     negative = np.less_equal(input, 0) if training else np.less(input, 0)
     return np.where(negative, np.multiply(input, slope), input)
 
 
 @op("RreluWithNoiseBackward1", saved="result noise lower upper training", keeps="noise result0", name="rrelu_",
     names="", strides="like:input")  # fmt: skip
-def rrelu_in_place(input: Array, noise: Index | None, lower: int | float, upper: int | float, training: bool) -> Any:
+def rrelu_in_place(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
     return rrelu_with_noise.body(input, noise, lower, upper, training)
 
 
 @rrelu_in_place.backward
 def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, training: bool, result: Any) -> Any:
-    slope = e.number((lower + upper) / 2, result) if noise is None else noise
+    slope = noise if training else e.number((lower + upper) / 2, result)
     negative = np.less_equal(result, 0) if training else np.less(result, 0)
     return np.multiply(ct, np.where(negative, slope, e.number(1, ct)))
 
 
-def _noise(input: Tensor, lower: float, upper: float, generator: Any) -> Tensor:
-    """A slope for each element that is not positive, in their order; one elsewhere."""
-    if on_meta(input):
-        return blank(input.shape, input)
+def _noise(input: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
+    """In training a slope for each element that is not positive, in their order, and one elsewhere; else nothing, which
+    PyTorch keeps, too."""
+    if not training or on_meta(input):
+        return names_of("torch")["empty_like"](input)
     values = array_of(input)
     noise = numpy.ones(values.shape, values.dtype)
     negative = values <= 0
@@ -68,7 +69,7 @@ def rrelu(
 ) -> Tensor:
     """As ``torch.nn.functional.rrelu``."""
     _check(input, lower, upper)
-    noise = _noise(input, lower, upper, generator) if training else None
+    noise = _noise(input, lower, upper, training, generator)
     return rrelu_with_noise.function(input, noise, lower, upper, training)
 
 
@@ -78,7 +79,7 @@ def rrelu_(
 ) -> Tensor:
     """``rrelu`` in place."""
     _check(input, lower, upper)
-    noise = _noise(input, lower, upper, generator) if training else None
+    noise = _noise(input, lower, upper, training, generator)
     found = rrelu_in_place.inplace(input, noise, lower, upper, training)
     return not_backwards(found, NEGATIVE_LEAK) if (lower + upper) / 2 < 0 else found
 

@@ -174,7 +174,7 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
         return dtypes.wanted(function, value)
     if p.plain and not _PLAIN[p.plain](value) and not _stands_for_number(p.plain, value):
         raise wrong_argument(function, p.name, None if p.keyword else position, p.plain, value)
-    return freeze(value)
+    return float(value) if p.plain == "float" else freeze(value)
 
 
 def _is_integer(value: Any) -> bool:
@@ -400,7 +400,7 @@ def _scan(p: Param) -> list[str]:
 
 
 #: Numbers that nodes show as they were given: 2 is another one than 2.0.
-_SHOWN = ("float", "Number")
+_SHOWN = "Number"
 
 
 def _key(p: Param, offsets: bool) -> list[str]:
@@ -413,7 +413,7 @@ def _key(p: Param, offsets: bool) -> list[str]:
         return [f"None if {n} is _{n} else {n}.__class__" if not p.required else f"{n}.__class__"]
     if p.kind in ("dims", "ints") and not p.starred:
         return [f"tuple({n}) if {n}.__class__ is list else {n}"]
-    return [n, f"{n}.__class__"] if p.plain in _SHOWN else [n]
+    return [n, f"{n}.__class__"] if p.plain == _SHOWN else [n]
 
 
 def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: bool = True) -> tuple:
@@ -436,5 +436,5 @@ def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: 
         elif p.kind == "scalar":
             key.append(None if not p.required and value is p.default else value.__class__)
         else:
-            key += [value, value.__class__] if p.plain in _SHOWN else [value]
+            key += [value, value.__class__] if p.plain == _SHOWN else [value]
     return (*key, mode.grad)

@@ -13,7 +13,7 @@ from compat.ops.composite import composite
 from compat.ops.elements import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
 from compat.ops.halves import in_single
 from compat.ops.op import elementwise
-from compat.ops.signature import Array, Scalar
+from compat.ops.signature import Array
 from compat.registry import function, publish
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -209,7 +209,7 @@ def _check_logit(input: Tensor, eps: float | None = None) -> None:
     inplace="Tensor.logit_ torch.logit_",
     check=_check_logit,
 )
-def logit(input: Array, eps: Scalar | None = None) -> Any:
+def logit(input: Array, eps: float | None = None) -> Any:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
+from math import isinf, prod
 from typing import Any
 
 from compat.dtypes import int64
@@ -169,7 +169,7 @@ for _n in (1, 2, 3):
 _LP_DOC = """The ``norm_type``-norm of windows over the last {n} dimensions; the sum for 1.
 
     Args:
-        norm_type: the power.
+        norm_type: the power; infinity for the greatest magnitude, minus infinity for the smallest.
         kernel_size: the window's size, a number or one per dimension.
         stride: how far windows lie apart; the window's size if not given.
         ceil_mode: whether a window may reach past the end.
@@ -185,9 +185,13 @@ def _publish_lp(n: int) -> None:
     def lp_pool(
         input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False
     ) -> Tensor:
+        if isinstance(norm_type, int | float) and isinf(norm_type):
+            greatest = names_of("F")[f"max_pool{n}d"]
+            if norm_type > 0:
+                return greatest(input.abs(), kernel_size, stride, 0, 1, ceil_mode)
+            return -greatest(-input.abs(), kernel_size, stride, 0, 1, ceil_mode)
         count = prod(each(kernel_size, n))
-        pool = names_of("F")[f"avg_pool{n}d"]
-        mean = pool(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+        mean = names_of("F")[f"avg_pool{n}d"](input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
         return (mean.sign() * names_of("F")["relu"](mean.abs())).mul(count).pow(1.0 / norm_type)
 
     lp_pool.__name__ = lp_pool.__qualname__ = f"lp_pool{n}d"
