@@ -20,6 +20,7 @@ from compat.dtypes import dtype as Dtype
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
+from compat.registry import address_of
 from compat.size import Size
 from compat.storage import UntypedStorage, new_storage
 from compat.tensor import SHARED, Tensor, sync, wrap
@@ -135,6 +136,9 @@ class Writer(_Pickler):
         """Writes a class or function by its name."""
         found = _DTYPES.get(obj) if isinstance(obj, Dtype) else _CLASSES.get(obj) if isinstance(obj, type) else None
         module = getattr(obj, "__module__", None) or ""
+        address = address_of(obj) if isinstance(obj, FunctionType) else None
+        if address is not None:
+            found = Global(f"torch.{address[0]}".removesuffix(".torch"), address[1])
         if found is None and module.partition(".")[0] in ("compat", "torch"):
             found = Global("torch" + module[module.find(".") :] if "." in module else "torch", name or obj.__qualname__)
         if found is None:

@@ -6,11 +6,15 @@ that address collect them. Names of ``Tensor`` are attached to the class at once
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 from compat.tensor import Tensor
 
 _public: dict[str, dict[str, Any]] = {}
+#: Where each function of a module is public: the address and the name there.
+_addresses: dict[Callable[..., Any], tuple[str, str]] = {}
 
 #: Short addresses for declarations.
 SHORT = {"F": "nn.functional", "C": "_C"}
@@ -32,12 +36,19 @@ def publish(value: Any, *names: str) -> Any:
         if table.get(last, value) is not value:
             raise ValueError(f"publish: {place}.{last} is already {table[last]!r}")
         table[last] = value
+        if place != "Tensor" and isinstance(value, FunctionType):
+            _addresses.setdefault(value, (place, last))
     return value
 
 
 def function(*names: str) -> Any:
     """Makes a function public: ``@function("torch.matmul", "Tensor.matmul")``."""
     return lambda f: publish(f, *names)
+
+
+def address_of(value: Callable[..., Any]) -> tuple[str, str] | None:
+    """Where a function is public first, ``("nn.functional", "relu")``; None if it is in no module."""
+    return _addresses.get(value)
 
 
 def places() -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from compat import dtypes
 from compat.ops.older import older_call
 from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
+from compat.registry import address_of, publish
 
 _every: list[Declared] = []
 
@@ -77,6 +78,13 @@ class Declared:
         made.__wrapped__ = self.body  # its signature is the one to show
         self.entries.append((made, miss.__name__ == "miss_inplace"))
         return made
+
+    def _publish(self, made: Callable[..., Any], names: str) -> None:
+        """Makes a function made for it public. Under its own name its module has the declaration instead."""
+        publish(made, *names.split())
+        address = address_of(made)
+        if address is not None and address[1] == made.__name__:
+            made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
         """The arguments, each of the kind its parameter wants."""

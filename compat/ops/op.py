@@ -61,7 +61,8 @@ Options of ``op``:
     combinations of layouts and static arguments not seen before (so it must not look at values).
 ``returns``
     names of several results, for a named tuple like ``torch.return_types.max``; ``saved`` and a stated backward may use
-    them. ``results`` gives names for these two only: the function returns a plain tuple.
+    them. ``results`` gives names for these two only: the function returns a plain tuple. Both, where the function
+    has them in another order: what has no derivative comes last, since PyTorch's nodes do not count it.
 ``inspect``
     a function with the operation's parameters, called before every run, for errors that depend on values (an index
     out of
@@ -165,12 +166,12 @@ class Op(Declared):
         self.takes: Callable[..., None] | None = out if callable(out) else None
         out = any(n.startswith("torch.") for n in names.split()) if out is None else bool(out)
         self.function = self._entry(self.name, self.miss, self.plans, out)
-        publish(self.function, *names.split())
+        self._publish(self.function, names)
         inplace = options.get("inplace")
         if inplace is None:
             inplace = f"Tensor.{self.name}_" if self.strides == "elementwise" and names else ""
         self.inplace = self._entry(f"{self.name}_", self.miss_inplace, self.inplace_plans, False)
-        publish(self.inplace, *inplace.split())
+        self._publish(self.inplace, inplace)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
@@ -368,7 +369,7 @@ class Op(Declared):
                 return lambda node: uint64(self.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node)))
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), history=name not in self.aside)
         if name in self.integers:
-            return lambda node: tuple(node.saved_tensor(node.plan.derivative.place_of(name)).tolist())
+            return partial(_integers, name)
         if param.kind == "array":
             return shown_tensor(lambda node: node.plan.derivative.place_of(name), partial(_shown_number, name))
         if param.kind == "arrays":
@@ -421,6 +422,11 @@ def _shown_number(name: str, node: OpNode) -> Any:
     value = node.numbers[i]
     # A number that meets tensors is as wide as Python's, whatever the default dtype.
     return from_array(np.asarray(value))
+
+
+def _integers(name: str, node: OpNode) -> tuple[int, ...] | None:
+    found = node.saved_tensor(node.plan.derivative.place_of(name))
+    return None if found is None else tuple(found.tolist())
 
 
 def _scalar(node: OpNode, param: Param) -> Any:

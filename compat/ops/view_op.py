@@ -41,7 +41,7 @@ class ViewOp(Declared):
         self.function = self._entry(self.name, self.miss, self.plans, False)
         if self.through_storage:
             self.function = _of_the_whole(self.function)
-        publish(self.function, *(f"torch.{self.name} Tensor.{self.name}" if names is None else names).split())
+        self._publish(self.function, f"torch.{self.name} Tensor.{self.name}" if names is None else names)
         inplace = options.get("inplace", "")
         if inplace:
             publish(self._method(), *inplace.split())

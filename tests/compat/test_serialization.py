@@ -18,11 +18,15 @@ from tests.compat.saved import contents, described
 GOLDEN = Path(__file__).parent / "golden"
 
 
-def again(obj: Any, **options: Any) -> Any:
+def saved(obj: Any) -> io.BytesIO:
     file = io.BytesIO()
     torch.save(obj, file)
     file.seek(0)
-    return torch.load(file, **options)
+    return file
+
+
+def again(obj: Any, **options: Any) -> Any:
+    return torch.load(saved(obj), **options)
 
 
 def assert_described(found: Any) -> None:
@@ -168,6 +172,14 @@ def test_safe_globals() -> None:
         assert again(half) == half
         assert torch.serialization.get_safe_globals() == [fractions.Fraction]
     assert torch.serialization.get_safe_globals() == []
+
+
+@pytest.mark.parametrize("f", [torch.relu, torch.nn.functional.gelu, torch.permute, torch.matmul, torch.pow])
+def test_functions_are_found_by_the_names_that_pytorch_has_them_by(f: Any) -> None:
+    assert again(f, weights_only=False) is f and pickle.loads(pickle.dumps(f)) is f
+    with zipfile.ZipFile(saved(f)) as written:
+        data = written.read("archive/data.pkl")
+    assert b"compat" not in data and f.__name__.encode() in data and b"ops" not in data
 
 
 def test_code_is_not_run() -> None:
