@@ -55,6 +55,8 @@ class device:
                 raise RuntimeError(
                     f"type (string) must not include an index because index was passed explicitly: {type}"
                 )
+            if not isinstance(index, int):
+                raise TypeError(f"device(): argument 'index' (position 2) must be int, not {index.__class__.__name__}")
             self.index = int(index)
 
     def __repr__(self) -> str:

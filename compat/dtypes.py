@@ -259,6 +259,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both can be cast to.
 
     Raises:
+        TypeError: for what is no dtype.
         RuntimeError: for ``uint16``, ``uint32`` and ``uint64`` with another integer dtype, which PyTorch does not mix.
 
     Example:
@@ -266,10 +267,15 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
         >>> torch.promote_types(torch.int32, torch.float32), torch.promote_types(torch.uint8, torch.int8)
         (torch.float32, torch.int16)
     """
-    if type1 is type2:
+    if type1 is type2 and isinstance(type1, dtype):
         return type1
     found = _promotions.get((type1, type2))
     if found is None:
+        for i, given in enumerate((type1, type2), 1):
+            if not isinstance(given, dtype):
+                raise TypeError(
+                    f"promote_types(): argument 'type{i}' (position {i}) must be torch.dtype, not {_type_name(given)}"
+                )
         found = _promotions[type1, type2] = _promote(type1, type2)
     return found
 

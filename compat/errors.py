@@ -88,8 +88,6 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
 def type_name(x: object) -> str:
     """What PyTorch calls the type of an argument."""
     name = type(x).__name__
-    if isinstance(x, list | tuple) and type(x) in (list, tuple):
-        return f"{name} of ({', '.join(type_name(e) for e in x)}{',' if len(x) == 1 else ''})" if x else name
     return f"{type(x).__module__}.{name}" if type(x).__module__ == "numpy" else name
 
 

@@ -160,6 +160,10 @@ class set_grad_enabled(_Guard):
     """
 
     def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(
+                f"set_grad_enabled(): argument 'enabled' (position 1) must be bool, not {type(mode).__name__}"
+            )
         self.before = _set(mode)
         self.mode = mode
 

@@ -10,7 +10,8 @@ import numpy
 
 from compat import dtypes
 from compat.errors import size_text
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Ints
 from compat.ops.views import squeeze, unsqueeze

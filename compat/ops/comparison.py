@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from compat import dtypes
-from compat.errors import wrong_argument
 from compat.meta import check_values
-from compat.ops.combinations import fits_none
+from compat.ops.arguments import fits_none, tensor_argument
 from compat.ops.elements import (
     binary,
     category,
@@ -76,9 +75,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
         >>> torch.equal(torch.tensor([1, 2]), torch.tensor([1, 2]))
         True
     """
-    for i, (name, t) in enumerate((("input", input), ("other", other))):
-        if not isinstance(t, Tensor):
-            raise wrong_argument("equal", name, i + 1, "Tensor", t)
+    tensor_argument("equal", "input", 1, input)
+    tensor_argument("equal", "other", 2, other)
     check_values("equal", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
 
@@ -133,6 +131,8 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
         >>> torch.allclose(torch.tensor([1.0]), torch.tensor([1.0000001]))
         True
     """
+    tensor_argument("allclose", "input", 1, input)
+    tensor_argument("allclose", "other", 2, other)
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
 
 

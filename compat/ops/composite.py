@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat.errors import wrong_argument
 from compat.grad_mode import mode, no_grad
 from compat.ops.out import check_dtype, resize_out
 from compat.registry import publish
@@ -61,28 +60,3 @@ def _tensors(values: Any) -> list[Tensor]:
         elif isinstance(v, tuple | list):
             found += _tensors(v)
     return found
-
-
-def tensor_argument(function: str, name: str, position: int, value: Any) -> Tensor:
-    """An argument that must be a tensor.
-
-    Raises:
-        TypeError: naming the function, the argument, and what came.
-    """
-    if not isinstance(value, Tensor):
-        raise wrong_argument(function, name, position, "Tensor", value)
-    return value
-
-
-def tensors_argument(function: str, value: Any, name: str = "tensors", position: int = 1) -> tuple[Tensor, ...]:
-    """An argument that must be a sequence of tensors.
-
-    Raises:
-        TypeError: naming the function, the argument, and what came.
-    """
-    if not isinstance(value, tuple | list):
-        raise wrong_argument(function, name, position, "tuple of Tensors", value)
-    for i, t in enumerate(value):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}")
-    return tuple(value)

@@ -6,7 +6,8 @@ from math import prod
 from typing import Any
 
 from compat.errors import size_text, wrap_dims
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.joining import flatten
 from compat.ops.products import dot, mm
 from compat.ops.views import _reshaped, permute, reshape, squeeze
@@ -113,6 +114,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
         >>> torch.kron(torch.tensor([1, 10]), torch.tensor([1, 2]))
         tensor([ 1,  2, 10, 20])
     """
+    tensor_argument("kron", "input", 1, input)
+    tensor_argument("kron", "other", 2, other)
     n = max(input.dim(), other.dim())
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
     left = _reshaped(input.contiguous(), tuple(v for k in a for v in (k, 1)))

@@ -8,7 +8,8 @@ from typing import Any
 from compat.dtypes import bool_, float32
 from compat.errors import cpp_name, size_text
 from compat.layout import Layout, channels_last_strides
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.signature import Array, Ints
 from compat.ops.views import squeeze, unsqueeze

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy
+
 from compat import dtypes
 from compat.device import CPU, available
 from compat.device import device as Device
@@ -20,6 +22,7 @@ from compat.formats import (
 )
 from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
 from compat.meta import NO_DATA
+from compat.ops.arguments import fits_none
 from compat.ops.op import op
 from compat.ops.signature import Array, Scalar
 from compat.ops.windows import suggests_channels_last
@@ -196,8 +199,10 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
             raise ValueError(f"invalid type: '{name}'")
     elif dtype is Tensor:
         dtype = dtypes.get_default_dtype()
+    elif not isinstance(dtype, Dtype | type):
+        raise TypeError("dtype must be a type, str, or dtype object")
     elif not isinstance(dtype, Dtype):
-        name = getattr(dtype, "__name__", dtype)
+        name = dtype.__name__
         dtype = getattr(dtype, "dtype", None)
         if dtype is None:
             raise ValueError(f"invalid type: '{name}'")
@@ -267,21 +272,21 @@ def resolve_neg(input: Tensor) -> Tensor:
 
 
 @op("CopyBackwards", names="", inplace="Tensor.copy_", name="copy")
-def copy(self: Array, src: Array, non_blocking: bool = False) -> Any:
-    """Writes the elements of ``src``, broadcast and cast, into the tensor; returns it.
+def copy(self: Array, other: Array, non_blocking: bool = False) -> Any:
+    """Writes the elements of ``other``, broadcast and cast, into the tensor; returns it.
 
     Example:
         >>> import compat as torch
         >>> torch.zeros(2, dtype=torch.int64).copy_(torch.tensor(3.7))
         tensor([3, 3])
     """
-    return np.broadcast_to(converted(src, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
+    return np.broadcast_to(converted(other, dtypes.from_numpy(type_of(self).dtype)), type_of(self).shape)
 
 
-def _check_copy(self: Tensor, src: Tensor, non_blocking: bool = False) -> None:
-    if src.is_meta and not self.is_meta:
+def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None:
+    if other.is_meta and not self.is_meta:
         raise NotImplementedError(NO_DATA)
-    mine, theirs = tuple(self.shape), tuple(src.shape)
+    mine, theirs = tuple(self.shape), tuple(other.shape)
     for i in range(1, len(theirs) + 1):
         if i > len(mine) or theirs[-i] not in (1, mine[-i]):
             if i <= len(mine) and mine[-i] != 1:
@@ -324,6 +329,8 @@ _fill_tensor.check = _check_fill
 @function("Tensor.fill_", "torch.fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Writes one value everywhere; returns the tensor."""
+    if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
+        raise fits_none("fill_", [value], {}, ["Tensor value", "Number value"])
     return (_fill_tensor if isinstance(value, Tensor) else _fill_number).inplace(self, value)
 
 

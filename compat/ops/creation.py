@@ -17,6 +17,7 @@ from compat.errors import size_text, wrong_argument
 from compat.formats import contiguous_format, preserve_format
 from compat.layout import Base, Layout, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
 from compat.meta import unknown
+from compat.ops.arguments import missing, size_argument, tensor_argument
 from compat.ops.copying import format_strides
 from compat.registry import function
 from compat.storage import UntypedStorage
@@ -135,30 +136,18 @@ def placed(t: Tensor, where: Device) -> Tensor:
 
 
 def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[int, ...]:
-    given = more.pop("size", None)
-    if given is not None:
-        size = (given,)
-    if len(size) == 1 and isinstance(size[0], tuple | list):
-        size = tuple(size[0])
+    named = more.pop("size", None)
     if more:
         raise TypeError(f"{function}() got an unexpected keyword argument '{next(iter(more))}'")
-    result = []
-    for i, n in enumerate(size):
-        if not hasattr(n, "__index__"):
-            if i == 0:
-                raise wrong_argument(function, "size", 1, "tuple of ints", n)
-            raise TypeError(
-                f"{function}(): argument 'size' failed to unpack the object at pos {i + 1} with error \"type must be "
-                "tuple of ints,but got "
-                f'{type(n).__name__}"'
-            )
-        n = n.__index__()
-        if n < 0:
-            if function == "zeros":
-                raise RuntimeError("zeros: Dimension size must be non-negative.")
-            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{', '.join(map(str, size))}]")
-        result.append(n)
-    return tuple(result)
+    if named is None and not size:
+        raise missing(function, "size")
+    result = size_argument(function, "size", 1, size if named is None else (named,))
+    negative = next((n for n in result if n < 0), None)
+    if negative is not None:
+        if function == "zeros":
+            raise RuntimeError("zeros: Dimension size must be non-negative.")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {size_text(result)}")
+    return result
 
 
 def constant(
@@ -264,6 +253,8 @@ def full(
     dtype = dtypes.wanted("full", dtype)
     check_given(out, dtype, device)
     dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
+    if not isinstance(size, tuple | list):
+        raise wrong_argument("full", "size", 1, "tuple of ints", size)
     sizes = _sizes("full", (size,), {})
     return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad, where))
 
@@ -354,8 +345,7 @@ def full_like(
     memory_format: Any = preserve_format,
 ) -> Tensor:
     """A tensor of one value, of the size, dtype and memory order of ``input``."""
-    if not isinstance(input, Tensor):
-        raise wrong_argument("full_like", "input", 1, "Tensor", input)
+    tensor_argument("full_like", "input", 1, input)
     where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)

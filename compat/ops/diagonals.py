@@ -13,7 +13,8 @@ from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrap_dim
 from compat.formats import contiguous_format
 from compat.layout import channels_last_strides
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.creation import empty, from_table
 from compat.ops.joining import flatten
 from compat.ops.op import op

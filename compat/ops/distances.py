@@ -11,7 +11,8 @@ from compat import dtypes
 from compat.errors import warn, wrap_dim
 from compat.grad_mode import no_grad
 from compat.layout import broadcast_size
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.norms import norm_along, norm_gradient, norm_over, vector_norm_of
 from compat.ops.op import op
 from compat.ops.products import vdot

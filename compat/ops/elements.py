@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.ops.combinations import fits_none, of_methods
+from compat.ops.arguments import fits_none, of_methods
 from compat.ops.declared import Late
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array

@@ -25,13 +25,13 @@ from funcgrad.tracing import type_of
 
 
 def _check_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
+    if weight.dim() != 2:
+        raise RuntimeError("'weight' must be 2-D")
     if indices.dtype not in POSITIONS:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
             f"torch.{indices.dtype.scalar_name}Tensor instead (while checking arguments for embedding)"
         )
-    if weight.dim() != 2:
-        raise RuntimeError("'weight' must be 2-D")
 
 
 def _inspect_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:

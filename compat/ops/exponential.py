@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.ops.combinations import fits_none, of_methods
+from compat.ops.arguments import fits_none, of_methods
 from compat.ops.copying import to
 from compat.ops.elements import binary, category, is_operand, overloaded, refuses, unary, zeros_like
 from compat.ops.halves import in_single

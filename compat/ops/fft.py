@@ -9,9 +9,10 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import wrap_dim, wrong_argument
+from compat.ops.arguments import tensor_argument
 from compat.ops.complex import conj_physical
 from compat.ops.complex_views import conj
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.composite import composite
 from compat.ops.copying import to
 from compat.ops.joining import roll
 from compat.ops.op import op

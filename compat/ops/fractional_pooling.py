@@ -10,7 +10,8 @@ from typing import Any
 
 from compat.errors import size_text
 from compat.ops.adaptive import greatest
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.op import Op, op
 from compat.ops.pooling import spread_back
 from compat.ops.signature import Array, Index, Ints

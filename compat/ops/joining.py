@@ -15,7 +15,8 @@ from compat.layout import (
     preserved_strides,
     view_strides,
 )
-from compat.ops.composite import composite, tensor_argument, tensors_argument
+from compat.ops.arguments import tensor_argument, tensors_argument
+from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.signature import Array, Arrays, Ints
 from compat.ops.views import expand, inferred, reshape, unsqueeze, view_size

@@ -6,6 +6,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import size_text
+from compat.ops.arguments import tensor_argument
 from compat.ops.indexing import outside
 from compat.ops.inspection import values_of
 from compat.ops.loss import MEAN, NONE, SUM, reduction_number
@@ -169,6 +170,8 @@ def nll_loss(
         >>> torch.nn.functional.nll_loss(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
         tensor(2.5000)
     """
+    tensor_argument("nll_loss_nd", "input", 1, input)
+    tensor_argument("nll_loss_nd", "target", 2, target)
     return _nll_any(input, target, weight, reduction_number(reduction, size_average, reduce), ignore_index)
 
 
@@ -252,8 +255,10 @@ def cross_entropy(
         tensor(1.3863)
     """
     how = reduction_number(reduction, size_average, reduce)
+    tensor_argument("cross_entropy_loss", "input", 1, input)
+    tensor_argument("cross_entropy_loss", "target", 2, target)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
+        raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     same = input.shape == target.shape
     if same and ignore_index >= 0:
         raise RuntimeError("ignore_index is not supported for floating point target")

@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.errors import warn
 from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
 from compat.loss_reduction import legacy_reduction
+from compat.ops.arithmetic import check_difference
 from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Index
@@ -301,12 +302,28 @@ def binary_cross_entropy(
     return binary_pairs.function(input, target, weight, how)
 
 
+def _check_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
+) -> None:
+    if input.dtype.category < dtypes.FLOATING:
+        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    if target.dtype is dtypes.bool_:
+        check_difference(target, target)
+    if target.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"result type {input.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}"
+        )
+    for first, second in ((pos_weight, target), (input, weight)):
+        if first is not None and second is not None:
+            broadcast_size(tuple(first.shape), tuple(second.shape))
+
+
 @_pair(
     "BinaryCrossEntropyWithLogitsBackward0",
     "self target weight pos_weight reduction",
     "",
     strides=_target_strides,
-    check=None,
+    check=_check_logits,
 )
 def logit_pairs(input: Array, target: Array, weight: Index | None, pos_weight: Index | None, reduction: int) -> Any:
     dtype = type_of(input).dtype
@@ -378,11 +395,9 @@ def kl_div(
     else:
         if reduction == "mean":
             warn(
-                "reduction: 'mean' divides the total loss by both the batch size and the support size. 'batchmean' "
-                "divides only by "
-                "the batch size, and aligns with the KL div math definition. 'mean' will be changed to behave the same "
-                "as "
-                "'batchmean' in the next major release."
+                "reduction: 'mean' divides the total loss by both the batch size and the support size.'batchmean' "
+                "divides only by the batch size, and aligns with the KL div math definition.'mean' will be changed to "
+                "behave the same as 'batchmean' in the next major release."
             )
         how = SUM if reduction == "batchmean" else reduction_number(reduction)
     loss = kl_div_number(input, target, how, log_target=log_target)

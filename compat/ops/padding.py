@@ -9,7 +9,8 @@ import numpy
 
 from compat.errors import size_text
 from compat.layout import contiguous_strides
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.op import Op, op
 from compat.ops.parts import slice_view
 from compat.ops.signature import Array, Ints, Scalar

@@ -10,7 +10,8 @@ import numpy
 
 from compat.dtypes import bool_
 from compat.errors import size_text
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.halves import in_single
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Ints

@@ -9,7 +9,8 @@ from compat.dtypes import bool_
 from compat.errors import cpp_name
 from compat.grad_mode import mode, no_grad
 from compat.layout import broadcast_size
-from compat.ops.composite import composite, tensor_argument
+from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.inplace import check_recorded, set_history
 from compat.ops.op import op
 from compat.ops.out import of_dtype, resize

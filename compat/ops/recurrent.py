@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy
 
-from compat.errors import wrong_argument, wrong_combination
+from compat.errors import wrong_combination
 from compat.grad_mode import mode as grad_mode
+from compat.ops.arguments import tensor_argument
 from compat.ops.joining import cat, stack
 from compat.ops.op import op
 from compat.ops.packing import active_steps, pack_rows, row_tables, spread_rows
@@ -214,8 +215,7 @@ def _called(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[
     if len(args) > len(names) or given.keys() != set(names) or len(given) != len(args) + len(kwargs):
         raise wrong_combination(name, args, kwargs)
     input, hx, params = given["data" if packed else "input"], given["hx"], tuple(given["params"])
-    if not isinstance(input, Tensor):
-        raise wrong_argument(name, "input", 1, "Tensor", input)
+    tensor_argument(name, "input", 1, input)
     if mode == LSTM:
         if len(hx) != 2:
             raise RuntimeError("lstm expects two hidden states")

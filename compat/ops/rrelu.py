@@ -7,9 +7,8 @@ from typing import Any
 import numpy
 
 from compat import rng
-from compat.errors import wrong_argument
 from compat.meta import on_meta
-from compat.ops.creation import blank
+from compat.ops.arguments import tensor_argument
 from compat.ops.elements import NEGATIVE_LEAK, not_backwards
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
@@ -55,8 +54,7 @@ def _noise(input: Tensor, lower: float, upper: float, training: bool, generator:
 
 
 def _check(input: Any, lower: float, upper: float) -> None:
-    if not isinstance(input, Tensor):
-        raise wrong_argument("rrelu", "input", 1, "Tensor", input)
+    tensor_argument("rrelu", "input", 1, input)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not input.dtype.is_floating_point:

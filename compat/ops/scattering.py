@@ -154,11 +154,15 @@ def _check_put_size(input: Tensor, indices: Sequence[Tensor | None], values: Ten
         return
     size = _result_size(input, indices)
     given = tuple(values.shape)
-    if len(given) > len(size) or any(g not in (1, n) for g, n in zip(given[::-1], size[::-1])):
+    if not _broadcasts(given, size):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {size_text(given)} cannot be broadcast to indexing result of shape "
             f"{size_text(size)}"
         )
+
+
+def _broadcasts(given: Sequence[int], size: Sequence[int]) -> bool:
+    return len(given) <= len(size) and all(g in (1, n) for g, n in zip(given[::-1], size[::-1]))
 
 
 def _inspect_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> None:
@@ -196,7 +200,7 @@ def _put_arguments(
         trailing = input.dim() - only.dim()
         if values.dim() == trailing + 1 and values.shape[0] == 1:
             values = values[0]
-        if values.dim() <= trailing:
+        if values.dim() <= trailing and _broadcasts(values.shape, input.shape):
             return list(indices), values
     return positions(input, indices), values
 

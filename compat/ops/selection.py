@@ -7,7 +7,8 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.errors import cpp_name, wrong_argument
+from compat.errors import cpp_name
+from compat.ops.arguments import tensor_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
 from compat.ops.op import Op, elementwise
 from compat.ops.out import of_dtype
@@ -58,8 +59,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
         >>> torch.where(x > 0, x, 0.0)
         tensor([0., 2.])
     """
-    if not isinstance(condition, Tensor):
-        raise wrong_argument("where", "condition", 1, "Tensor", condition)
+    tensor_argument("where", "condition", 1, condition)
     if input is None and other is None:
         return names_of("torch")["nonzero"](condition, as_tuple=True)
     return (

@@ -12,6 +12,7 @@ from compat import dtypes, levels
 from compat.errors import size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.meta import check_values
+from compat.ops.arguments import tensor_argument
 from compat.ops.inspection import values_of
 from compat.ops.op import elementwise, op
 from compat.ops.out import of_dtype
@@ -96,8 +97,10 @@ def unique(
         >>> torch.unique(torch.tensor([3, 1, 3]), return_counts=True)
         (tensor([1, 3]), tensor([1, 2]))
     """
+    name = "_unique2" if dim is None else "unique_dim"
+    tensor_argument(name, "input", 1, input)
     along = None if dim is None else _check_unique("unique", input, dim)
-    levels.check_counted("_unique2" if dim is None else "unique_dim", input)
+    levels.check_counted(name, input)
     values = _comparable(array_of(input))
     rows = values.ravel() if along is None else values
     _, first, inverse, counts = numpy.unique(

@@ -8,7 +8,8 @@ import numpy as np
 
 from compat.device import place
 from compat.dtypes import dtype as Dtype
-from compat.errors import size_text, wrong_argument, wrong_combination
+from compat.errors import size_text, wrong_combination
+from compat.ops.arguments import tensor_argument
 from compat.ops.creation import from_table, into_all, with_grad
 from compat.ops.sequences import of_ends
 from compat.registry import function, names_of, publish
@@ -16,28 +17,25 @@ from compat.size import Size
 from compat.tensor import Tensor, from_array
 
 
-def _tensor(function: str, name: str, position: int, value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise wrong_argument(function, name, position, "Tensor", value)
-    return value
-
-
 @function("torch.get_device")
 def get_device(input: Tensor) -> int:
     """The number of the device that a tensor is on: -1, the CPU."""
-    return _tensor("get_device", "input", 1, input).get_device()
+    return tensor_argument("get_device", "input", 1, input).get_device()
 
 
 @function("torch.is_signed")
 def is_signed(input: Tensor) -> bool:
     """Whether the dtype of a tensor has negative numbers."""
-    return _tensor("is_signed", "input", 1, input).is_signed()
+    return tensor_argument("is_signed", "input", 1, input).is_signed()
 
 
 @function("torch.is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size."""
-    return _tensor("is_same_size", "input", 1, input).shape == _tensor("is_same_size", "other", 2, other).shape
+    return (
+        tensor_argument("is_same_size", "input", 1, input).shape
+        == tensor_argument("is_same_size", "other", 2, other).shape
+    )
 
 
 @function("torch.broadcast_shapes")
@@ -94,7 +92,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
                 [1, 3],
                 [2, 3]])
     """
-    if _tensor("combinations", "input", 1, input).dim() != 1:
+    if tensor_argument("combinations", "input", 1, input).dim() != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {size_text(input.shape)}")
     if r < 0:
         raise RuntimeError(f"Expect a non-negative number, but got {r}")

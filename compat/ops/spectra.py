@@ -93,18 +93,18 @@ def stft(
         padded = input.view([1] * (3 - dims) + list(input.shape))
         padded = names_of("F")["pad"](padded, [n_fft // 2] * 2, pad_mode)
         input = padded.view(padded.shape[-dims:])
-    complex_given = input.is_complex() or (window is not None and window.is_complex())
-    if return_complex is None and not complex_given:
-        raise RuntimeError(
-            "stft requires the return_complex parameter be given for real inputs, and will further require that "
-            "return_complex=True in a future PyTorch release."
-        )
     if window is None:
         warn(
             "A window was not provided. A rectangular window will be applied,which is known to cause spectral leakage. "
             "Other windows such as torch.hann_window or torch.hamming_window are recommended to reduce spectral "
             "leakage.To suppress this warning and use a rectangular window, explicitly set "
             "`window=torch.ones(n_fft, device=<device>)`."
+        )
+    complex_given = input.is_complex() or (window is not None and window.is_complex())
+    if return_complex is None and not complex_given:
+        raise RuntimeError(
+            "stft requires the return_complex parameter be given for real inputs, and will further require that "
+            "return_complex=True in a future PyTorch release."
         )
     hop = n_fft // 4 if hop_length is None else hop_length
     win_length = n_fft if win_length is None else win_length

@@ -13,12 +13,13 @@ from compat import dtypes
 from compat.autograd.node import Node, edge_of, next_sequence
 from compat.device import default_device
 from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
+from compat.errors import cpp_name, size_text, warn, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat.grad_mode import mode
 from compat.hosted import place_of
 from compat.layout import contiguous_strides, layout_of
 from compat.meta import Unknown
+from compat.ops.arguments import tensor_argument
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
 from compat.ops.inplace import check_recorded, rebase
@@ -213,8 +214,7 @@ def no(self: Tensor, *_: Any) -> bool:
 @function("Tensor.is_set_to")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same storage in the same way."""
-    if not isinstance(tensor, Tensor):
-        raise wrong_argument("is_set_to", "tensor", 1, "Tensor", tensor)
+    tensor_argument("is_set_to", "tensor", 1, tensor)
     same = place_of(self._storage, self._offset) == place_of(tensor._storage, tensor._offset)
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 

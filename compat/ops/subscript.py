@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
+from compat import dtypes, levels
 from compat.errors import cpp_name, type_name, warn
 from compat.grad_mode import mode
 from compat.hosted import array_over, is_large
@@ -147,10 +147,9 @@ def by_tensors() -> Iterator[None]:
         _local.by_tensors = before
 
 
-def _chosen(x: Tensor, dim: int, place: Tensor) -> Tensor:
-    """What is at a place along a dimension, in memory of its own."""
-    torch = names_of("torch")
-    return torch["index_select"](x, dim, unsqueeze(place, 0)).squeeze(dim)
+def _differs(place: Tensor) -> bool:
+    """Whether an index without dimensions stays a tensor: it may have a value of its own for each example."""
+    return _local.by_tensors or (place._layout.base.traced and bool(levels.maps(place._storage.buffer)))
 
 
 def _places(index: tuple[Any, ...]) -> int:
@@ -189,15 +188,15 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
             dim += 1
         elif not isinstance(p, Tensor):
             x = _integer(x, dim, p.__index__(), position)
-        elif p._layout.ndim == 0 and p.dtype is not dtypes.bool_ and p.dtype is not dtypes.uint8:
-            x = _chosen(x, dim, p) if _local.by_tensors else _integer(x, dim, int(p), position)
-        elif p._layout.ndim == 0:
-            x = unsqueeze(x, dim)
-            gathers[dim] = unsqueeze(p, 0)
+        elif p.dtype in (dtypes.bool_, dtypes.uint8):
+            x = x if p._layout.ndim else unsqueeze(x, dim)
+            gathers[dim] = p if p._layout.ndim else unsqueeze(p, 0)
+            dim += gathers[dim]._layout.ndim
+        elif p._layout.ndim or _differs(p):
+            gathers[dim] = p
             dim += 1
         else:
-            gathers[dim] = p
-            dim += p.dim() if p.dtype in (dtypes.bool_, dtypes.uint8) else 1
+            x = _integer(x, dim, int(p), position)
     if gathers:
         last = max(gathers)
         left = [gathers.get(d) for d in range(last + 1)]
@@ -345,8 +344,7 @@ def _value(x: Tensor, value: Any) -> Tensor:
                 raise RuntimeError(f"value cannot be converted to type {cpp_name(x.dtype)} without overflow")
             value = value.real
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
-    name = type_name(value) if isinstance(value, np.ndarray) else type(value).__name__
-    raise TypeError(f"can't assign a {name} to a torch.{x.dtype.scalar_name}Tensor")
+    raise TypeError(f"can't assign a {type_name(value)} to a torch.{x.dtype.scalar_name}Tensor")
 
 
 def _without_leading_ones(value: Tensor) -> Tensor:

@@ -7,10 +7,11 @@ from math import prod
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, warn, wrap_dim
+from compat.errors import size_text, warn, wrap_dim, wrong_argument
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
+from compat.ops.arguments import missing, size_argument
 from compat.ops.inplace import complain_about_view, set_history
 from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
@@ -147,7 +148,8 @@ def _adjoint(name: str, self: Tensor) -> Tensor:
 
 def _hermitian(self: Tensor) -> Tensor:
     if self.dim() not in (0, 2):
-        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.")
+        instead = " For batches of matrices, consider using tensor.mH" if self.dim() > 2 else ""
+        raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.{instead}")
     return self.conj() if self.dim() == 0 else _adjoint("H", self)
 
 
@@ -280,7 +282,13 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    new = inferred([n.__index__() for n in _several(shape)], input.numel())
+    if not isinstance(shape, tuple | list):
+        raise wrong_argument("reshape", "shape", 2, "tuple of ints", shape)
+    return _reshape(input, shape)
+
+
+def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
+    new = inferred([n.__index__() for n in shape], input.numel())
     layout = input._layout
     if view_strides(layout.size, layout.stride, new) is None:
         return _unsafe_view(input.clone(memory_format=contiguous_format), new)
@@ -290,8 +298,11 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 @function("Tensor.reshape")
 def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """The same elements in another shape: a view if the memory order allows, else a copy."""
-    shape = named.get("shape", shape)
-    return reshape(self, shape[0] if len(shape) == 1 and not hasattr(shape[0], "__index__") else shape)
+    if named:
+        shape = (named["shape"],)
+    elif not shape:
+        raise missing("reshape", "shape")
+    return _reshape(self, size_argument("reshape", "shape", 1, shape))
 
 
 @view("ReshapeAliasBackward0", saved="self.sym_sizes", names="", undone="always")

@@ -9,9 +9,9 @@ import numpy as np
 
 from compat import levels, rng
 from compat.dtypes import get_default_dtype, int64
-from compat.errors import wrong_argument
 from compat.layout import broadcast_size, contiguous_layout
 from compat.meta import on_meta
+from compat.ops.arguments import tensor_argument
 from compat.ops.creation import blank
 from compat.ops.node import Underivable
 from compat.random import engine_of
@@ -31,12 +31,6 @@ _NORMAL = drawing_kernel("NormalBackward3", "mean", "std", shown="mean.sym_sizes
 #: PyTorch has no derivative for these.
 _BERNOULLI_P = drawing_kernel(Underivable, "input", name="bernoulli")
 _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
-
-
-def _tensor(name: str, argument: str, position: int, value: Any) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise wrong_argument(name, argument, position, "Tensor", value)
-    return value
 
 
 def _given(out: Any, made: Tensor) -> Tensor:
@@ -64,7 +58,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         >>> torch.bernoulli(torch.tensor([0.0, 1.0]))
         tensor([0., 1.])
     """
-    t = _tensor("bernoulli", "input", 1, input)
+    t = tensor_argument("bernoulli", "input", 1, input)
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
@@ -86,7 +80,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     Raises:
         RuntimeError: for a negative rate.
     """
-    t = _tensor("poisson", "input", 1, input)
+    t = tensor_argument("poisson", "input", 1, input)
     if on_meta(t):
         return _POISSON.call([t, blank(t.shape, t)])[0]
     (rates,), over = given(t)
@@ -97,8 +91,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
 @function("torch.binomial")
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of ``count`` tosses of probability ``prob`` succeed; the two broadcast against each other."""
-    _tensor("binomial", "count", 1, count)
-    _tensor("binomial", "prob", 2, prob)
+    tensor_argument("binomial", "count", 1, count)
+    tensor_argument("binomial", "prob", 2, prob)
     size = broadcast_size(tuple(count.shape), tuple(prob.shape))
     if on_meta(count):
         return _BINOMIAL.call([count, prob, blank(size, count)])[0]
@@ -130,7 +124,7 @@ def multinomial(
         >>> torch.multinomial(torch.tensor([0.0, 10.0, 0.0]), 1)
         tensor([1])
     """
-    t = _tensor("multinomial", "input", 1, input)
+    t = tensor_argument("multinomial", "input", 1, input)
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     samples = number("multinomial", "num_samples", 2, num_samples, "int")

@@ -12,6 +12,7 @@ from compat.device import available, place
 from compat.device import device as Device
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
+from compat.ops.arguments import tensor_argument
 from compat.ops.creation import check_given
 from compat.random import engine_of
 from compat.registry import function
@@ -82,8 +83,7 @@ class Options:
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
         """A tensor of draws in the size and memory order of ``t``."""
-        if not isinstance(t, Tensor):
-            raise wrong_argument(self.function, "input", 1, "Tensor", t)
+        tensor_argument(self.function, "input", 1, t)
         if self.memory_format is not None and getattr(self.memory_format, "_name", "") != "preserve_format":
             empty = (
                 t.detach()

@@ -1,0 +1,14 @@
+"""What goes wrong most often: wrong shapes, dtypes, arguments, graphs. The errors are PyTorch's, to the letter."""
+
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("mistakes"))
+def test_the_error_is_pytorchs(source: str, want: Any) -> None:
+    assert "error" in want
+    assert_same(observe(torch, source), want)
