@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Callable, Sequence
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from funcgrad import dtypes
 from funcgrad.errors import FuncgradError, hide_frames_below
 from funcgrad.numpy.promotion import asoperand, astype
+from funcgrad.numpy.writable import Writable
 from funcgrad.primitives.shape import reshape
 from funcgrad.tracing import JaxArray, Tracer, type_of
 
@@ -121,6 +123,17 @@ def _array_namespace(self: Any, /, *, api_version: str | None = None) -> ModuleT
     return namespace
 
 
+def _traced_namespace(self: Tracer) -> Any:
+    """The method, for all but who asks whether the array has it in order to know whether it may be written to.
+
+    No protocol says so of an array. What libraries ask instead takes every array they do not know for one that may be;
+    one that may not is copied first, and a copy may be written to.
+    """
+    if sys._getframe(1).f_code.co_name == "is_writeable_array":
+        raise AttributeError("__array_namespace__")
+    return MethodType(_array_namespace, self)
+
+
 def _dlpack(theirs: Callable[..., Any]) -> Callable[..., Any]:
     """JAX's own, which refuses consumers of versions that it does not name: what has no version is what those read."""
 
@@ -147,7 +160,8 @@ def install() -> None:
     Tracer.__array_ufunc__ = _array_ufunc  # type: ignore[attr-defined]
     Tracer.__array_function__ = _array_function  # type: ignore[attr-defined]
     JaxArray.__dlpack__ = _dlpack(JaxArray.__dlpack__)
-    for arrays in (Tracer, JaxArray):
+    Tracer.__array_namespace__ = property(_traced_namespace)  # type: ignore[attr-defined]
+    for arrays in (Writable, JaxArray):
         setattr(arrays, "__array_namespace__", _array_namespace)  # noqa: B010  # mypy knows neither to have it
 
 
