@@ -28,7 +28,7 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
         x: an array, a number, or nested sequences of them.
         dtype: the dtype of the result.
         device: where the array is to be.
-        copy: True to copy in any case, False to refuse to. A traced copy may be written to: ``copy[index] = y`` is
+        copy: True to copy in any case, False to refuse to. Such a copy may be written to: ``copy[index] = y`` is
             ``copy = copy.at[index].set(y)`` for this name of it.
 
     Raises:
@@ -40,7 +40,7 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
         dtype('float32')
     """
     made = _made(x, dtype, device, copy)
-    return Writable(made) if copy and isinstance(made, Tracer) else made
+    return Writable(made) if copy else made
 
 
 def _made(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:

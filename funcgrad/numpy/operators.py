@@ -57,7 +57,7 @@ def _iterate(self: Any) -> Any:
 
 def _assign(self: Any, index: Any, value: Any) -> None:
     raise TypeError(
-        f"arrays are immutable: x[index] = y was asked of a traced array of type {self.type}. Write "
+        f"arrays are immutable: x[index] = y was asked of an array of type {type_of(self)}. Write "
         "x = x.at[index].set(y), or .add(y) for x[index] += y; or write to asarray(x, copy=True)"
     )
 
@@ -274,6 +274,7 @@ def install() -> None:
     for name in ("mean", "std", "var"):
         setattr(JaxArray, name, _averaging(getattr(JaxArray, name), getattr(reductions, name)))
     JaxArray.__getitem__ = _indexing(JaxArray.__getitem__)
+    JaxArray.__setitem__ = _assign
     theirs = JaxArray.at
     JaxArray.at = property(lambda self: _At(self, theirs.__get__(self)))
     for name, unary in _UNARY.items():

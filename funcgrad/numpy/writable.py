@@ -1,7 +1,8 @@
 """Copies that may be written to: what libraries written to the array API standard ask for in order to change an array.
 
-Traced arrays never change. A copy that was asked for by name, ``asarray(x, copy=True)``, is a holder of one, and
-``copy[index] = y`` has it hold another. Whatever is made of it is made of what it holds then.
+Arrays never change. A copy that was asked for by name, ``asarray(x, copy=True)``, is a holder of one, and
+``copy[index] = y`` has it hold another. Whatever is made of it is made of what it holds then. So a function that writes
+to its copies does the same in a transform and outside of any.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from funcgrad.tracing import Interpreter, Tracer, bind, type_of
 
 
 class Writable(Tracer):
-    """A traced array that may be exchanged for another one of its type.
+    """An array, traced or not, that may be exchanged for another one of its type.
 
     Attributes:
         held: the array.
     """
 
     __slots__ = ("held",)
+    held: Any
 
     def __init__(self, held: Any):
         self.interpreter = _holding
@@ -36,6 +38,44 @@ class Writable(Tracer):
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.held = At(self.held)[index].set(value)
+
+    def __copy__(self) -> Writable:
+        return Writable(self.held)
+
+    def __deepcopy__(self, memo: Any) -> Writable:
+        return Writable(self.held)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Writable, (self.held,)
+
+    def __repr__(self) -> str:
+        return repr(self.held)
+
+    def __str__(self) -> str:
+        return str(self.held)
+
+    # What a traced array would lose its trace by, a plain one may be asked for.
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.held, name)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return super().__array__() if isinstance(self.held, Tracer) else self.held.__array__(dtype, copy=copy)
+
+    @property
+    def __jax_array__(self) -> Callable[[], Any]:
+        if isinstance(self.held, Tracer):
+            raise AttributeError("__jax_array__")
+        return lambda: self.held
+
+    @property
+    def _refuse_storing(self) -> Callable[[], None]:
+        # A property: the function that it gives looks at who calls it.
+        return super()._refuse_storing if isinstance(self.held, Tracer) else _allow_storing
+
+
+def _allow_storing() -> None:
+    """Numbers go into NumPy arrays."""
 
 
 class _Holding(Interpreter):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import jax.numpy as jnp
@@ -206,6 +208,7 @@ def test_what_changes_an_array_changes_copies_and_refuses_others(change: Any) ->
     assert value == (wanted**2).sum()
     np.testing.assert_array_equal(by_x, np.where(wanted == x, 2 * x, 0))
     assert by_v == 28
+    assert on_copy(x, v) == value
     with pytest.raises(TypeError, match=r"arrays never change\. Say inplace=False"):
         fg.grad(lambda x: (change(x, v), fnp.sum(x))[1])(x)
 
@@ -222,6 +225,7 @@ def test_copies_that_are_written_to() -> None:
         return fnp.sum(twice * before) + fnp.sum(other)
 
     x = np.array([1.0, 2.0, 3.0])
+    assert f(x) == fg.jit(f)(x) == 52
     wanted = np.array([14.0, 16.0, 16.0])
     for transformed in (fg.grad(f), fg.jit(fg.grad(f)), fg.grad(fg.jit(f)), lambda x: fg.vmap(fg.grad(f))(x[None])[0]):
         np.testing.assert_array_equal(transformed(x), wanted)
@@ -237,5 +241,35 @@ def test_copies_that_are_written_to() -> None:
     last, every = fg.jit(through_a_loop)(x)
     assert last.tolist() == [3, 2, 3]
     assert every[:, 0].tolist() == [1, 2, 3]
-    with pytest.raises(TypeError, match=r"asarray\(x, copy=True\)"):
-        fg.grad(lambda x: (x.__setitem__(0, 1.0), fnp.sum(x))[1])(x)
+    for transform in (fg.grad, lambda f: f):
+        with pytest.raises(TypeError, match=r"asarray\(x, copy=True\)"):
+            transform(lambda x: (x.__setitem__(0, 1.0), fnp.sum(x))[1])(fnp.asarray(x))
+
+
+def test_copies_of_plain_arrays_are_arrays() -> None:
+    x = np.array([1.0, 2.0, 3.0])
+    changed = fnp.asarray(x, copy=True)
+    copies = [copy.copy(changed), copy.deepcopy(changed), pickle.loads(pickle.dumps(changed))]
+    changed[changed > 2] = 0
+    changed[fnp.asarray([0, 0])] += 4
+    assert (str(changed), repr(changed)) == ("[5. 2. 0.]", "Array([5., 2., 0.], dtype=float64)")
+    for other in (*copies, fnp.asarray(x, copy=True)):
+        np.testing.assert_array_equal(other, x)
+    for read in (np.asarray, np.from_dlpack, fnp.from_dlpack, jnp.asarray, fg.jit(lambda x: x)):
+        np.testing.assert_array_equal(read(changed), [5, 2, 0])
+    np.testing.assert_array_equal(changed + x + fnp.asarray(x), [7, 6, 6])
+    np.testing.assert_array_equal(fg.grad(lambda x: fnp.sum(x**2))(changed), [10, 4, 0])
+    plain = np.zeros(2)
+    plain[0] = changed[1]
+    plain[1] = fnp.copy(3.0)
+    assert plain.tolist() == [2, 3]
+    assert (float(fnp.copy(0.5)), int(fnp.copy(2)), bool(fnp.copy(True)), range(5)[fnp.copy(2)]) == (0.5, 2, True, 2)
+
+    def stored(x: Any) -> Any:
+        plain[0] = fnp.copy(x)
+        return x
+
+    # As with any traced number: NumPy has its own error, and ours for its cause.
+    with pytest.raises(ValueError) as raised:
+        fg.grad(stored)(2.0)
+    assert "would lose the trace" in str(raised.value.__cause__)
