@@ -53,7 +53,7 @@ def _has_say(kind: type) -> bool:
     if kind is Tensor:
         return False
     found = getattr(kind, "__torch_function__", None)
-    return found is not None and getattr(found, "__func__", None) is not _disabled_torch_function_impl
+    return found is not None and getattr(found, "__func__", found) is not _disabled_torch_function_impl
 
 
 # ---------------------------------------------------------------- who is asked
@@ -322,7 +322,17 @@ def _converted(found: Any, cls: type) -> Any:
 Tensor.__torch_function__ = classmethod(_default_torch_function)  # type: ignore[attr-defined]
 
 
+_listeners: list[Callable[[type], None]] = []
+
+
+def when_subclassed(listener: Callable[[type], None]) -> None:
+    """Has a function called with each subclass of ``Tensor`` that is defined."""
+    _listeners.append(listener)
+
+
 def _subclass_defined(cls: type) -> None:
+    for listener in _listeners:
+        listener(cls)
     if _has_say(cls):
         enable()
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from compat import levels
 from compat.autograd.engine import run_backward
 from compat.autograd.graph import GradientEdge
-from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of
+from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of, has_say
 from compat.device import CPU
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
@@ -64,7 +64,7 @@ class _Root(NamedTuple):
         size, dtype = expected
         return cls((given.node, given.output_nr), size, dtype, _device_of(given.node))
 
-    def gradient(self, i: int, grad: Any) -> Tensor | None:
+    def gradient(self, i: int, grad: Any, root: Tensor | GradientEdge) -> Tensor | None:
         """The gradient to begin with: the one given, one for a scalar."""
         if isinstance(grad, Tensor):
             return self._checked(i, grad)
@@ -76,7 +76,12 @@ class _Root(NamedTuple):
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if self.dtype.is_complex:
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {self.dtype}")
-        ones: Tensor = names_of("torch")["ones"](self.size, dtype=self.dtype, device=self.device)
+        torch = names_of("torch")
+        ones: Tensor
+        if isinstance(root, Tensor) and has_say(root):
+            ones = torch["ones_like"](root)
+        else:
+            ones = torch["ones"](self.size, dtype=self.dtype, device=self.device)
         return ones
 
     def _checked(self, i: int, grad: Tensor) -> Tensor:
@@ -105,7 +110,7 @@ def _begin(roots: Sequence[Any], given: Sequence[Any]) -> tuple[list[Edge], list
     if len(given) != len(roots):
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     known = [_Root.of(r) for r in roots]
-    grads = [r.gradient(i, g) for i, (r, g) in enumerate(zip(known, given))]
+    grads = [r.gradient(i, g, root) for i, (r, g, root) in enumerate(zip(known, given, roots))]
     for i, root in enumerate(known):
         if root.edge[0] is None:
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a grad_fn")

@@ -238,7 +238,7 @@ class AccumulateGrad(Node):
             pass  # nothing came, or it is not wanted any more; its hooks are called all the same
         elif meta.grad is None:
             meta.grad = _owned(variable, grad)
-        elif mode.grad:
+        elif mode.grad or has_say(grad) or has_say(meta.grad):
             meta.grad = meta.grad + grad
         else:
             meta.grad.add_(grad)
@@ -262,6 +262,8 @@ def _owned(variable: Tensor, grad: Tensor) -> Tensor:
 
     layout = variable._layout
     stride = layout.stride if layout.dense else contiguous_strides(layout.size)
+    if has_say(grad):
+        return grad.detach() if grad.stride() == stride else grad.clone()
     found = grad._layout
     whole = found.whole and not found.conj and not found.neg and found.base.device is layout.base.device
     if grad._view is PASSING and mode.task.hands_over(grad):
@@ -271,6 +273,11 @@ def _owned(variable: Tensor, grad: Tensor) -> Tensor:
     if not mode.grad and found.stride == stride and whole:
         return from_buffer(grad._storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride).copy_(grad)
+
+
+def has_say(t: Tensor) -> bool:
+    """Whether the type of a tensor says what operations on it do (``compat.ops.dispatching``)."""
+    return t.__class__ is not Tensor and bool(t._has_say)
 
 
 AccumulateGrad.__module__ = "builtins"

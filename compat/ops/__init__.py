@@ -97,7 +97,7 @@ from compat.ops import (
 )
 
 # After them all, since it knows what they declare.
-from compat.ops import watching  # isort: skip
+from compat.ops import watching, dispatching, wrappers  # isort: skip
 from compat.ops.libraries import namespace  # isort: skip
 from compat.ops.overloads import aten  # isort: skip
 
@@ -198,5 +198,7 @@ __all__ = [
     "view_copies",
     "views",
     "weight_norm",
+    "dispatching",
     "watching",
+    "wrappers",
 ]

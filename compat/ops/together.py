@@ -68,6 +68,8 @@ class _Program(NamedTuple):
 
 
 _programs: dict[tuple, _Program] = {}
+#: Sees to rows of tensors whose types have a say (``compat.ops.dispatching``); returns the other jobs.
+asked: Callable[[Sequence[Job]], Sequence[Job]] | None = None
 
 
 def write_together(jobs: Sequence[Job]) -> None:
@@ -76,6 +78,8 @@ def write_together(jobs: Sequence[Job]) -> None:
     Raises:
         RuntimeError: if a tensor cannot be written in place.
     """
+    if asked is not None:
+        jobs = asked(jobs)
     key, buffers, numbers, written = _gathered(jobs)
     if not written:
         return

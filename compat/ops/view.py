@@ -13,7 +13,7 @@ import numpy as np
 
 from compat import lens, levels
 from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, Node, next_sequence
+from compat.autograd.node import NO_EDGE, Node, has_say, next_sequence
 from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode
@@ -100,7 +100,7 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | Non
         known: the layouts of those found before.
         undone: when PyTorch's is a view as well, as in ``ViewOp``.
     """
-    if mode.grad:
+    if mode.grad or has_say(grad):
         return grad.permute(order).reshape(size) if order != tuple(range(len(order))) else grad.reshape(size)
     storage, layout, offset = grad._storage, grad._layout, grad._offset
     key = (storage.base, layout, offset)

@@ -69,6 +69,18 @@ def _hide(declared: Declared, function: Any, inplace: bool) -> None:
     scope["miss"] = partial(_show, declared, function, inplace, scope["miss"])
 
 
+def interpose(declared: Declared, function: Any, inplace: bool, show: Callable[..., Any]) -> None:
+    """Has calls of a function made for an operation that find no plan come to ``show``, which is called as ``_show``
+    is; a mode comes before it."""
+    scope = function.__globals__
+    if "hidden" not in scope:
+        scope["miss"] = partial(show, declared, function, inplace, scope["miss"])
+        return
+    plans, miss = scope["hidden"]
+    scope["hidden"] = plans, partial(show, declared, function, inplace, miss)
+    scope["miss"] = partial(_show, declared, function, inplace, scope["hidden"][1])
+
+
 def _give_back(function: Any) -> None:
     scope = function.__globals__
     if "hidden" in scope:  # what was declared meanwhile was not hidden
@@ -100,7 +112,7 @@ def _show(
         ran.append(called(*args, **kwargs))
         return ran[-1]
 
-    ask = lambda: watcher.__torch_dispatch__(overload, (), *_called(declared, args, out, named))
+    ask = lambda: watcher.__torch_dispatch__(overload, (), *called_with(declared, args, out, named))
     try:
         with showing(overload, call):
             record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
@@ -118,7 +130,7 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
-def _called(declared: Declared, args: Sequence[Any], out: Any, named: Any) -> tuple[tuple, dict[str, Any]]:
+def called_with(declared: Declared, args: Sequence[Any], out: Any, named: Any) -> tuple[tuple, dict[str, Any]]:
     """The arguments as the call is shown: without those that are as by default."""
     positional: list[Any] = []
     keywords: dict[str, Any] = dict(named or {})
@@ -148,32 +160,45 @@ def _is_default(p: Param, value: Any) -> bool:
 
 
 def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
-    """The recorded result, over the memory of what a mode gives.
-
-    What a node keeps is packed where it would be otherwise: operands before the mode is asked, results after.
-    """
-    pair = hooks.stack[-1] if hooks.stack else None
+    """The recorded result, over the memory of what a mode gives."""
     modes, state.modes = state.modes, []
-    if pair is not None:
-        hooks.push((lambda t: t, pair[1]))
     try:
-        result = record()
+        result, pack = packed_later(record)
     finally:
         state.modes = modes
-        if pair is not None:
-            hooks.pop()
     made = _tensors(result)
-    node = next((t._node for t in made if t._node is not None), None)
-    kept = getattr(node, "saved", None) or ()
-    packed = [e for e in kept if type(e) is Packed]
-    if pair is not None:
-        _pack(pair[0], [e for e in packed if e.nr is None])
+    kept = kept_of(made)
+    pack(kept, False)
     with no_grad():
         for nr, (t, new) in enumerate(zip(made, _tensors(ask()))):
             _take(t, new, [e for e in kept if type(e) in (Packed, SavedResult) and e.nr == nr])
-    if pair is not None:
-        _pack(pair[0], [e for e in packed if e.nr is not None])
+    pack(kept, True)
     return result
+
+
+def kept_of(made: Sequence[Tensor]) -> Sequence[Any]:
+    """What the node of results keeps."""
+    node = next((t._node for t in made if t._node is not None), None)
+    return getattr(node, "saved", None) or ()
+
+
+def packed_later(record: Callable[[], Any]) -> tuple[Any, Callable[[Sequence[Any], bool], None]]:
+    """What ``record`` gives, made without the hooks in force that pack what nodes keep, and what packs it.
+
+    That takes what a node keeps, and whether its own results among it are meant: operands are packed before anybody is
+    asked, results after.
+    """
+    pair = hooks.stack[-1] if hooks.stack else None
+    if pair is None:
+        return record(), lambda kept, results: None
+    hooks.push((lambda t: t, pair[1]))
+    try:
+        result = record()
+    finally:
+        hooks.pop()
+    return result, lambda kept, results: _pack(
+        pair[0], [e for e in kept if type(e) is Packed and (e.nr is not None) == results]
+    )
 
 
 def _pack(pack: Callable[[Tensor], Any], entries: Sequence[Packed]) -> None:

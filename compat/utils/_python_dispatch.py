@@ -1,4 +1,4 @@
-"""``torch.utils._python_dispatch``: modes that see every operation on tensors, below the graph."""
+"""``torch.utils._python_dispatch``: modes and types that see every operation on tensors, below the graph."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from compat.ops.dispatching import has_say
 from compat.ops.watching import state, unwatched, watched
+from compat.tensor import Tensor
 
-__all__ = ["TorchDispatchMode"]
+__all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]
 
 
 class TorchDispatchMode:
@@ -71,3 +73,46 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
     modes = list(state.modes)
     with unwatched():
         yield modes
+
+
+# ---------------------------------------------------------------- types with a say
+
+
+def is_traceable_wrapper_subclass(t: object) -> bool:
+    """Whether something is a tensor of a type that says what operations do, and which tensors it is made of.
+
+    That is a type with ``__torch_dispatch__``, ``__tensor_flatten__`` and ``__tensor_unflatten__``.
+    """
+    kind = t if isinstance(t, type) else type(t)
+    parts = hasattr(kind, "__tensor_flatten__") and hasattr(kind, "__tensor_unflatten__")
+    return issubclass(kind, Tensor) and kind is not Tensor and has_say(kind) and parts
+
+
+def transform_subclass(
+    t: Any, callback: Callable[[str, Any], Any], outer_size: Any = None, outer_stride: Any = None
+) -> Any:
+    """A tensor of the same type made of other parts.
+
+    Args:
+        t: of a type with ``__tensor_flatten__``.
+        callback: from the name of a part and the part to the new one.
+        outer_size, outer_stride: of the new tensor; as of ``t`` if left out.
+    """
+    names, context = t.__tensor_flatten__()
+    parts = {name: callback(name, getattr(t, name)) for name in names}
+    size = t.size() if outer_size is None else outer_size
+    return type(t).__tensor_unflatten__(parts, context, size, t.stride() if outer_stride is None else outer_stride)
+
+
+def return_and_correct_aliasing(func: Any, args: Sequence[Any], kwargs: Any, out: Any) -> Any:
+    """What ``__torch_dispatch__`` is to return for ``out``: what was written into, where the operation writes.
+
+    Args:
+        func, args, kwargs: the call.
+        out: what the parts of the tensors gave.
+    """
+    named = kwargs or {}
+    if "out" in named:
+        return named["out"]
+    name = func.overloadpacket.__name__
+    return args[0] if name.endswith("_") and not name.endswith("__") and args else out

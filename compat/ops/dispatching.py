@@ -1,0 +1,420 @@
+"""Types that say what operations on their tensors do: ``__torch_dispatch__``, below the graph.
+
+A program without such types pays nothing for them. A tensor of one has a layout that cannot be a key, so that no plan
+is found for a call with it and every such call comes to ``_missed``; there its type is asked. Nothing else changes for
+the calls without one.
+
+The graph is made above, as in PyTorch: the operation is recorded on what is known of the operands without asking, and
+what the type gives takes the place of the recorded results in the graph. These are never computed: the memory of a
+tensor made by ``Tensor._make_wrapper_subclass`` is a type alone, as on the device ``meta``, and that of others is
+deferred. Going backward, an operation's derivative is one operation, shown as ``aten.mul_backward.default``; so is what
+an optimizer does to one parameter.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from compat.autograd.saved import Packed, SavedResult
+from compat.grad_mode import mode, no_grad
+from compat.layout import Layout
+from compat.meta import Unknown
+from compat.ops import kernel as kernels
+from compat.ops import together
+from compat.ops.declared import Declared, every
+from compat.ops.overloads import OpOverload, aten, overload_of, showing
+from compat.ops.signature import MISSING
+from compat.ops.view_op import ViewOp
+from compat.ops.watching import called_with, interpose, kept_of, packed_later
+from compat.registry import function, names_of, publish
+from compat.tensor import Tensor
+from compat.torch_function import Overridable, disabled, when_subclassed
+from compat.trees import tree_flatten, tree_leaves, tree_unflatten
+
+
+class _Local(threading.local):
+    #: Whether tensors of such types are taken as they are.
+    below = False
+
+
+_local = _Local()
+
+
+class DisableTorchDispatch:
+    """Within it types are not asked what operations do."""
+
+    def __enter__(self) -> None:
+        self._before, _local.below = _local.below, True
+
+    def __exit__(self, *_: Any) -> None:
+        _local.below = self._before
+
+
+publish(DisableTorchDispatch, "C._DisableTorchDispatch")
+
+
+@function("C._disabled_torch_dispatch_impl")
+def _disabled_torch_dispatch_impl(func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
+    """The ``__torch_dispatch__`` of tensors that have no say: what the operation does anyway."""
+    with DisableTorchDispatch():
+        return func(*args, **(kwargs or {}))
+
+
+def has_say(kind: type) -> bool:
+    """Whether a type says what operations on its tensors do."""
+    found = getattr(kind, "__torch_dispatch__", _disabled_torch_dispatch_impl)
+    return found is not _disabled_torch_dispatch_impl
+
+
+def owners(values: Any) -> list[Tensor]:
+    """The tensors among values whose types are to be asked: one for each type, subclasses before their bases."""
+    found: list[Tensor] = []
+    for t in tree_leaves(values):
+        kind = type(t)
+        if kind is Tensor or not isinstance(t, Tensor) or not has_say(kind) or any(type(f) is kind for f in found):
+            continue
+        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+        found.insert(place, t)
+    return found
+
+
+def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What the types of tensors make of a call.
+
+    Args:
+        asked: one tensor of each type.
+        overload, args, kwargs: the call as it is shown.
+        call: what calling ``overload`` does.
+
+    Raises:
+        TypeError: if none of them knows what to do.
+    """
+    kinds = tuple(type(t) for t in asked)
+    with showing(overload, call), no_grad():
+        for kind in kinds:
+            found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
+            if found is not NotImplemented:
+                return found
+    each = "\n".join(f"  - tensor subclass {kind}" for kind in kinds)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch._ops.{overload}'; all __torch_dispatch__ handlers returned "
+        f"NotImplemented:\n\n{each}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+# ---------------------------------------------------------------- layouts that are no keys
+
+
+class _Asking(Layout):
+    """The layout of a tensor whose type is to be asked: as another one, ``plain``, but it cannot be a key."""
+
+    __slots__ = ("plain",)
+    __hash__ = None  # type: ignore[assignment]
+    plain: Layout
+
+
+@functools.cache
+def _asking(layout: Layout) -> _Asking:
+    made = _Asking()
+    made.plain = layout
+    for slot in Layout.__slots__:
+        setattr(made, slot, getattr(layout, slot))
+    made.whole = False  # there are no short cuts through it
+    return made
+
+
+_slot: Any = Tensor.__dict__["_layout"]
+
+
+def _read_layout(t: Tensor) -> Layout:
+    layout: Layout = _slot.__get__(t)
+    return layout if _local.below else _asking(layout)
+
+
+def _write_layout(t: Tensor, layout: Layout) -> None:
+    _slot.__set__(t, layout.plain if type(layout) is _Asking else layout)
+
+
+# ---------------------------------------------------------------- calls
+
+
+def _missed(
+    declared: Declared,
+    called: Any,
+    inplace: bool,
+    miss: Callable[..., Any],
+    args: list,
+    out: Any = None,
+    named: Any = None,
+) -> Any:
+    """A call that found no plan: the types of its tensors say what it gives, if they have a say."""
+    asked = [] if _local.below else owners([args, out, named])
+    if not asked:
+        for t in tree_leaves([args, out, named]):
+            if type(t) is Tensor:
+                _write_layout(t, t._layout)  # it may have got that of another tensor
+        return miss(args, out, named)
+    given = dict(zip([p.name for p in declared.params], args))
+    given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
+    overload = overload_of(declared.name, inplace, given)
+    ask = partial(answer, asked, overload, called, *called_with(declared, args, out, named))
+    wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out, named]))
+    if out is not None and wanted:
+        with DisableTorchDispatch():
+            return miss(args, out, named)  # which complains
+    if inplace or out is not None:
+        return _written(args[0] if inplace else out, partial(miss, args, out, named), ask, wanted)
+    view = isinstance(declared, ViewOp)
+    return _made(args, partial(miss, args, out, named), ask, view) if wanted or view else ask()
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
+
+
+def is_wrapper(t: Tensor) -> bool:
+    """Whether its memory is a type alone."""
+    return t._storage.buffer.__class__ is Unknown
+
+
+def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wanted: bool) -> Any:
+    """A tensor written into as its type says; the graph knows of it."""
+    if not isinstance(target, Tensor) or target._counter is None:
+        ask()
+        return target
+    storage = target._storage
+    if wanted:
+        before = storage.buffer
+        with DisableTorchDispatch():
+            record()
+        storage.buffer = before  # what was noted down is not what becomes of it
+    version = target._counter.version + (not wanted)
+    ask()
+    target._counter.version = version
+    _keep(target._node if wanted else None, target, 0)
+    return target
+
+
+def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: bool = False) -> Any:
+    """What a type gives, with the history of what would be there without it.
+
+    Args:
+        given: the operands.
+    """
+    with DisableTorchDispatch():
+        recorded, pack = packed_later(record)
+    results = _tensors(recorded)
+    pack(kept_of(results), False)
+    leaves, tree = tree_flatten(ask())
+    operands = {id(t) for t in _tensors(given)}
+    places = [i for i, new in enumerate(leaves) if isinstance(new, Tensor)]
+    node = next((t._node for t in results if t._node is not None), None)
+    for nr, (i, t) in enumerate(zip(places, results)):
+        leaves[i] = _twin(leaves[i]) if id(leaves[i]) in operands else leaves[i]
+        _take_history(leaves[i], t, view)
+        _keep(node, leaves[i], nr)
+    pack(kept_of(results), True)
+    return tree_unflatten(leaves, tree)
+
+
+def _twin(t: Tensor) -> Tensor:
+    """The same tensor as another object, for another place in the graph."""
+    made: Tensor = t._of_class(type(t))
+    made.__dict__.update(t.__dict__)
+    made._node, made._meta = None, None
+    return made
+
+
+def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
+    """Gives a tensor the place in the graph that ``t`` has, and if it is a view what it is a view of."""
+    if view and new.shape == t.shape and (new._storage is t._storage or (is_wrapper(new) and is_wrapper(t))):
+        new._storage, new._layout, new._offset = t._storage, t._layout, t._offset
+        new._counter, new._view = t._counter, t._view
+    if t._node is not None:
+        new._rg, new._node, new._nr = True, t._node, t._nr
+
+
+def _keep(node: Any, new: Tensor, nr: int) -> None:
+    """Has a node keep ``new`` where it kept its result ``nr``, and the engine go to nodes one by one."""
+    if node is None:
+        return
+    node.hooks()
+    entries = getattr(node, "saved", None) or ()
+    for e in entries:
+        if type(e) is Packed and e.nr == nr:
+            e.value = new.detach()
+    if any(type(e) is SavedResult and e.nr == nr for e in entries):
+        kept = Packed(new, Tensor.detach, lambda t: t, nr if new._node is node else None)
+        node.saved = tuple([kept if type(e) is SavedResult and e.nr == nr else e for e in entries])
+
+
+# ---------------------------------------------------------------- programs
+
+
+class _Shown(OpOverload):
+    """What is no declared operation as it is shown.
+
+    Args:
+        name: what it is called.
+        run: what it does.
+    """
+
+    def __init__(self, name: str, run: Callable[..., Any]):
+        super().__init__(aten.packet(name), "default")
+        self._run = run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
+
+
+@functools.cache
+def _derivative(kernel: kernels.Kernel) -> _Shown:
+    """The derivative of an operation: of what it needs, one gradient or a tuple of them."""
+
+    def run(*values: Any) -> Any:
+        found = tuple(kernel.call(values))
+        return found[0] if len(found) == 1 else found
+
+    return _Shown(kernel.name, run)
+
+
+def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Tensor] | None:
+    """What the types of values make of a kernel; None if they have no say."""
+    asked = [] if _local.below else owners(list(values))
+    if not asked:
+        return None
+    shown = _derivative(kernel)
+    ask = partial(answer, asked, shown, shown._run, tuple(values), {})
+    wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(list(values)))
+    return _tensors(_made(values, partial(kernel.call, values), ask) if wanted else ask())
+
+
+def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
+    """Has types see to an optimizer's rows; returns the jobs of the others."""
+    rest = []
+    for job in jobs:
+        others = []
+        for row in job.rows:
+            asked = [] if _local.below else owners(list(row))
+            if asked:
+                run = lambda *row, job=job: together.write_together([job._replace(rows=[row])])
+                answer(asked, _Shown(f"{job.rule.__name__.strip('_')}_", run), run, tuple(row), {})
+            else:
+                others.append(row)
+        rest.append(job._replace(rows=others))
+    return [job for job in rest if job.rows]
+
+
+# ---------------------------------------------------------------- types
+
+
+#: Methods that are no declared operations, and functions of the first argument, with how each is shown.
+_METHODS = {
+    "detach": "detach.default", "item": "_local_scalar_dense.default", "new_zeros": "new_zeros.default",
+    "new_ones": "new_ones.default", "new_empty": "new_empty.default", "new_full": "new_full.default",
+    "new_empty_strided": "new_empty_strided.default",
+}  # fmt: skip
+_FUNCTIONS = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like")
+_NO_MEMORY = {
+    "numpy": ".numpy() is not supported for tensor subclasses.",
+    "tolist": ".tolist() is not supported for tensor subclasses, got {}",
+}
+_enabled = False
+_enabling = threading.Lock()
+
+
+def _if_asked(plain: Callable[..., Any], other: Callable[..., Any]) -> Any:
+    """A function that is another one where its first argument's type has a say; that one takes this type's tensors."""
+
+    @functools.wraps(plain)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        asked = [] if _local.below else owners([self])
+        return other(asked, self, *args, **kwargs) if asked else plain(self, *args, **kwargs)
+
+    return call
+
+
+def _shown_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose first argument's type is asked, as an operation without a gradient."""
+    name, _, overload = shown.partition(".")
+
+    def call(asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
+        made = answer(asked, aten.packet(name).overload(overload), plain, args, kwargs)
+        return made.requires_grad_() if requires_grad else made
+
+    return call
+
+
+def _number(kind: Callable[[Any], Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda asked, t: kind(t.item())
+
+
+def _without_memory(plain: Callable[..., Any], complaint: str) -> Callable[..., Any]:
+    """A method that needs the memory of a tensor, of a type that may have none."""
+
+    def call(asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if is_wrapper(self):
+            raise RuntimeError(complaint.format(type(self).__name__))
+        return plain(self, *args, **kwargs)
+
+    return call
+
+
+def _replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
+    """Puts ``_if_asked(plain, make(plain))`` in place of a public function; returns it."""
+    found = vars(place)[name]
+    if isinstance(found, Overridable):
+        found._function = made = _if_asked(found._function, make(found._function))
+    else:
+        made = _if_asked(found, make(found))
+        setattr(place, name, made)
+    return made
+
+
+def _enable() -> None:
+    """Has calls that find no plan come here, and what is no declared operation ask types, too."""
+    global _enabled
+    with _enabling:
+        if _enabled:
+            return
+        _enabled = True
+        for declared in every():
+            for entry, inplace in declared.entries:
+                interpose(declared, entry, inplace, _missed)
+        kernels.asked = _backward
+        together.asked = _each_row
+        for name, shown in _METHODS.items():
+            _replace(Tensor, name, partial(_shown_as, shown))
+        for kind in (bool, int, float, complex):
+            _replace(Tensor, f"__{kind.__name__}__", partial(_number, kind))
+        for name, complaint in _NO_MEMORY.items():
+            _replace(Tensor, name, partial(_without_memory, complaint=complaint))
+        data = Tensor.__dict__["data"]
+        _tensor.data = property(_if_asked(data.fget, lambda asked, t: t.detach()), data.fset, data.fdel, data.__doc__)
+        for name in _FUNCTIONS:
+            names_of("torch")[name] = _replace(sys.modules["compat"], name, partial(_shown_as, f"{name}.default"))
+
+
+def _defined(cls: type) -> None:
+    """A subclass of ``Tensor`` was defined."""
+    if has_say(cls):
+        _enable()
+        kind: Any = cls
+        kind._has_say = True
+        kind._layout = property(_read_layout, _write_layout)
+        if getattr(cls.__torch_function__, "__func__", None) is _by_default:  # type: ignore[attr-defined]
+            kind.__torch_function__ = disabled  # one say is enough, unless both are asked for
+
+
+_tensor: Any = Tensor
+_tensor._has_say = False
+_by_default = _tensor.__torch_function__.__func__
+_tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
+when_subclassed(_defined)
+
+__all__ = ["DisableTorchDispatch", "has_say", "is_wrapper", "owners"]

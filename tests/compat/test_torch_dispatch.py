@@ -1,0 +1,247 @@
+"""Types that say what operations on their tensors do: ``__torch_dispatch__``, and wrappers of other tensors."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import pytest
+
+import compat as torch
+import compat.nn.functional as F
+from compat.utils._python_dispatch import (
+    TorchDispatchMode,
+    is_traceable_wrapper_subclass,
+    return_and_correct_aliasing,
+    transform_subclass,
+)
+from compat.utils._pytree import tree_map
+
+Tensor = torch.Tensor
+
+
+class Wrapper(Tensor):
+    """Does what is done to it to the tensor that it holds, and notes what that was."""
+
+    seen: ClassVar[list[str]] = []
+
+    @staticmethod
+    def __new__(cls, inner: Any, requires_grad: bool = False) -> Any:
+        made = Tensor._make_wrapper_subclass(
+            cls, inner.size(), strides=inner.stride(), dtype=inner.dtype, requires_grad=requires_grad
+        )
+        made.inner = inner.detach()
+        return made
+
+    def __repr__(self) -> str:
+        return f"Wrapper({self.inner})"
+
+    def __tensor_flatten__(self) -> Any:
+        return ["inner"], None
+
+    @staticmethod
+    def __tensor_unflatten__(parts: Any, context: Any, size: Any, stride: Any) -> Any:
+        return Wrapper(parts["inner"])
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen.append(str(func))
+        kwargs = kwargs or {}
+        unwrap = lambda x: x.inner if isinstance(x, Wrapper) else x
+        out = func(*tree_map(unwrap, args), **tree_map(unwrap, kwargs))
+        wrapped = tree_map(lambda x: Wrapper(x) if isinstance(x, Tensor) else x, out)
+        return return_and_correct_aliasing(func, args, kwargs, wrapped)
+
+
+@pytest.fixture(autouse=True)
+def _forget() -> None:
+    Wrapper.seen.clear()
+    torch.manual_seed(0)
+
+
+def _graph(node: Any) -> Any:
+    return None if node is None else (node.name(), [_graph(following) for following, _ in node.next_functions])
+
+
+def _plain(t: Any) -> Any:
+    return t.inner if isinstance(t, Wrapper) else t
+
+
+def _inplace(x: Any) -> Any:
+    y = x * 2
+    y[0].mul_(3)
+    return y.add_(x).sigmoid_()
+
+
+CASES: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]]]] = {
+    "product": (lambda x, y: x * y + 1, [(2, 3), (2, 3)]),
+    "matrices": (lambda x, y: x @ y, [(2, 3), (3, 4)]),
+    "linear": (F.linear, [(2, 3), (4, 3), (4,)]),
+    "views": (lambda x: x.t().reshape(6)[1:4] * 2, [(2, 3)]),
+    "result kept": (lambda x: torch.softmax(x, 1), [(2, 3)]),
+    "indices kept": (lambda x: x.max(1)[0], [(2, 3)]),
+    "several results": (lambda x: torch.split(x, 1)[1].exp(), [(2, 3)]),
+    "sequence": (lambda x, y: torch.cat([x, y]), [(2, 3), (1, 3)]),
+    "in place": (_inplace, [(2, 3)]),
+    "convolution": (F.conv2d, [(1, 2, 4, 4), (3, 2, 2, 2)]),
+    "norm": (lambda x, w, b: F.layer_norm(x, (3,), w, b), [(2, 3), (3,), (3,)]),
+    "index": (lambda x: x[torch.tensor([0, 0, 1])], [(2, 3)]),
+    "plain operand": (lambda x: torch.where(x > 0.5, x, torch.zeros(2, 3)) * 2, [(2, 3)]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_wrapper_has_the_values_the_graph_and_the_gradients_of_what_it_wraps(name: str) -> None:
+    function, sizes = CASES[name]
+    values = [torch.rand(size) for size in sizes]
+    plain = [v.clone().requires_grad_() for v in values]
+    wrapped = [Wrapper(v.clone(), True) for v in values]
+    expected, found = function(*plain), function(*wrapped)
+    assert type(found) is Wrapper and torch.equal(found.inner, expected)
+    assert _graph(found.grad_fn) == _graph(expected.grad_fn)
+    weight = torch.rand(expected.shape)
+    first = torch.autograd.grad(expected, plain, weight, create_graph=True)
+    second = torch.autograd.grad(found, wrapped, Wrapper(weight), create_graph=True)
+    for one, other in zip(first, second):
+        assert torch.allclose(one, _plain(other))
+    twice = sum((g * g).sum() for g in first)
+    if twice.requires_grad:
+        first = torch.autograd.grad(twice, plain, allow_unused=True)
+        second = torch.autograd.grad(sum((g * g).sum() for g in second), wrapped, allow_unused=True)
+        for one, other in zip(first, second):
+            assert (one is None) == (other is None)
+            assert one is None or torch.allclose(one, _plain(other), atol=1e-5)
+
+
+def test_what_is_seen() -> None:
+    x = Wrapper(torch.ones(2, 3), True)
+    y = (F.linear(x, torch.ones(4, 3)).relu_() * 2).sum()
+    names = ["mm.default", "relu_.default", "detach.default", "mul.Tensor", "sum.default"]
+    assert Wrapper.seen == [f"aten.{name}" for name in names]
+    Wrapper.seen.clear()
+    y.backward()
+    assert type(x.grad) is Wrapper and Wrapper.seen[0] == "aten.ones_like.default"
+    assert "aten.mul_backward.default" in Wrapper.seen
+    Wrapper.seen.clear()
+    assert float(y) == y.item() == 48.0 and bool(y)
+    torch.zeros_like(x), x.new_ones(2), x.to(torch.float64), x.data
+    names = ["_local_scalar_dense"] * 3 + ["zeros_like", "new_ones", "_to_copy", "detach"]
+    assert [n.split(".")[1] for n in Wrapper.seen] == names
+
+
+def test_saved_tensors_are_the_wrappers() -> None:
+    x = Wrapper(torch.rand(3), True)
+    y = x.exp() * x
+    assert y.grad_fn._saved_other is x
+    exp = y.grad_fn.next_functions[0][0]
+    assert type(exp._saved_result) is Wrapper and exp._saved_result.grad_fn is exp
+    kept: list[Any] = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t, lambda t: t):
+        (x.exp() * 2).sum().backward()
+    assert [type(t) for t in kept] == [Wrapper]
+
+
+def test_versions_and_views() -> None:
+    x = Wrapper(torch.rand(2, 3), True)
+    y = x * 1
+    row = y[0]
+    assert row._base is y and row._version == 0
+    z = y * y
+    row.mul_(2)
+    assert y._version == row._version == 1
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.sum().backward()
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="don't support automatic differentiation"):
+        torch.add(x, 1, out=torch.zeros(2, 3))
+
+
+@pytest.mark.parametrize("make", [lambda p: torch.optim.SGD(p, 0.1, momentum=0.9), lambda p: torch.optim.Adam(p, 0.1)])
+def test_a_module_with_wrapped_weights_is_trained(make: Callable[..., Any]) -> None:
+    x = torch.rand(2, 3)
+    plain = torch.nn.Linear(3, 4)
+    wrapped = copy.deepcopy(plain)
+    wrapped.weight = torch.nn.Parameter(Wrapper(plain.weight.detach().clone()))
+    assert isinstance(wrapped.weight, torch.nn.Parameter) and len(list(wrapped.parameters())) == 2
+    for module in (plain, wrapped):
+        optimizer = make(module.parameters())
+        for _ in range(3):
+            optimizer.zero_grad()
+            module(x).square().sum().backward()
+            optimizer.step()
+    assert type(wrapped.weight) is Wrapper and torch.allclose(wrapped.weight.inner, plain.weight)
+    other = copy.deepcopy(wrapped)
+    assert type(other.weight) is Wrapper and other.weight.inner is not wrapped.weight.inner
+    assert type(wrapped.state_dict()["weight"]) is Wrapper
+
+
+class Logged(Tensor):
+    """Has values itself."""
+
+    seen: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen.append(str(func))
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def test_a_type_whose_tensors_have_values() -> None:
+    x = torch.ones(3).as_subclass(Logged).requires_grad_()
+    Logged.seen.clear()
+    y = (x * 2).sum()
+    assert type(y) is Tensor and y.grad_fn.name() == "SumBackward0" and Logged.seen == ["aten.mul.Tensor"]
+    y.backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+    with torch.no_grad():
+        x.add_(1)
+    assert x._version == 1
+    z = (x * 1).exp_()
+    z.sum().backward()
+    assert torch.allclose(x.grad, 2 + torch.exp(torch.tensor(2.0)))
+    Logged.seen.clear()
+    with torch._C._DisableTorchDispatch():
+        x * 2
+    assert not Logged.seen
+
+
+def test_a_mode_is_asked_before_a_type() -> None:
+    order = []
+
+    class Mode(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            order.append(f"mode {func}")
+            return func(*args, **(kwargs or {}))
+
+    x = Wrapper(torch.ones(2))
+    with Mode():
+        y = x + 1
+    assert type(y) is Wrapper and order[0] == "mode aten.add.Tensor" and Wrapper.seen == ["aten.add.Tensor"]
+
+
+def test_nobody_knows() -> None:
+    class Refusing(Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    class Mute(Tensor):
+        pass
+
+    x = Tensor._make_wrapper_subclass(Refusing, (2,), dtype=torch.float64)
+    assert x.dtype is torch.float64 and x.shape == (2,) and x.is_leaf
+    with pytest.raises(TypeError, match="Multiple dispatch failed for"):
+        x * 2
+    with pytest.raises(RuntimeError, match=r"numpy\(\) is not supported for tensor subclasses"):
+        x.numpy()
+    with pytest.raises(TypeError, match="Mute must define __torch_dispatch__"):
+        Tensor._make_wrapper_subclass(Mute, (2,))
+
+
+def test_parts() -> None:
+    x = Wrapper(torch.ones(2))
+    assert is_traceable_wrapper_subclass(x) and not is_traceable_wrapper_subclass(torch.ones(2))
+    doubled = transform_subclass(x, lambda name, part: part * 2)
+    assert type(doubled) is Wrapper and doubled.inner.tolist() == [2.0, 2.0]
