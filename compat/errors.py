@@ -21,9 +21,8 @@ CPP_NAMES = {
 FREED = (
     "Trying to backward through the graph a second time (or directly access saved tensors after they have already been "
     "freed). Saved intermediate values of the graph are freed when you call .backward() or autograd.grad(). Specify "
-    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved "
-    "tensors after "
-    "calling backward."
+    "retain_graph=True if you need to backward through the graph a second time or if you need to access saved tensors "
+    "after calling backward."
 )
 
 NO_GRAD_OF_NON_LEAF = (
@@ -46,8 +45,7 @@ OVERLAPS_ITSELF = (
 
 OVERLAPS_INPUT = (
     "unsupported operation: some elements of the input tensor and the written-to tensor refer to a single memory "
-    "location. "
-    "Please clone() the tensor before performing the operation."
+    "location. Please clone() the tensor before performing the operation."
 )
 
 

@@ -32,11 +32,10 @@ from funcgrad.tracing import Interpreter, Tracer, type_of
 NO_DATA = "Cannot copy out of meta tensor; no data!"
 _NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 NO_KERNEL = (
-    "{}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. "
-    "You may have run into this message while using an operator with PT2 compilation APIs "
-    "(torch.compile/torch.export); in order to use this operator with those APIs you'll need to add a fake impl. "
-    "Please see the following for next steps:  "
-    "https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
+    "{}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. You "
+    "may have run into this message while using an operator with PT2 compilation APIs (torch.compile/torch.export); in "
+    "order to use this operator with those APIs you'll need to add a fake impl. Please see the following for next "
+    "steps:  https://pytorch.org/tutorials/advanced/custom_ops_landing_page.html"
 )
 _NO_COUNT = (
     "The register_meta function for torch.nonzero() raises unimplemented by default, as a correct data-independent "

@@ -226,10 +226,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
         return found
     if self.grad_fn is not None:
         raise RuntimeError(
-            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the "
-            "moment.  "
-            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm "
-            "usage, "
+            "Only Tensors created explicitly by the user (graph leaves) support the deepcopy protocol at the moment.  "
+            "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
             "see https://github.com/pytorch/pytorch/pull/103001"
         )
     copied = object.__new__(type(self))

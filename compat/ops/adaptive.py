@@ -94,8 +94,7 @@ def _check_average(n: int) -> Any:
             if size[d] == 0:
                 raise RuntimeError(
                     f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                    f"{size_text(size)} with "
-                    f"dimension {d} being empty"
+                    f"{size_text(size)} with dimension {d} being empty"
                 )
         if len(size) not in (n + 1, n + 2):
             raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {size_text(size)}")
@@ -159,8 +158,7 @@ def _check_max(n: int) -> Any:
             if size[d] == 0:
                 raise RuntimeError(
                     f"{name}(): Expected input to have non-zero size for non-batch dimensions, but input has sizes "
-                    f"{size_text(size)} with "
-                    f"dimension {d} being empty"
+                    f"{size_text(size)} with dimension {d} being empty"
                 )
         if len(output_size) != n:
             raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}")

@@ -57,8 +57,7 @@ def _check_weight(size: Dims, weight: Dims, groups: int) -> None:
     if len(size) != len(weight):
         raise RuntimeError(
             f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight{size_text(weight)}, but "
-            f"got {len(size)}-dimensional "
-            f"input of size {size_text(size)} instead"
+            f"got {len(size)}-dimensional input of size {size_text(size)} instead"
         )
     where = f"Given groups={groups}, expected weight to be"
     if weight[0] < groups:
@@ -77,16 +76,14 @@ def _check_channels(size: Dims, weight: Dims, bias: Tensor | None, transposed: b
     if size[1] != wanted:
         raise RuntimeError(
             f"Given {given}, weight of size {size_text(weight)}, expected input{size_text(size)} to have {wanted} "
-            f"channels, but got {size[1]} "
-            "channels instead"
+            f"channels, but got {size[1]} channels instead"
         )
     outputs = weight[1] * groups if transposed else weight[0]
     if bias is not None and tuple(bias.shape) != (outputs,):
         given = "transposed=1, weight" if transposed else "weight"
         raise RuntimeError(
             f"Given {given} of size {size_text(weight)}, expected bias to be 1-dimensional with {outputs} elements, "
-            "but got bias of size "
-            f"{size_text(bias.shape)} instead"
+            f"but got bias of size {size_text(bias.shape)} instead"
         )
 
 
@@ -96,8 +93,7 @@ def _check_room(size: Dims, weight: Dims, padding: Dims, dilation: Dims) -> None
     if any(n < k for n, k in zip(padded, kernel)):
         raise RuntimeError(
             f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-            f"({' x '.join(map(str, kernel))}). Kernel "
-            "size can't be greater than actual input size"
+            f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size"
         )
 
 
@@ -150,8 +146,7 @@ def _check(
         if len(row) != n:
             raise RuntimeError(
                 f"expected {name} to be a single integer value or a list of {n} values to match the convolution "
-                "dimensions, but got "
-                f"{name}={size_text(row)}"
+                f"dimensions, but got {name}={size_text(row)}"
             )
     _check_signs(stride, padding, dilation, output_padding, groups)
     _check_weight(size, kernel, groups)

@@ -87,8 +87,7 @@ def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]
 
 _SLOW = (
     "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider converting the list to a "
-    "single numpy.ndarray "
-    "with numpy.array() before converting to a tensor."
+    "single numpy.ndarray with numpy.array() before converting to a tensor."
 )
 
 

@@ -40,8 +40,7 @@ def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor
     if index.dim() > 1:
         raise IndexError(
             f"{name}: Index is supposed to be a vector, but got dim: {index.dim()} with type: "
-            f"{index.dtype.scalar_name} "
-            f"and size: {size_text(index.shape)}"
+            f"{index.dtype.scalar_name} and size: {size_text(index.shape)}"
         )
     if input.dtype is not source.dtype:
         raise RuntimeError(
@@ -103,8 +102,7 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     if input.dtype is not source.dtype:
         raise RuntimeError(
             f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.scalar_name} "
-            "and "
-            f"(source) {source.dtype.scalar_name}"
+            f"and (source) {source.dtype.scalar_name}"
         )
     if index.dim() > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
@@ -113,8 +111,7 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     if source.dim() and input.dim() and source.dim() != input.dim():
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
-            "dimensionality "
-            f"({source.dim()}), destination dimensionality ({input.dim()})"
+            f"dimensionality ({source.dim()}), destination dimensionality ({input.dim()})"
         )
     mine, theirs = ([n for d, n in enumerate(t.shape) if d != along] for t in (input, source))
     if mine != theirs:

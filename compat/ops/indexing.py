@@ -159,8 +159,7 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
             bad = next((d for d in range(i.dim()) if input.shape[dim + d : dim + d + 1] != i.shape[d : d + 1]), 0)
             raise IndexError(
                 f"The shape of the mask {size_text(i.shape)} at index {bad} does not match the shape of the indexed "
-                "tensor "
-                f"{size_text(input.shape)} at index {dim + bad}"
+                f"tensor {size_text(input.shape)} at index {dim + bad}"
             )
         found.extend(nonzero_places(i))
     return found
@@ -292,8 +291,7 @@ def _check_gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool =
             if d != along and index.shape[d] > input.shape[d]:
                 raise RuntimeError(
                     f"Size does not match at dimension {d} expected index {size_text(index.shape)} to be no larger "
-                    "than self "
-                    f"{size_text(input.shape)} apart from dimension {along}"
+                    f"than self {size_text(input.shape)} apart from dimension {along}"
                 )
 
 

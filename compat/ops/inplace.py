@@ -81,9 +81,8 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
     """
     if t._counter is None and not mode.inference:
         raise RuntimeError(
-            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get "
-            "a normal tensor "
-            "before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
+            "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
+            "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
     storage = t._storage
     for v in values:

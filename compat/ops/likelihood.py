@@ -34,14 +34,12 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, reducti
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
             f"weight tensor should be defined either for all {classes} classes or no classes but got weight tensor of "
-            "shape: "
-            f"{size_text(weight.shape)}"
+            f"shape: {size_text(weight.shape)}"
         )
     if weight is not None and weight.requires_grad:
         raise RuntimeError(
             "The function 'nll_loss_forward' is not differentiable with respect to argument 'weight'. This input "
-            "cannot have "
-            "requires_grad True."
+            "cannot have requires_grad True."
         )
     if not input.dtype.is_floating_point:
         raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{input.dtype.scalar_name}'")
@@ -194,8 +192,7 @@ def _probable(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smo
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
-            "weight tensor "
-            f"of shape: {size_text(weight.shape)}"
+            f"weight tensor of shape: {size_text(weight.shape)}"
         )
     if smoothing > 0:
         target = target * (1 - smoothing) + smoothing / classes

@@ -84,8 +84,7 @@ def _matched(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, Tensor]:
         return input, target
     warn(
         f"Using a target size ({target.size()}) that is different to the input size ({input.size()}). This will likely "
-        "lead to "
-        "incorrect results due to broadcasting. Please ensure they have the same size."
+        "lead to incorrect results due to broadcasting. Please ensure they have the same size."
     )
     size = broadcast_size(tuple(input.shape), tuple(target.shape))
     return tuple(t if t.shape == size else t.expand(size) for t in (input, target))  # type: ignore[return-value]
@@ -294,8 +293,7 @@ def binary_cross_entropy(
     if target.shape != input.shape:
         raise ValueError(
             f"Using a target size ({target.size()}) that is different to the input size ({input.size()}) is "
-            "deprecated. "
-            "Please ensure they have the same size."
+            "deprecated. Please ensure they have the same size."
         )
     if weight is not None:
         weight = weight.expand(broadcast_size(tuple(target.shape), tuple(weight.shape)))

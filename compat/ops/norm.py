@@ -99,8 +99,7 @@ def _check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **
         if p is not None and tuple(p.shape) != normalized_shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
-                f"{size_text(p.shape)} and "
-                f"normalized_shape = {size_text(normalized_shape)}"
+                f"{size_text(p.shape)} and normalized_shape = {size_text(normalized_shape)}"
             )
     if tuple(input.shape[-len(normalized_shape) :]) != normalized_shape:
         raise RuntimeError(
@@ -315,8 +314,7 @@ def group_norm(
         if p is not None and tuple(p.shape) != (c,):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
-                "shape "
-                f"{size_text(p.shape)} and input of shape {size_text(input.shape)}"
+                f"shape {size_text(p.shape)} and input of shape {size_text(input.shape)}"
             )
     return native_group_norm.function(input, weight, bias, n, c, math.prod(spatial), num_groups, eps)[0]
 

@@ -6,13 +6,11 @@ An operation is a pure function of funcgrad arrays, with the name of its backwar
     def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1):
         return beta * input + alpha * (mat1 @ mat2)
 
-That is all of it. The annotations say what the arguments are (``compat.ops.signature``): arrays and scalars are
-inputs of
-the compiled program, everything else is static. The backward is derived from the body, as a function of what is
-declared
-saved and the incoming gradients only; what it turns out not to need is ``None`` in ``_saved_...``, as in PyTorch. If it
-needs something that is not declared, an ``OpDeclarationError`` says so; then state the backward, in the same kind of
-code::
+That is all of it. The annotations say what the arguments are (``compat.ops.signature``): arrays and scalars are inputs
+of the compiled program, everything else is static. The backward is derived from the body, as a function of what is
+declared saved and the incoming gradients only; what it turns out not to need is ``None`` in ``_saved_...``, as in
+PyTorch. If it needs something that is not declared, an ``OpDeclarationError`` says so; then state the backward, in the
+same kind of code::
 
     @op("SoftmaxBackward0", saved="result dim")
     def softmax(input: Array, dim: Dim):
@@ -24,8 +22,8 @@ code::
         return (ct - np.sum(ct * result, axis=dim, keepdims=True)) * result
 
 The parameters of a stated backward are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results), operands,
-``result``
-(``result0``, ...), and static arguments. It returns the gradient, or a tuple with one per ``Array`` parameter.
+``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one per ``Array``
+parameter.
 
 Options of ``op``:
 
@@ -44,8 +42,7 @@ Options of ``op``:
     ``dtype`` computes in that of ``out``.
 ``promote``
     ``"common"``: operands may be numbers and are brought to their common dtype; ``"float"``: to a floating one at
-    least;
-    ``None``: operands come as they are.
+    least; ``None``: operands come as they are.
 ``unrounded``
     names of operands that, where they are numbers or have no dimensions, promotion leaves in single precision though
     the others are in half; the body rounds the result (``compat.ops.halves``).
@@ -64,9 +61,8 @@ Options of ``op``:
     them. ``results`` gives names for these two only: the function returns a plain tuple. Both, where the function
     has them in another order: what has no derivative comes last, since PyTorch's nodes do not count it.
 ``inspect``
-    a function with the operation's parameters, called before every run, for errors that depend on values (an index
-    out of
-    bounds). It makes every call slower and waits for the values: only where PyTorch's own kernel looks.
+    a function with the operation's parameters, called before every run, for errors that depend on values (an index out
+    of bounds). It makes every call slower and waits for the values: only where PyTorch's own kernel looks.
 ``constant``
     which results have no derivative though they are floating.
 ``aside``
@@ -89,11 +85,9 @@ Options of ``op``:
     more ``saved`` names: functions of the static arguments by name, and of ``layouts``, a dictionary.
 
 ``elementwise`` is ``op`` with ``promote="common"`` and elementwise strides, broadcasting and an in-place variant. A
-view
-is declared with ``view`` by a function from ``Geometry`` (size, stride, offset) to ``Geometry``. What is written in
-terms
-of other operations (``matmul``, ``linear``) is a plain function made public with ``compat.registry.function``; several
-operations under one name are one with ``overloads``.
+view is declared with ``view`` by a function from ``Geometry`` (size, stride, offset) to ``Geometry``. What is written
+in terms of other operations (``matmul``, ``linear``) is a plain function made public with ``compat.registry.function``;
+several operations under one name are one with ``overloads``.
 """
 
 from __future__ import annotations
@@ -459,7 +453,7 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
     Args:
         name: what users call it.
         candidates: functions, or pairs of a function and a predicate ``(args, kwargs) -> bool``; the last one needs
-        none.
+            none.
         names: where it appears; by default in ``torch`` and ``Tensor``.
     """
     tests = [c if isinstance(c, tuple) else (c, None) for c in candidates]

@@ -117,13 +117,10 @@ def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
         return
     if t.numel():
         warn(
-            f"An output with one or more elements was resized since it had shape {list(t.shape)}, which does not "
-            "match the required "
-            f"output shape {list(size)}. This behavior is deprecated, and in a future PyTorch release outputs "
-            "will not be resized "
-            "unless they have zero elements. You can explicitly reuse an out tensor t by resizing it, inplace, "
-            "to zero elements with "
-            "t.resize_(0)."
+            f"An output with one or more elements was resized since it had shape {list(t.shape)}, which does not match "
+            f"the required output shape {list(size)}. This behavior is deprecated, and in a future PyTorch release "
+            "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by "
+            "resizing it, inplace, to zero elements with t.resize_(0)."
         )
     resize(t, size)
 

@@ -36,8 +36,7 @@ def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
     if len(pad) > 2 * n:
         raise RuntimeError(
             "Length of pad should be no more than twice the number of dimensions of the input. Pad length is "
-            f"{len(pad)}while the input has "
-            f"{n}dimensions."
+            f"{len(pad)}while the input has {n}dimensions."
         )
     for i in range(len(pad) // 2):
         left = input.shape[n - 1 - i] + min(pad[2 * i], 0)
@@ -108,17 +107,15 @@ def _check_mirror(name: str, spatial: int, reflects: bool) -> Any:
         size, n = tuple(input.shape), input.dim()
         if n not in (spatial + 1, spatial + 2) or any(v == 0 for v in size[n - spatial - 1 :]):
             raise RuntimeError(
-                f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and "
-                "other non-zero dimensions for "
-                f"input, but got: {size_text(size)}"
+                f"Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with possibly 0 batch size and other "
+                f"non-zero dimensions for input, but got: {size_text(size)}"
             )
         for i in range(spatial):
             d, (before, after) = n - 1 - i, padding[2 * i : 2 * i + 2]
             if reflects and (before >= size[d] or after >= size[d]):
                 raise RuntimeError(
-                    f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, "
-                    "but got: padding "
-                    f"({before}, {after}) at dimension {d} of input {size_text(size)}"
+                    f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input dimension, but "
+                    f"got: padding ({before}, {after}) at dimension {d} of input {size_text(size)}"
                 )
         new = [size[n - 1 - i] + padding[2 * i] + padding[2 * i + 1] for i in range(spatial)]
         if any(v < 1 for v in new):

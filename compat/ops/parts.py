@@ -154,9 +154,8 @@ def split_with_sizes(input: Array, split_sizes: Ints, dim: Dim = 0) -> Any:
         )
     if sum(split_sizes) != n:
         raise RuntimeError(
-            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension "
-            f"{dim}), but got "
-            f"split_sizes={size_text(split_sizes)}"
+            f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size at dimension {dim}), but "
+            f"got split_sizes={size_text(split_sizes)}"
         )
     return _pieces(input, dim, split_sizes)
 

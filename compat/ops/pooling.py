@@ -147,9 +147,8 @@ def _check_positive(n: int, size: Dims) -> None:
             f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{size_text(size)}"
         )
     raise RuntimeError(
-        "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive "
-        "length, but input has a shape of "
-        f"{size_text(size)} and non-batch dimension {empty} has length zero!"
+        "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, "
+        f"but input has a shape of {size_text(size)} and non-batch dimension {empty} has length zero!"
     )
 
 

@@ -75,15 +75,13 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
     if shift < 0:
         raise RuntimeError(
             f"expand(torch.{x.dtype.scalar_name}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes "
-            f"provided ({len(size)}) must be "
-            f"greater or equal to the number of dimensions in the tensor ({x.dim()})"
+            f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.dim()})"
         )
     for d in range(len(size) - 1, shift - 1, -1):
         if have[d - shift] not in (1, size[d]):
             raise RuntimeError(
                 f"The expanded size of the tensor ({size[d]}) must match the existing size ({have[d - shift]}) at "
-                f"non-singleton dimension {d}.  "
-                f"Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
+                f"non-singleton dimension {d}.  Target sizes: {list(size)}.  Tensor sizes: {list(have)}"
             )
 
 
@@ -179,9 +177,8 @@ def _check_dot(input: Tensor, tensor: Tensor) -> None:
     _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
     if input.numel() != tensor.numel():
         raise RuntimeError(
-            f"inconsistent tensor size, expected tensor [{input.numel()}] and src [{tensor.numel()}] to have the "
-            "same number of elements, but got "
-            f"{input.numel()} and {tensor.numel()} elements respectively"
+            f"inconsistent tensor size, expected tensor [{input.numel()}] and src [{tensor.numel()}] to have the same "
+            f"number of elements, but got {input.numel()} and {tensor.numel()} elements respectively"
         )
     _no_bools("dot", input)
 

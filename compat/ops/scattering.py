@@ -144,8 +144,7 @@ def _check_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     if input.dtype is not values.dtype:
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {input.dtype.scalar_name} for the "
-            "destination and "
-            f"{values.dtype.scalar_name} for the source."
+            f"destination and {values.dtype.scalar_name} for the source."
         )
 
 
@@ -242,14 +241,12 @@ def _check_whole(input: Tensor, index: Tensor, source: Tensor, accumulate: bool 
     if index.numel() != source.numel():
         raise RuntimeError(
             "put_(): Expected source and index to have the same number of elements, but got source.numel() = "
-            f"{source.numel()}, "
-            f"index.numel() = {index.numel()}"
+            f"{source.numel()}, index.numel() = {index.numel()}"
         )
     if input.dtype is not source.dtype:
         raise RuntimeError(
             f"put_(): self and source expected to have the same dtype, but got self.dtype = {input.dtype.scalar_name} "
-            "and "
-            f"source.dtype = {source.dtype.scalar_name}"
+            f"and source.dtype = {source.dtype.scalar_name}"
         )
 
 
@@ -292,8 +289,7 @@ def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> N
             no_larger = f" and to be no larger size than src {size_text(src.shape)}" if isinstance(src, Tensor) else ""
             raise RuntimeError(
                 f"Expected index {size_text(index.shape)} to be no larger than self {size_text(input.shape)} apart "
-                "from dimension "
-                f"{along}{no_larger}"
+                f"from dimension {along}{no_larger}"
             )
 
 

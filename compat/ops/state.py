@@ -42,12 +42,10 @@ def detach_(self: Tensor) -> Tensor:
     """
     if self._is_view():
         raise RuntimeError(
-            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) "
-            "for training, and "
-            "gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence detach_() "
-            "cannot be called on these "
-            "gradients. To fix this error, please refer to the Optimizer.zero_grad() function in "
-            "torch/optim/optimizer.py as the solution."
+            "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
+            "training, and gradient_as_bucket_view is set as True, gradients are views of DDP buckets, and hence "
+            "detach_() cannot be called on these gradients. To fix this error, please refer to the "
+            "Optimizer.zero_grad() function in torch/optim/optimizer.py as the solution."
         )
     if self._node is not None:
         # Nodes that keep the tensor cannot tell any more where its gradient went; backward asks, where there are hooks.

@@ -78,9 +78,8 @@ def permute(input: Array, *dims: Ints) -> Any:
     """
     if len(dims) != input.ndim:
         raise RuntimeError(
-            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the "
-            "desired ordering of "
-            f"dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired "
+            f"ordering of dimensions i.e. input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}"
         )
     order = [wrap_dim(d, input.ndim) for d in dims]
     if len(set(order)) != len(order):
@@ -98,9 +97,8 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     source, destination = _several(source), _several(destination)
     if len(source) != len(destination):
         raise RuntimeError(
-            f"movedim: Invalid source or destination dims: source ({size_text(source)} dims) should contain the "
-            "same number of dims as "
-            f"destination ({size_text(destination)} dims)"
+            f"movedim: Invalid source or destination dims: source ({size_text(source)} dims) should contain the same "
+            f"number of dims as destination ({size_text(destination)} dims)"
         )
     n = input.dim()
     here, there = (_distinct(dims, n, what) for dims, what in ((source, "source"), (destination, "destination")))
@@ -132,11 +130,9 @@ def _reversed(self: Tensor) -> Tensor:
     """The dimensions in reverse."""
     if self.dim() != 2:
         warn(
-            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it "
-            "will throw an error in a "
-            "future release. Consider `x.mT` to transpose batches of matrices or `x.permute(*torch.arange(x.ndim "
-            "- 1, -1, -1))` to "
-            "reverse the dimensions of a tensor."
+            "The use of `x.T` on tensors of dimension other than 2 to reverse their shape is deprecated and it will "
+            "throw an error in a future release. Consider `x.mT` to transpose batches of matrices or "
+            "`x.permute(*torch.arange(x.ndim - 1, -1, -1))` to reverse the dimensions of a tensor."
         )
     return permute(self, tuple(range(self.dim() - 1, -1, -1)))
 
@@ -186,9 +182,8 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     known = prod(n for n in size if n != -1)
     if hole is not None and known == 0 and numel == 0:
         raise RuntimeError(
-            f"cannot reshape tensor of 0 elements into shape {size_text(size)} because the unspecified dimension "
-            "size -1 can be any "
-            "value and is ambiguous"
+            f"cannot reshape tensor of 0 elements into shape {size_text(size)} because the unspecified dimension size "
+            "-1 can be any value and is ambiguous"
         )
     if known != numel and (hole is None or known == 0 or numel % known):
         raise RuntimeError(f"shape '{size_text(size)}' is invalid for input of size {numel}")
@@ -204,9 +199,8 @@ def view_size(input: Array, *size: Ints) -> Any:
     stride = view_strides(input.size, input.stride, new)
     if stride is None:
         raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans "
-            "across two contiguous "
-            "subspaces). Use .reshape(...) instead."
+            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+            "contiguous subspaces). Use .reshape(...) instead."
         )
     return input._replace(size=new, stride=stride)
 
