@@ -134,7 +134,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _autograd_function_id: int
     _compiled_autograd_backward_state = None
     saved: tuple | None
-    materialize_grads = WriteOnly("_materialize")  # type: ignore[assignment]
+    materialize_grads = WriteOnly("_materialize")
     _is_pure_view = WriteOnly("_pure_view")
 
     def __init__(self) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 GOLDEN = Path(__file__).parent / "drawings_golden.json"
+#: Drawings as pictures on the pages: what Graphviz's ``dot -Tsvg`` makes of them.
+PICTURES = {"network": "network_with_attributes"} | {name: name for name in ("unbound", "everything", "one_iteration")}
 Drawing = tuple[Any, dict[str, Any]]
 
 
@@ -69,6 +71,15 @@ def unbound(torch: Any) -> Drawing:
     return b * c * d, {"show_saved": True}
 
 
+def everything(torch: Any) -> Drawing:
+    a, b, d, f = (torch.tensor(2.0) for _ in range(4))
+    c = a * b
+    c.requires_grad = True
+    h = torch.tensor(2.0, requires_grad=True)
+    i = f * (c * d) / h
+    return (i + h) * i, {"params": {"c": c, "h": h}}
+
+
 def recurrent(torch: Any) -> Drawing:
     net = torch.nn.LSTM(3, 4)
     outputs, (hidden, _) = net(torch.randn(3, 2, 3))
@@ -88,6 +99,7 @@ DRAWINGS: tuple[Callable[[Any], Drawing], ...] = (
     own_function,
     changed_view,
     unbound,
+    everything,
     recurrent,
     attention,
 )

@@ -220,9 +220,12 @@ def test_asking_afterwards() -> None:
     w = torch.ones(2, requires_grad=True)
     f = w * 2
     assert f.requires_grad_() is f and not f.is_leaf
+    text = r"you can only change requires_grad flags of leaf variables\."
     for change in (lambda: setattr(f, "requires_grad", False), lambda: f.requires_grad_(False)):
-        with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+        with pytest.raises(RuntimeError, match=f"{text} If you want to use a computed variable"):
             change()
+    with pytest.raises(RuntimeError, match=f"{text}$"):
+        f.requires_grad = True
 
 
 # ---------------------------------------------------------------- parameters made twice, loops
@@ -263,3 +266,32 @@ def test_a_graph_before_the_loop_is_used_up() -> None:
     assert loss.grad_fn.next_functions[0][0] is f.grad_fn
     with pytest.raises(RuntimeError, match=TWICE):
         loss.backward()
+
+
+def chain(t: Tensor) -> list[str]:
+    """The names of the nodes behind a tensor, along their first edges."""
+    node, names = t.grad_fn, []
+    while node is not None:
+        names.append(node.name())
+        node = node.next_functions[0][0] if node.next_functions else None
+    return names
+
+
+def test_writing_into_parts_nests_the_graph() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    y = x * 1
+    for i in range(3):
+        y[i] = y[i] * 2
+        copies = ["torch::autograd::CopySlices"] * (i + 1)
+        assert chain(y) == [*copies, "MulBackward0", "torch::autograd::AccumulateGrad"]
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_parts_of_a_product_made_in_the_loop_do_not() -> None:
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    for i in range(3):
+        part = (x * 1)[i] ** 2
+        assert chain(part) == ["PowBackward0", "SelectBackward0", "MulBackward0", "torch::autograd::AccumulateGrad"]
+        part.backward()
+    assert x.grad.tolist() == [2.0, 4.0, 6.0]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 
 import compat as torch
@@ -43,13 +45,32 @@ def test_a_module_is_its_function() -> None:
     assert torch.equal(F.conv1d(image, conv.weight, conv.bias), conv(image))
 
 
+class MyReLU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, input: Tensor) -> Tensor:
+        ctx.save_for_backward(input)
+        return input.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        (input,) = ctx.saved_tensors
+        grad_input = grad_output.clone()
+        grad_input[input < 0] = 0
+        return grad_input
+
+
 def test_two_layers() -> None:
     data, w1, w2 = torch.randn(4, 3), torch.randn(3, 5, requires_grad=True), torch.randn(5, 2, requires_grad=True)
-    node, names = (data.mm(w1).clamp(min=0).mm(w2) - torch.ones(4, 2)).pow(2).sum().grad_fn, []
-    while node is not None:
-        names.append(node.name().removesuffix("0"))
-        node = node.next_functions[0][0]
-    assert " ".join(names) == "SumBackward PowBackward SubBackward MmBackward ClampBackward1 MmBackward"
+    gradients = []
+    for relu, name in ((lambda h: h.clamp(min=0), "ClampBackward1"), (MyReLU.apply, "MyReLUBackward")):
+        loss = (relu(data.mm(w1)).mm(w2) - torch.ones(4, 2)).pow(2).sum()
+        node, names = loss.grad_fn, []
+        while node is not None:
+            names.append(node.name().removesuffix("0"))
+            node = node.next_functions[0][0]
+        assert " ".join(names) == f"SumBackward PowBackward SubBackward MmBackward {name} MmBackward"
+        gradients.append(torch.autograd.grad(loss, (w1, w2)))
+    assert all(map(torch.equal, *gradients))
 
 
 def test_cosine_similarity_of_itself() -> None:
@@ -98,6 +119,14 @@ def test_softmax() -> None:
     (row,) = torch.autograd.grad(y[1], logits)
     own = torch.arange(4) == 1
     assert torch.allclose(row, torch.where(own, y - y**2, -y * y[1]), atol=1e-6)
+
+
+def test_sigmoid_is_softmax_against_zero() -> None:
+    x = torch.tensor([-2.0, 0.0, 3.0], requires_grad=True)
+    s = torch.sigmoid(x)
+    (slope,) = torch.autograd.grad(s.sum(), x)
+    assert torch.allclose(slope, s - s**2)
+    assert torch.allclose(s, F.softmax(torch.stack([x, torch.zeros(3)]), dim=0)[0])
 
 
 def test_log() -> None:
@@ -196,7 +225,10 @@ def test_softmax_of_large_numbers() -> None:
     assert torch.isnan(torch.exp(huge) / torch.exp(huge).sum())[0]
     assert F.softmax(huge, dim=0).tolist() == [1, 0, 0]
     assert torch.allclose(F.log_softmax(huge, dim=0), torch.tensor([0, -1e20, -1e20]))
-    assert str(F.softmax(torch.tensor([3.0, 1.0, 0.2]), dim=0)) == "tensor([0.8360, 0.1131, 0.0508])"
+    scores = torch.tensor([3.0, 1.0, 0.2])
+    assert str(F.softmax(scores, dim=0)) == "tensor([0.8360, 0.1131, 0.0508])"
+    parts = np.exp(scores.numpy() - np.max(scores.numpy()))
+    np.testing.assert_allclose(F.softmax(scores, dim=0).numpy(), parts / parts.sum(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("f", [F.softmax, F.log_softmax, torch.logsumexp], ids=["softmax", "log_softmax", "logsumexp"])

@@ -112,12 +112,14 @@ def pair(
     return lambda: f(nn.Parameter(torch.randn(first)), nn.Parameter(torch.randn(second)))
 
 
+NLL = "ignore_index reduction self target total_weight weight"
 UPSAMPLED = "output_size scales_h scales_w self_sym_sizes"
 OPERATIONS: dict[str, tuple[Callable[[], Tensor], str, str, list[str | None]]] = {
     "add": (pair(lambda a, b: a + b, IMAGE, IMAGE), "Add", "alpha", [LEAF, LEAF]),
     "sub": (pair(lambda a, b: a - b, IMAGE, IMAGE), "Sub", "alpha", [LEAF, LEAF]),
     "mul": (pair(lambda a, b: a * b, IMAGE, IMAGE), "Mul", "other self", [LEAF, LEAF]),
     "div": (pair(lambda a, b: a / b, IMAGE, IMAGE), "Div", "other self", [LEAF, LEAF]),
+    "pow": (same_leaf(lambda a: a**2, *IMAGE), "Pow", "exponent self", [LEAF]),
     "matmul": (pair(torch.matmul, IMAGE, IMAGE), "UnsafeView", "self_sym_sizes", ["BmmBackward0"]),
     "bmm": (pair(torch.matmul, IMAGE, (1, 3, 4, 5)), "UnsafeView", "self_sym_sizes", ["BmmBackward0"]),
     "mm": (
@@ -133,6 +135,13 @@ OPERATIONS: dict[str, tuple[Callable[[], Tensor], str, str, list[str | None]]] =
         "dim self_sym_sizes split_size",
         [LEAF],
     ),
+    "split": (
+        same_leaf(lambda a: a.split([1, 3], dim=1)[0], 1, 4, 4, 4),
+        "SplitWithSizes",
+        "dim self_sym_sizes split_sizes",
+        [LEAF],
+    ),
+    "unbind": (same_leaf(lambda a: a.unbind(1)[0], 1, 4, 4, 4), "Unbind", "dim", [LEAF]),
     "reshape": (same_leaf(lambda a: a.reshape(1, 3, 16), *IMAGE), "View", "self_sym_sizes", [LEAF]),
     "view": (same_leaf(lambda a: a.view(1, 3, 16), *IMAGE), "View", "self_sym_sizes", [LEAF]),
     "view, one size left open": (same_leaf(lambda a: a.view(1, -1, 16), *IMAGE), "View", "self_sym_sizes", [LEAF]),
@@ -157,6 +166,24 @@ OPERATIONS: dict[str, tuple[Callable[[], Tensor], str, str, list[str | None]]] =
     "tanh": (same_leaf(torch.tanh, *IMAGE), "Tanh", "result", [LEAF]),
     "softmax": (same_leaf(lambda a: torch.softmax(a, dim=1), *IMAGE), "Softmax", "dim result", [LEAF]),
     "log_softmax": (same_leaf(lambda a: torch.log_softmax(a, dim=1), *IMAGE), "LogSoftmax", "dim result", [LEAF]),
+    "exp": (same_leaf(torch.exp, 3, 4), "Exp", "result", [LEAF]),
+    "log": (same_leaf(torch.log, 3, 4), "Log", "self", [LEAF]),
+    "sum": (same_leaf(torch.sum, 3, 4), "Sum", "self_sym_sizes", [LEAF]),
+    "glu": (same_leaf(F.glu, 3, 4), "Glu", "dim self", [LEAF]),
+    "nll_loss": (same_leaf(lambda a: F.nll_loss(a, torch.tensor([2, 0, 1])), 3, 4), "NllLoss", NLL, [LEAF]),
+    "cross_entropy": (
+        same_leaf(lambda a: F.cross_entropy(a, torch.tensor([2, 0, 1])), 3, 4),
+        "NllLoss",
+        NLL,
+        ["LogSoftmaxBackward0"],
+    ),
+    "unfold": (
+        same_leaf(lambda a: F.unfold(a, 2), *IMAGE),
+        "Im2Col",
+        "dilation kernel_size padding self_sym_argsize_minus_1 self_sym_argsize_minus_2 stride",
+        [LEAF],
+    ),
+    "fold": (same_leaf(lambda a: F.fold(a, 4, 2), 1, 12, 9), "Col2Im", "dilation kernel_size padding stride", [LEAF]),
     "bilinear": (
         same_leaf(lambda a: F.interpolate(a, scale_factor=2, mode="bilinear", align_corners=True), *IMAGE),
         "UpsampleBilinear2D",
@@ -223,7 +250,10 @@ def test_values_of_normalizations() -> None:
 
 def test_what_is_saved_is_the_tensor_itself() -> None:
     a = randn(*IMAGE)
-    assert F.silu(a).grad_fn._saved_self is a
+    for f in (F.silu, F.gelu, F.hardswish):
+        assert f(a).grad_fn._saved_self is a
+    for f in (torch.sigmoid, torch.tanh):
+        assert f(a).grad_fn._saved_result.shape == a.shape
     assert F.gelu(a).grad_fn._saved_approximate == "none"
     result = torch.relu(a)
     assert result.grad_fn._saved_result.data_ptr() == result.data_ptr()

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import compat
-from tests.notebooks.drawings import DRAWINGS, GOLDEN, Drawing, drawn
+from tests.notebooks.drawings import DRAWINGS, GOLDEN, PICTURES, Drawing, drawn
 
 pytestmark = pytest.mark.filterwarnings("ignore:distutils Version classes:DeprecationWarning", "ignore:The distutils")
 
+PAGES = Path(__file__).parents[2] / "docs" / "notebooks"
 RECORDED = json.loads(GOLDEN.read_text())
 
 
@@ -36,3 +40,16 @@ def test_drawing(make_dot: Callable[..., Any], what: Callable[[Any], Drawing]) -
 def test_parameters_that_are_no_tensors(make_dot: Callable[..., Any]) -> None:
     with pytest.raises(AssertionError):
         make_dot(compat.ones(1, requires_grad=True) * 2, params={"x": 1})
+
+
+def words(text: str) -> list[str]:
+    """What is written in a picture's boxes, without the lines and blanks between."""
+    return sorted(word for word in html.unescape(text).split() if word.strip("-"))
+
+
+@pytest.mark.parametrize(("picture", "drawing"), PICTURES.items())
+def test_picture_on_a_page(picture: str, drawing: str) -> None:
+    svg, source = (PAGES / "img" / f"{picture}.svg").read_text(), RECORDED[drawing]
+    labels = {n: quoted or plain for n, quoted, plain in re.findall(r'(\d+) \[label=(?:"([^"]*)"|(\w+))', source)}
+    assert words(" ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))) == words(" ".join(labels.values()))
+    assert svg.count('class="edge"') == source.count("->")
