@@ -10,7 +10,7 @@ from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.joining import flatten
 from compat.ops.products import dot, mm
-from compat.ops.views import _reshaped, permute, reshape, squeeze
+from compat.ops.views import permute, reshape, reshaped, squeeze, unsafe_view
 from compat.tensor import Tensor
 
 
@@ -118,9 +118,9 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     tensor_argument("kron", "other", 2, other)
     n = max(input.dim(), other.dim())
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
-    left = _reshaped(input.contiguous(), tuple(v for k in a for v in (k, 1)))
-    right = _reshaped(other.contiguous(), tuple(v for k in b for v in (1, k)))
-    return _reshaped(left * right, tuple(k * m for k, m in zip(a, b)))
+    left = reshaped(input.contiguous(), tuple(v for k in a for v in (k, 1)))
+    right = reshaped(other.contiguous(), tuple(v for k in b for v in (1, k)))
+    return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 
 @composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=True)

@@ -64,7 +64,7 @@ def embedding_backward(ct: Any, weight: Any, indices: Any, padding_idx: int, sca
     return np.at(np.zeros((rows, width), type_of(ct).dtype))[places].add(ct)
 
 
-def _renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
+def renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shortens, in place and outside the graph, the rows that are looked up and longer than ``max_norm``."""
     if on_meta(weight):
         return
@@ -116,7 +116,7 @@ def functional_embedding(
     if max_norm is not None:
         _check_embedding(weight, input)
         _inspect_embedding(weight, input)
-        _renormalize(weight, input.contiguous(), max_norm, norm_type)
+        renormalize(weight, input.contiguous(), max_norm, norm_type)
     return embedding.function(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 

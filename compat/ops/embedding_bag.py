@@ -7,7 +7,7 @@ from typing import Any
 from compat import dtypes
 from compat.errors import warn
 from compat.grad_mode import no_grad
-from compat.ops.embedding import _renormalize
+from compat.ops.embedding import renormalize
 from compat.ops.indexing import POSITIONS, outside
 from compat.ops.inspection import values_of
 from compat.ops.op import op
@@ -276,7 +276,7 @@ def functional_embedding_bag(
     number = _mode_number(mode, scale_grad_by_freq, sparse)
     if max_norm is not None:
         with no_grad():
-            _renormalize(weight, input.contiguous(), max_norm, norm_type)
+            renormalize(weight, input.contiguous(), max_norm, norm_type)
     if per_sample_weights is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported for mode='sum' (got "

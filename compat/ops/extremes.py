@@ -51,7 +51,7 @@ def _check_real(kernel: str, input: Tensor) -> None:
 # ---------------------------------------------------------------- amax, amin
 
 
-def _shared(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
+def shared_by_the_equal(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
     """A gradient shared evenly by the elements that are the extreme."""
     extreme = restore(result, input, axes)
     chosen = np.equal(input, extreme)
@@ -91,7 +91,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
-        return _shared(ct, input, result, axes_of(input, dim))
+        return shared_by_the_equal(ct, input, result, axes_of(input, dim))
 
 
 _declare_extreme("amax", "AmaxBackward0", r.reduce_max, "max")
@@ -169,7 +169,7 @@ def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
 
     @declared.backward
     def backward(ct: Any, input: Any, result: Any) -> Any:
-        return _shared(ct, input, result, axes_of(input, None), with_nan=True)
+        return shared_by_the_equal(ct, input, result, axes_of(input, None), with_nan=True)
 
     return declared
 

@@ -139,7 +139,7 @@ aten = _OpNamespace("aten")
 
 #: Operations that have another name for those who watch.
 _NAMES = {
-    "view_size": "view", "view_dtype": "view", "_reshaped": "_unsafe_view", "_squeezed": "squeeze",
+    "view_size": "view", "view_dtype": "view", "reshaped": "_unsafe_view", "_squeezed": "squeeze",
     "_squeeze_all": "squeeze", "_squeeze_dim": "squeeze", "_squeeze_dims": "squeeze", "_split_size": "split",
     "mse_pairs": "mse_loss", "smooth_l1_pairs": "smooth_l1_loss", "huber_pairs": "huber_loss",
     "binary_pairs": "binary_cross_entropy", "logit_pairs": "binary_cross_entropy_with_logits", "softmax": "_softmax",

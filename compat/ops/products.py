@@ -15,7 +15,7 @@ from compat.ops.inplace import check_recorded, set_history
 from compat.ops.op import op
 from compat.ops.out import of_dtype, resize
 from compat.ops.signature import Array, Scalar
-from compat.ops.views import _unsafe_squeeze, _unsafe_view, expand, reshape, squeeze, t, transpose, unsqueeze, view_size
+from compat.ops.views import expand, reshape, squeeze, t, transpose, unsafe_squeeze, unsafe_view, unsqueeze, view_size
 from compat.registry import function
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -480,7 +480,7 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     if a == 2 and b == 1:
         return mv(input, other)
     if a == 1 and b == 2:
-        return _unsafe_squeeze(mm(unsqueeze(input, 0), other), 0)
+        return unsafe_squeeze(mm(unsqueeze(input, 0), other), 0)
     if _folds(input, other):
         return _folded(input, other)
     return _broadcast_product(input, other)
@@ -509,8 +509,8 @@ def _folded(a: Tensor, b: Tensor) -> Tensor:
     lead, last = tuple(large.shape[:-1]), large.shape[-1]
     rows = reshape(large, (prod(lead), last))
     if small.dim() == 1:
-        return _unsafe_view(mv(rows, small), lead)
-    product = _unsafe_view(mm(rows, small), (*lead, small.shape[1]))
+        return unsafe_view(mv(rows, small), lead)
+    product = unsafe_view(mm(rows, small), (*lead, small.shape[1]))
     return transpose(product, -2, -1).contiguous() if turned else product
 
 
@@ -533,7 +533,7 @@ def _broadcast_product(a: Tensor, b: Tensor) -> Tensor:
         right = reshape(expand(b, (*lead, *b.shape[-2:])), (count, *b.shape[-2:]))
     product = bmm(left, right)
     size = (*lead, *([rows] if a.dim() > 1 else []), *([] if vector else [b.shape[-1]]))
-    return _unsafe_view(squeeze(product, -1) if vector else product, size)
+    return unsafe_view(squeeze(product, -1) if vector else product, size)
 
 
 @function("Tensor.__matmul__")

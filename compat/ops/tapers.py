@@ -7,7 +7,7 @@ from typing import Any
 
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, wrap_dim
-from compat.ops.extremes import _shared
+from compat.ops.extremes import shared_by_the_equal
 from compat.ops.op import op
 from compat.ops.reduction import axes_of, reduce
 from compat.ops.signature import Array, Dim
@@ -59,7 +59,7 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> A
 @aminmax.backward
 def aminmax_backward(ct0: Any, ct1: Any, input: Any, result0: Any, result1: Any, dim: int | None) -> Any:
     axes = axes_of(input, dim)
-    return add(_shared(ct0, input, result0, axes), _shared(ct1, input, result1, axes))
+    return add(shared_by_the_equal(ct0, input, result0, axes), shared_by_the_equal(ct1, input, result1, axes))
 
 
 # ---------------------------------------------------------------- windows

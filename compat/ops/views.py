@@ -285,7 +285,7 @@ def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     new = inferred([n.__index__() for n in shape], input.numel())
     layout = input._layout
     if view_strides(layout.size, layout.stride, new) is None:
-        return _unsafe_view(input.clone(memory_format=contiguous_format), new)
+        return unsafe_view(input.clone(memory_format=contiguous_format), new)
     return view_size(input, new) if layout.contiguous else _reshape_alias(input, new)
 
 
@@ -308,7 +308,7 @@ def _reshape_alias(input: Array, *size: Ints) -> Any:
 
 
 @view("UnsafeViewBackward0", saved="self.sym_sizes", names="", undone="always")
-def _reshaped(input: Array, *size: Ints) -> Any:
+def reshaped(input: Array, *size: Ints) -> Any:
     new = inferred(size, prod(input.size))
     stride = view_strides(input.size, input.stride, new)
     assert stride is not None, "only of a contiguous tensor"
@@ -316,9 +316,9 @@ def _reshaped(input: Array, *size: Ints) -> Any:
 
 
 @function("torch._unsafe_view")
-def _unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
+def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
     """A tensor that nobody else will see, in another shape; not a view for its users."""
-    made = _reshaped(input, tuple(size))
+    made = reshaped(input, tuple(size))
     made._view = None
     return made
 
@@ -328,7 +328,7 @@ def _squeezed(input: Array, dim: Dim) -> Any:
     return _without(input, (dim,))
 
 
-def _unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
+def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
     """The same with a dimension of size one removed: what PyTorch does in place."""
     made = _squeezed(input, dim)
     made._view = None
