@@ -8,7 +8,7 @@ the operands, by the forward part's own equations.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from typing import Any
 
 from funcgrad import trees
@@ -21,7 +21,7 @@ from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
-from funcgrad.ir import ArrayType, Program, Var, kept_with_program
+from funcgrad.ir import ArrayType, Equation, Program, Var, kept_with_program
 from funcgrad.passes import dead_code, inlined, used_inputs
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.markers import barrier_p, name_p
@@ -61,7 +61,9 @@ class _Kept:
                 # What has a name is the named value itself.
                 values = equation.inputs if equation.primitive is name_p else equation.outputs
                 chosen.update(dict.fromkeys(v for v in values if isinstance(v, Var) and v not in known))
-        equations = [e for e in whole.equations if not any(v in chosen for v in e.outputs)]
+        equations = [
+            _without(e, chosen) for e in whole.equations if not e.outputs or any(v not in chosen for v in e.outputs)
+        ]
         cut = Program([*whole.inputs, *chosen], whole.constants, equations, residuals, f"again_{whole.name}")
         again = dead_code(cut)
         used = used_inputs(again)[len(whole.inputs) :]
@@ -69,6 +71,14 @@ class _Kept:
         self.again = Program([*whole.inputs, *saved], again.constants, again.equations, residuals, again.name)
         kept = [*results, *saved]
         self.forward = dead_code(Program(whole.inputs, whole.constants, whole.equations, kept, whole.name))
+
+
+def _without(equation: Equation, given: Container[Var]) -> Equation:
+    """The equation, which no longer defines the variables that are given."""
+    if not any(v in given for v in equation.outputs):
+        return equation
+    outputs = [Var(v.type) if v in given else v for v in equation.outputs]
+    return Equation(equation.primitive, equation.inputs, outputs, equation.params, equation.source)
 
 
 @kept_with_program

@@ -14,8 +14,11 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.oracle import assert_close
 
-_TRANSFORMS = "grad value_and_grad vjp jvp linearize jacfwd jacrev hessian vmap jit checkpoint custom_jvp custom_vjp"
-_LOOPS = "scan fori_loop while_loop cond switch map associative_scan"
+_TRANSFORMS = (
+    "grad value_and_grad vjp jvp linearize linear_transpose jacfwd jacrev hessian vmap jit checkpoint custom_jvp "
+    "custom_vjp"
+)
+_LOOPS = "stop_gradient scan fori_loop while_loop cond switch map associative_scan"
 _COLLECTIVES = "psum pmean pmax pmin all_gather psum_scatter ppermute pshuffle all_to_all axis_index"
 
 OURS: Any = SimpleNamespace(**{n: getattr(fg, n) for n in f"{_TRANSFORMS} {_LOOPS} {_COLLECTIVES}".split()})

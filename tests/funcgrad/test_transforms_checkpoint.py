@@ -83,6 +83,23 @@ def test_what_is_computed_again(policy: Any, sin: int, dot: int, tanh: int) -> N
     assert (count(program, "sin"), count(program, "dot"), count(program, "tanh")) == (sin, dot, tanh)
 
 
+@pytest.mark.parametrize("transform", ["grad", "hessian"])
+def test_one_of_several_results_is_kept(transform: str) -> None:
+    """A branch and a loop have other results than the named one, which are computed again without it."""
+
+    def program(m: Any) -> Any:
+        policy = m.checkpoint_policies.save_only_these_names("kept")
+
+        def f(x: Any) -> Any:
+            either, other = m.cond(x[0] > 0, lambda x: (m.np.sin(x), x**2), lambda x: (x, x), x)
+            last, every = m.scan(lambda c, y: (m.np.sin(c) * y, c), x, m.checkpoint_name(either, "kept"))
+            return m.np.sum(m.checkpoint_name(last, "kept") ** 2 * m.np.cos(other) * every[1])
+
+        return getattr(m, transform)(m.checkpoint(f, policy=policy))(X)
+
+    compare(program, transform, 2e-4)
+
+
 def test_a_policy_sees_into_what_is_called() -> None:
     layer = fg.jit(lambda x, w: fnp.tanh(fnp.sin(x) @ w) * x)
     f = fg.checkpoint(layer, policy=policies.dots_saveable)
