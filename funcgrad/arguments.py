@@ -122,9 +122,10 @@ def check_inexact(
             if not dtypes.is_inexact(dtype):
                 if allow_int:
                     continue
+                hint = ", or say allow_int=True" if transform in ("grad", "jacrev") else ""
                 raise TypeError(
                     f"{transform}: {at} has dtype {dtype}, of which there is no derivative; wanted a floating dtype. "
-                    "Convert it, leave it out of argnums, or say allow_int=True."
+                    f"Convert it, or leave it out of argnums{hint}."
                 )
             if holomorphic and not dtypes.is_complex(dtype):
                 raise TypeError(f"{transform}: with holomorphic=True {at} must be complex, got {dtype}")

@@ -24,11 +24,13 @@ import numpy as np
 from funcgrad import dtypes, random
 from funcgrad.numpy import creation
 from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.padding import pad
 from funcgrad.numpy.shape import matrix_transpose, moveaxis, reshape
 
 __all__ = [
-    "constant", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform", "normal",
-    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "zeros",
+    "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal",
+    "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal", "ones", "orthogonal", "truncated_normal", "uniform",
+    "variance_scaling", "xavier_normal", "xavier_uniform", "zeros",
 ]  # fmt: skip
 
 Initializer = Callable[..., Any]
@@ -192,6 +194,8 @@ he_normal = _named("he_normal", 2.0, "fan_in", "truncated_normal", "He's, for re
 he_uniform = _named("he_uniform", 2.0, "fan_in", "uniform", "He's, for rectifiers")
 lecun_normal = _named("lecun_normal", 1.0, "fan_in", "truncated_normal", "LeCun's")
 lecun_uniform = _named("lecun_uniform", 1.0, "fan_in", "uniform", "LeCun's")
+#: The same under their authors' first names.
+xavier_normal, xavier_uniform, kaiming_normal, kaiming_uniform = glorot_normal, glorot_uniform, he_normal, he_uniform
 
 
 def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float32) -> Initializer:
@@ -223,5 +227,42 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
         at = column_axis % len(shape)
         whole = reshape(q, (*shape[:at], *shape[at + 1 :], columns))
         return e.multiply(moveaxis(whole, -1, at), scale)
+
+    return draw
+
+
+def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float32) -> Initializer:
+    """Kernels of convolutions that keep lengths: an orthogonal matrix at the middle place, zeros at the others.
+
+    Source: L. Xiao et al., "Dynamical isometry and a mean field theory of CNNs" (2018).
+
+    Args:
+        scale: what they are multiplied by.
+        column_axis: the axis of the matrix's columns, -1 or -2.
+        dtype: by default.
+
+    Raises:
+        ValueError: when called, for a shape without places, or with fewer outputs (the last axis) than inputs.
+
+    Example:
+        >>> kernel = delta_orthogonal()(random.key(0), (3, 3, 2, 4))
+        >>> print(abs((kernel[1, 1] @ kernel[1, 1].T).round(5)))
+    [[1. 0.]
+     [0. 1.]]
+    >>> print((kernel != 0).any((2, 3)))
+    [[False False False]
+     [False  True False]
+         [False False False]]
+    """
+
+    def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
+            raise ValueError(
+                "delta_orthogonal: a kernel has one to three axes of places, then inputs and at least as many outputs, "
+                f"got shape {tuple(shape)}"
+            )
+        middle = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
+        around = [((n - 1) // 2, n // 2) for n in shape[:-2]]
+        return pad(reshape(middle, (*[1] * len(around), *shape[-2:])), [*around, (0, 0), (0, 0)])
 
     return draw

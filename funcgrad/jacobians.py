@@ -9,11 +9,20 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes, trees
-from funcgrad.arguments import Argnums, Flat, check_inexact, partial_of, positions_of, zero_tangent
+from funcgrad.arguments import (
+    Argnums,
+    Flat,
+    check_inexact,
+    is_float0,
+    no_tangent,
+    partial_of,
+    positions_of,
+    zero_tangent,
+)
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.ir import ArrayType
-from funcgrad.primitives.shape import reshape, slice_
+from funcgrad.primitives.shape import reshape, slice_, zeros
 from funcgrad.tracing import type_of
 from funcgrad.vectorization import vmap
 
@@ -80,12 +89,17 @@ def jacfwd(
 
 
 def jacrev(
-    f: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+    f: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian by reverse mode, one row at a time: for many inputs and few outputs.
 
     Args:
         f, argnums, has_aux, holomorphic: as for ``jacfwd``.
+        allow_int: integers and booleans may be among the arguments: their blocks are zeros of dtype ``float0``.
 
     Returns:
         A function of the same arguments; blocks as in ``jacfwd``.
@@ -103,8 +117,9 @@ def jacrev(
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         positions = positions_of("jacrev", argnums, len(args))
         chosen = [args[p] for p in positions]
-        check_inexact("jacrev", [f"argument {p}" for p in positions], chosen, holomorphic)
+        check_inexact("jacrev", [f"argument {p}" for p in positions], chosen, holomorphic, allow_int)
         leaves, tree = trees.flatten(chosen)
+        types = [type_of(x) for x in leaves]
         flat = Flat(partial_of(f, positions, args, kwargs), tree, "jacrev", has_aux)
         every, pull = vjp_flat(flat, leaves)
         outs, aux = flat.split(every)
@@ -113,9 +128,11 @@ def jacrev(
 
         def rows(*cts: Any) -> list[Any]:
             found = pull([*cts, *unused])
-            return [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, found, strict=True)]
+            return [zeros(t.strong()) if ct is None else ct for t, ct in zip(types, found, strict=True) if t.inexact]
 
-        blocks = vmap(rows)(*_basis(outs))
+        moving = iter(vmap(rows)(*_basis(outs)))
+        total = sum(type_of(o).size for o in outs)
+        blocks = [next(moving) if t.inexact else no_tangent((total, *t.shape)) for t in types]
         jacobian, offset = [], 0
         for out in outs:
             type = type_of(out)
@@ -154,6 +171,8 @@ def _first(x: Any) -> Any:
 
 
 def _rows(block: Any, offset: int, out: ArrayType) -> Any:
+    if is_float0(block):
+        return no_tangent((*out.shape, *block.shape[1:]))
     piece = _cut(block, 0, offset, out.size)
     return reshape(piece, shape=(*out.shape, *type_of(block).shape[1:]))
 

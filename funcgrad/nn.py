@@ -33,12 +33,13 @@ from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
 from funcgrad.numpy.logarithms import logaddexp
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
-from funcgrad.numpy.reductions import log_softmax, logsumexp, softmax
+from funcgrad.numpy.reductions import log_softmax, softmax
 from funcgrad.numpy.shape import expand_dims, moveaxis, reshape, squeeze
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve
 from funcgrad.primitives.shape import full, iota
 from funcgrad.primitives.windows import Window, window_max, window_over, window_sum
+from funcgrad.special.logistic import logsumexp
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- activations
@@ -56,14 +57,14 @@ def relu(x: Any) -> Any:
     return p.select(p.le(x, zero), zero, x)
 
 
-def leaky_relu(x: Any, slope: Any = 0.01) -> Any:
-    """``x`` where positive, ``slope * x`` elsewhere.
+def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
+    """``x`` where positive, ``negative_slope * x`` elsewhere.
 
     Example:
         >>> print(leaky_relu(np.array([-1.0, 2.0]), 0.5))
         [-0.5  2. ]
     """
-    return e.where(e.greater(x, 0), x, e.multiply(x, slope))
+    return e.where(e.greater(x, 0), x, e.multiply(x, negative_slope))
 
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
@@ -285,12 +286,12 @@ def avg_pool(
 # ---------------------------------------------------------------- classes
 
 
-def one_hot(labels: Any, classes: int, dtype: Any = float, axis: int = -1) -> Any:
-    """Ones at the labels along a new axis of ``classes``, zeros elsewhere (everywhere, for a label out of range).
+def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any:
+    """Ones at the labels along a new axis of ``num_classes``, zeros elsewhere (everywhere, for a label out of range).
 
     Args:
-        labels: integers of any shape.
-        classes: how many there are.
+        x: the labels, integers of any shape.
+        num_classes: how many there are.
         dtype: that of the result.
         axis: where the new axis is in it.
 
@@ -302,11 +303,11 @@ def one_hot(labels: Any, classes: int, dtype: Any = float, axis: int = -1) -> An
         [[1. 0. 0.]
          [0. 0. 1.]]
     """
-    labels = asoperand(labels, "one_hot")
+    labels = asoperand(x, "one_hot")
     t = type_of(labels)
     if not dtypes.is_integer(t.dtype):
         raise TypeError(f"one_hot: labels must be integers, got {t}")
-    numbers = iota(shape=(*t.shape, classes), axis=t.ndim, dtype=t.dtype)
+    numbers = iota(shape=(*t.shape, num_classes), axis=t.ndim, dtype=t.dtype)
     hot = astype(p.eq(expand_dims(labels, -1), numbers), dtypes.canonical(dtype))
     return moveaxis(hot, -1, axis)
 

@@ -255,15 +255,15 @@ cond_p = Primitive(
 # ---------------------------------------------------------------- what users call
 
 
-def cond(condition: Any, on_true: Callable[..., Any], on_false: Callable[..., Any], *operands: Any) -> Any:
+def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any], *operands: Any) -> Any:
     """One of two functions of the operands, as an array decides.
 
     Both are traced, one runs; under ``vmap`` of the condition both. They may close over arrays, and over values that
     other transforms trace.
 
     Args:
-        condition: one bool or number; nonzero chooses ``on_true``.
-        on_true, on_false: take the operands and return pytrees of one structure, of the same shapes and dtypes.
+        pred: one bool or number; nonzero chooses ``true_fun``.
+        true_fun, false_fun: take the operands and return pytrees of one structure, of the same shapes and dtypes.
         operands: pytrees of arrays.
 
     Raises:
@@ -275,13 +275,13 @@ def cond(condition: Any, on_true: Callable[..., Any], on_false: Callable[..., An
         >>> print(f(1.0), fg.grad(f)(2.0), fg.vmap(f)(fnp.array([0.0, 1.0])))
         0.0 0.5 [-1.  0.]
     """
-    condition = trees.array_of(condition)
+    condition = trees.array_of(pred)
     if not is_array(condition) or type_of(condition).shape:
         raise TypeError(f"cond: the condition must be one bool or number, got {condition!r}")
     condition = typed(condition)
     if type_of(condition).dtype != dtypes.bool_:
         condition = ne(condition, number(0, condition))
-    (first, second), leaves, tree = branch_programs("cond", {"on_true": on_true, "on_false": on_false}, operands)
+    (first, second), leaves, tree = branch_programs("cond", {"true_fun": true_fun, "false_fun": false_fun}, operands)
     return trees.unflatten(tree, cond_programs(condition, (first, second), leaves))
 
 
@@ -315,7 +315,7 @@ def branch_programs(
 
         return run
 
-    programs = [stage(flat(label), types, name=label.removeprefix("on_"), description=name) for label in branches]
+    programs = [stage(flat(label), types, name=label.removesuffix("_fun"), description=name) for label in branches]
     for label, found in zip(branches, structures, strict=True):
         if found != structures[0]:
             raise TypeError(

@@ -176,15 +176,15 @@ while_p = Primitive("while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, bat
 # ---------------------------------------------------------------- what users call
 
 
-def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
+def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], init_val: Any) -> Any:
     """Repeats a step while a condition holds.
 
     It has a forward derivative (``jvp``, ``jacfwd``); a reverse one would have to keep an unknown number of steps.
 
     Args:
-        condition: of the carry; one bool.
-        body: one step, from a carry to the next, of the same structure, shapes and dtypes.
-        init: the first carry, a pytree of arrays.
+        cond_fun: of the carry; one bool.
+        body_fun: one step, from a carry to the next, of the same structure, shapes and dtypes.
+        init_val: the first carry, a pytree of arrays.
 
     Returns:
         The first carry for which the condition does not hold.
@@ -197,11 +197,13 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         >>> print(fg.while_loop(lambda x: x < 100, lambda x: x * 2, 3.0))
         192.0
     """
-    first, tree = leaves_of("init", init, "while_loop")
-    step, carry, _ = step_program(lambda c, _: (body(c), None), first, tree, [], trees.structure(None), "while_loop")
+    first, tree = leaves_of("init_val", init_val, "while_loop")
+    step, carry, _ = step_program(
+        lambda c, _: (body_fun(c), None), first, tree, [], trees.structure(None), "while_loop"
+    )
 
     def goes_on(*xs: Any) -> list[Any]:
-        result = trees.array_of(condition(trees.unflatten(tree, xs)))
+        result = trees.array_of(cond_fun(trees.unflatten(tree, xs)))
         if not is_array(result) or type_of(result).shape or type_of(result).dtype != dtypes.bool_:
             raise TypeError(f"while_loop: the condition must return one bool, got {result!r} at {here()}")
         return [result]
@@ -210,15 +212,17 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     return trees.unflatten(tree, _while_program(test, step, [], [], carry))
 
 
-def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any, *, unroll: int | bool = 1) -> Any:
-    """Repeats ``x = body(i, x)`` for ``i`` from ``lower`` up to, but without, ``upper``.
+def fori_loop(
+    lower: Any, upper: Any, body_fun: Callable[[Any, Any], Any], init_val: Any, *, unroll: int | bool = 1
+) -> Any:
+    """Repeats ``x = body_fun(i, x)`` for ``i`` from ``lower`` up to, but without, ``upper``.
 
     Between Python integers it is a ``scan``, with a derivative in both modes; otherwise a ``while_loop``.
 
     Args:
         lower, upper: integers, or arrays of one.
-        body: one step, from the number of the step and a carry to the next carry.
-        init: the first carry, a pytree of arrays.
+        body_fun: one step, from the number of the step and a carry to the next carry.
+        init_val: the first carry, a pytree of arrays.
         unroll: between Python integers, how many steps make one turn of the compiled loop; True for all.
 
     Raises:
@@ -234,11 +238,11 @@ def fori_loop(lower: Any, upper: Any, body: Callable[[Any, Any], Any], init: Any
     """
     if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in (lower, upper)):
         length = max(int(upper) - int(lower), 0)
-        first = (int(lower), init)
-        (_, last), _ = scan(lambda c, _: ((c[0] + 1, body(*c)), None), first, length=length, unroll=unroll)
+        first = (int(lower), init_val)
+        (_, last), _ = scan(lambda c, _: ((c[0] + 1, body_fun(*c)), None), first, length=length, unroll=unroll)
         return last
     if int(unroll) != 1 and unroll is not False:
         raise ValueError(
             "fori_loop: unroll wants Python integers for lower and upper, which say how many steps there are"
         )
-    return while_loop(lambda c: c[0] < upper, lambda c: (c[0] + 1, body(*c)), (lower, init))[1]
+    return while_loop(lambda c: c[0] < upper, lambda c: (c[0] + 1, body_fun(*c)), (lower, init_val))[1]

@@ -52,12 +52,12 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
     return parts[0] if len(parts) == 1 else trees.map(lambda *ys: concatenate(*ys, axis=0), *parts)
 
 
-def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
+def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = False, axis: int = 0) -> Any:
     """All running combinations of elements along an axis, in a logarithmic number of steps.
 
     Args:
-        f: combines two pytrees like ``elems``, slice by slice along ``axis``; associative: ``f(f(a, b), c)`` is
-            ``f(a, f(b, c))``.
+        fn: combines two pytrees like ``elems``, slice by slice along ``axis``; associative: ``fn(fn(a, b), c)``
+            is ``fn(a, fn(b, c))``.
         elems: a pytree of arrays with as many elements along ``axis``.
         reverse: combine from the end.
         axis: along which to combine.
@@ -67,7 +67,7 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
 
     Raises:
         ValueError: if lengths differ.
-        TypeError: if ``f`` returns another structure.
+        TypeError: if ``fn`` returns another structure.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -81,9 +81,9 @@ def associative_scan(f: Callable[[Any, Any], Any], elems: Any, reverse: bool = F
     axes = [axis % type_of(x).ndim for x in leaves]
 
     def combine(a: list[Any], b: list[Any]) -> list[Any]:
-        found, structure = trees.flatten(f(trees.unflatten(tree, a), trees.unflatten(tree, b)))
+        found, structure = trees.flatten(fn(trees.unflatten(tree, a), trees.unflatten(tree, b)))
         if structure != tree:
-            raise TypeError(f"associative_scan: f combines elements of structure {tree} to one of {structure}")
+            raise TypeError(f"associative_scan: fn combines elements of structure {tree} to one of {structure}")
         return found
 
     if reverse:

@@ -152,7 +152,7 @@ def leaves_of(name: str, value: Any, caller: str = "scan") -> tuple[list[Any], A
             raise TypeError(
                 f"{caller}: {name}{trees.keystr(path)} is {leaf!r} of type {type(leaf).__name__}, not an array"
             )
-    return leaves if name == "init" else [strong(x) for x in leaves], tree
+    return [strong(x) for x in leaves] if name == "xs" else leaves, tree
 
 
 def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:

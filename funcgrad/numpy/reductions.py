@@ -7,6 +7,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from funcgrad import dtypes
@@ -351,28 +352,41 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     return _with_axes(x, axes, keepdims, shifted)
 
 
-def softmax(x: Any, axis: int = -1) -> Any:
+def _ruled_out(x: Any, where: Any) -> Any:
+    """``x`` with the least number in place of the elements that ``where`` leaves out: finite, as derivatives stay."""
+    return x if where is None else _masked(x, where, float(ml_dtypes.finfo(type_of(x).dtype).min))
+
+
+def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     """``exp(x) / sum(exp(x))`` along an axis, without overflow.
+
+    Args:
+        where: a mask, True for the elements that count; the others' share is 0.
 
     Example:
         >>> print(softmax(np.zeros(2, "float32")))
         [0.5 0.5]
     """
     (x,) = promoted(asoperand(x, "softmax"), floating=True)
+    x = _ruled_out(x, where)
     weights = p.exp(p.sub(x, p.stop_gradient(max(x, axis, keepdims=True))))
-    return p.div(weights, sum(weights, axis, keepdims=True))
+    return _masked(p.div(weights, sum(weights, axis, keepdims=True)), where, 0)
 
 
-def log_softmax(x: Any, axis: int = -1) -> Any:
+def log_softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of ``softmax``, exact where that underflows.
+
+    Args:
+        where: a mask, True for the elements that count; the others are ``-inf``.
 
     Example:
         >>> print(log_softmax(np.array([0.0, 1000.0])))
         [-1000.     0.]
     """
     (x,) = promoted(asoperand(x, "log_softmax"), floating=True)
+    x = _ruled_out(x, where)
     shifted = p.sub(x, p.stop_gradient(max(x, axis, keepdims=True)))
-    return p.sub(shifted, p.log(sum(p.exp(shifted), axis, keepdims=True)))
+    return _masked(p.sub(shifted, p.log(sum(p.exp(shifted), axis, keepdims=True))), where, -math.inf)
 
 
 __all__ = [

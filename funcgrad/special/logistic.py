@@ -153,7 +153,12 @@ exprel = function("exprel", "x", _exprel, "``(exp(x) - 1) / x``, 1 at 0.", "expr
 
 
 def logsumexp(
-    a: Any, axis: int | tuple[int, ...] | None = None, b: Any = None, keepdims: bool = False, return_sign: bool = False
+    a: Any,
+    axis: int | tuple[int, ...] | None = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
 ) -> Any:
     """``log(sum(b * exp(a)))`` along axes, without overflow.
 
@@ -163,6 +168,7 @@ def logsumexp(
         b: factors, which broadcast with ``a``; 1 if not given.
         keepdims: leave the axes, with size 1.
         return_sign: return the sign of the sum too; without it, the logarithm of a negative one is not a number.
+        where: booleans: which elements count.
 
     Returns:
         The logarithm, or ``(logarithm of the absolute value, sign)``.
@@ -171,6 +177,8 @@ def logsumexp(
         >>> print(logsumexp(np.array([1000.0, 1000.0])).round(4))
         1000.6931
     """
+    if where is not None:
+        b = n.where(where, 1.0 if b is None else b, 0.0)
     if b is None and not return_sign:
         (a,) = operands("logsumexp", a)
         return reductions.logsumexp(a, axis=axis, keepdims=keepdims)

@@ -175,11 +175,30 @@ def test_max_pool_ties_and_dilation() -> None:
     assert_close(nn.max_pool(np.array([[[1, 3, 2, 0]]]), 2), np.array([[[3, 2]]]), "integers")
 
 
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "logsumexp"])
+def test_of_what_counts(name: str) -> None:
+    """A mask, of which one row is empty: values, and derivatives, which are finite there."""
+    x, mask = X[:6].reshape(2, 3), np.array([[True, False, True], [False] * 3])
+
+    def program(m: Any, n: Any) -> Any:
+        f = lambda x: n.where(mask, getattr(m, name)(x, axis=1, where=mask, **more), 0.0)
+        return f(x), jacobian[m](f)(x)
+
+    more = {"keepdims": True} if name == "logsumexp" else {}
+    jacobian = {nn: fg.jacrev, jax.nn: jax.jacrev}
+    ours, theirs = program(nn, fnp), program(jax.nn, jax.numpy)
+    assert_close(ours[0], np.asarray(theirs[0]), name)
+    assert_close(ours[1][0], np.asarray(theirs[1][0]), f"derivative of {name}")
+    assert np.all(np.asarray(ours[1][1]) == 0)
+
+
 def test_one_hot() -> None:
     labels = np.array([[0, 2], [3, -1]])
     assert_close(nn.one_hot(labels, 3), np.asarray(jax.nn.one_hot(labels, 3, dtype="float32")), "one_hot")
     assert_close(
-        nn.one_hot(labels, 3, "int32", axis=0), np.asarray(jax.nn.one_hot(labels, 3, dtype="int32", axis=0)), "axis"
+        nn.one_hot(labels, num_classes=3, dtype="int32", axis=0),
+        np.asarray(jax.nn.one_hot(labels, 3, dtype="int32", axis=0)),
+        "axis",
     )
     assert_close(fg.vmap(lambda n: nn.one_hot(n, 3))(labels[0]), np.eye(3, dtype="float32")[[0, 2]], "vmap")
 

@@ -55,7 +55,10 @@ def test_standardize(more: dict[str, Any]) -> None:
     assert_close(nn.standardize(K, **more), np.asarray(jax.nn.standardize(K, **more)), "values", 1e-6)
 
 
-NAMED = ("glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "lecun_normal", "lecun_uniform")
+NAMED = [
+    "glorot_normal", "glorot_uniform", "he_normal", "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal",
+    "lecun_uniform", "xavier_normal", "xavier_uniform",
+]  # fmt: skip
 DRAWN = {
     **{name: (lambda m, name=name: getattr(m, name)()) for name in NAMED},
     "axes": lambda m: m.variance_scaling(1.5, "fan_out", "normal", in_axis=0, out_axis=(1, 3), batch_axis=2),
@@ -82,6 +85,16 @@ def test_orthogonal_numbers(shape: tuple[int, ...]) -> None:
     x = np.asarray(nn.initializers.orthogonal(2.0)(fg.random.key(0), shape, np.float64)).reshape(-1, shape[-1])
     x = x.T if x.shape[0] < x.shape[1] else x
     assert_close(x.T @ x, 4 * np.eye(x.shape[1]), "columns")
+
+
+@pytest.mark.parametrize("shape", [(3, 2, 4), (2, 5, 3, 3)])
+def test_kernels_that_keep_lengths(shape: tuple[int, ...]) -> None:
+    x = np.asarray(nn.initializers.delta_orthogonal(2.0)(fg.random.key(0), shape, np.float64))
+    middle = x[tuple((n - 1) // 2 for n in shape[:-2])]
+    assert x.shape == shape and np.sum(x**2) == np.sum(middle**2)
+    np.testing.assert_allclose(middle @ middle.T, 4 * np.eye(shape[-2]), atol=1e-12)
+    with pytest.raises(ValueError, match="at least as many outputs"):
+        nn.initializers.delta_orthogonal()(fg.random.key(0), (3, 4, 2))
 
 
 def test_initializers_that_cannot_be() -> None:

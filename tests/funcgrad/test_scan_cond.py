@@ -88,9 +88,9 @@ def test_numbers_take_the_dtype_of_the_other_branch() -> None:
     [
         (lambda: fg.cond(np.ones(2), lambda: 1, lambda: 2), "one bool or number"),
         (lambda: fg.cond(True, lambda: (1, 2), lambda: 2), "one structure"),
-        (lambda: fg.cond(True, lambda: np.ones(2), lambda: np.ones(3)), r"got f64\[2\] from on_true and f64\[3\]"),
-        (lambda: fg.cond(True, lambda: "a", lambda: "b"), "on_true must return arrays"),
-        (lambda: fg.cond(True, 1.0, lambda: 2.0), "^cond: on_true must be a function, got 1.0"),
+        (lambda: fg.cond(True, lambda: np.ones(2), lambda: np.ones(3)), r"got f64\[2\] from true_fun and f64\[3\]"),
+        (lambda: fg.cond(True, lambda: "a", lambda: "b"), "true_fun must return arrays"),
+        (lambda: fg.cond(True, 1.0, lambda: 2.0), "^cond: true_fun must be a function, got 1.0"),
         (
             lambda: fg.switch(0, [lambda: 1.0, lambda: 2.0, lambda: (3.0,)]),
             r"^switch: .* one structure, got .* from branches\[0\] and .* from branches\[2\]",

@@ -109,7 +109,7 @@ def test_the_number_of_steps_is_logarithmic() -> None:
             ValueError,
             r"argument\[0\] of type f32\[7\], argument\[1\]",
         ),
-        (lambda: fg.associative_scan(lambda a, b: (a, b), X), TypeError, "f combines elements of structure"),
+        (lambda: fg.associative_scan(lambda a, b: (a, b), X), TypeError, "fn combines elements of structure"),
         (lambda: fg.associative_scan(fnp.add, X, axis=1), ValueError, "which has no axis 1"),
     ],
 )

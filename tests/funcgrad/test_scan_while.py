@@ -87,7 +87,7 @@ def test_counted(traced: bool) -> None:
         (lambda: fg.while_loop(lambda c: c, lambda c: c, 1.0), "one bool"),
         (lambda: fg.while_loop(lambda c: c > 0, lambda c: (c, c), 1.0), "while_loop: a step gets a carry of structure"),
         (lambda: fg.while_loop(lambda c: c > 0, lambda c: c > 0, np.float32(1)), "while_loop: the carry must keep"),
-        (lambda: fg.while_loop(lambda c: True, lambda c: c, "a"), "while_loop: init is 'a'"),
+        (lambda: fg.while_loop(lambda c: True, lambda c: c, "a"), "while_loop: init_val is 'a'"),
     ],
 )
 def test_errors(call: Any, text: str) -> None:

@@ -87,6 +87,19 @@ def test_gradients_by_integers() -> None:
         fg.grad(f)(p)
 
 
+def test_jacobians_by_integers() -> None:
+    f = lambda p: {"y": p["x"] * p["n"], "z": fnp.sum(p["x"])}
+    p = {"x": X, "n": 3}
+    for transform in (lambda g: g, fg.jit):
+        got = transform(fg.jacrev(f, allow_int=True))(p)
+        assert_close(got["y"]["x"], 3 * np.eye(len(X), dtype=X.dtype), "x")
+        assert is_float0(got["y"]["n"], X.shape) and is_float0(got["z"]["n"], ())
+    with pytest.raises(TypeError, match="say allow_int=True"):
+        fg.jacrev(f)(p)
+    with pytest.raises(TypeError, match=r"argnums\.$"):
+        fg.jacfwd(f)(p)
+
+
 def test_integers_through_every_transform() -> None:
     """Their cotangents and tangents hold nothing, and never get in the way."""
     f = lambda x, n, b: (x * n, n + 1, fnp.logical_not(b))
