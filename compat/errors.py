@@ -6,7 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from types import FrameType
-from typing import Any
+from typing import Any, ClassVar
 
 from compat.dtypes import dtype as Dtype
 
@@ -150,6 +150,30 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     while _inside(frame) and frame.f_back is not None:
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
+
+
+class Once:
+    """Warnings that come once in a process, unless all are wanted each time.
+
+    Attributes:
+        said: those that came.
+        always: whether they come each time.
+    """
+
+    said: ClassVar[set[str]] = set()
+    always: ClassVar[bool] = False
+
+    @classmethod
+    def warn(cls, message: str, category: type[Warning] = UserWarning, key: str | None = None) -> None:
+        """Warns of the line of the program, the first time.
+
+        Args:
+            key: what is said once; by default this very message.
+        """
+        key = key or message
+        if cls.always or key not in cls.said:
+            cls.said.add(key)
+            warn(message, category)
 
 
 def _inside(frame: FrameType) -> bool:

@@ -6,9 +6,10 @@ from __future__ import annotations
 import functools
 import inspect
 import threading
-import warnings
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
+
+from compat.errors import warn
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,12 +62,11 @@ class _Guard:
 
     def __call__(self, function: F) -> F:
         if inspect.isclass(function):
-            warnings.warn(
+            warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You should only decorate "
                 "functions or methods. To preserve the current behavior of class decoration, you can directly "
                 "decorate the `__init__` method and nothing else.",
                 FutureWarning,
-                stacklevel=2,
             )
             made: Any = functools.wraps(function, updated=())(lambda *a, **k: self._within(function, a, k))
             return made

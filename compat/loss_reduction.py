@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from compat.errors import warn
 
 
 def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warning: bool = True) -> str:
@@ -17,8 +17,5 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, emit_warnin
     else:
         reduction = "sum" if size_average is False else "mean"
     if emit_warning:
-        warnings.warn(
-            f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.",
-            stacklevel=4,
-        )
+        warn(f"size_average and reduce args will be deprecated, please use reduction='{reduction}' instead.")
     return reduction

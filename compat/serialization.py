@@ -9,7 +9,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -20,6 +19,7 @@ import numpy as np
 from compat import old_files
 from compat.device import META
 from compat.device import device as Device
+from compat.errors import warn
 from compat.layout import Base
 from compat.pickling import Forbidden, Global, Loaded, Reader, Writer
 from compat.registry import function
@@ -210,7 +210,7 @@ def load(
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("f must be a file path in order to use the mmap argument")
     if weights_only and pickle_load_args and set(pickle_load_args) != {"encoding"}:
-        warnings.warn("pickle_load_args only works if `weights_only=False`.", stacklevel=2)
+        warn("pickle_load_args only works if `weights_only=False`.")
     options = {} if weights_only else pickle_load_args
     if isinstance(f, str | os.PathLike):
         with open(f, "rb") as file:

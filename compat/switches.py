@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from compat.device import CPU, available, set_default
 from compat.dtypes import FLOATING, INTEGER, iinfo
 from compat.dtypes import dtype as Dtype
-from compat.errors import wrong_argument
+from compat.errors import Once, warn, wrong_argument
 from compat.registry import function
 from funcgrad import runtime
 
@@ -22,7 +21,6 @@ class _Switches:
     #: Whether windows were compiled in the background before determinism was asked for; None while it is not.
     background: bool | None = None
     precision = "highest"
-    warn_always = False
 
 
 _switches = _Switches()
@@ -146,10 +144,9 @@ def set_float32_matmul_precision(precision: str, /) -> None:
     if not isinstance(precision, str):
         raise RuntimeError(f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}")
     if precision not in ("highest", "high", "medium"):
-        warnings.warn(
+        warn(
             f"{precision} is not one of 'highest', 'high', or 'medium'; the current"
-            "setFloat32MatmulPrecision call has no effect.",
-            stacklevel=2,
+            "setFloat32MatmulPrecision call has no effect."
         )
         return
     _switches.precision = precision
@@ -194,17 +191,17 @@ def set_default_device(device: Any) -> None:
 
 @function("torch.set_warn_always")
 def set_warn_always(b: bool, /) -> None:
-    """Whether warnings that come once come each time; here Python's filters alone decide, and this is only kept.
+    """Whether warnings that come once in a process come each time, as far as Python's filters let them.
 
     Raises:
         RuntimeError: if ``b`` is no bool.
     """
     if not isinstance(b, bool):
         raise RuntimeError(f"setWarnOnlyOnce expects a bool, but got {type(b).__name__}")
-    _switches.warn_always = b
+    Once.always = b
 
 
 @function("torch.is_warn_always_enabled")
 def is_warn_always_enabled() -> bool:
     """What ``set_warn_always`` was told."""
-    return _switches.warn_always
+    return Once.always

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 
 from compat import dtypes
 from compat.dtypes import dtype as Dtype
-from compat.errors import TYPED_STORAGE
+from compat.errors import TYPED_STORAGE, warn
 from compat.layout import Base
 from compat.storage import UntypedStorage
 from funcgrad import runtime
@@ -35,7 +34,7 @@ class _OfDtype(type):
 @cache
 def warn_typed() -> None:
     """Says once in a process that this face is the old one."""
-    warnings.warn(TYPED_STORAGE, stacklevel=3)
+    warn(TYPED_STORAGE)
 
 
 def _storage_of(args: Sequence[Any], dtype: Dtype) -> UntypedStorage:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, lens, levels
+from compat.errors import Once
 from compat.grad_mode import mode, no_grad
 from compat.hosted import array_over
 from compat.layout import layout_of
@@ -123,7 +124,15 @@ def to_bool(self: Tensor) -> bool:
 _C_NAMES: dict[Any, str] = {int: "int64_t", float: "double"}
 
 
+_IN_GRAPH = (
+    "Converting a tensor with requires_grad=True to a scalar may lead to unexpected behavior.\n"
+    "Consider using tensor.detach() first."
+)
+
+
 def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
+    if convert is not int and self._rg and mode.grad:
+        Once.warn(_IN_GRAPH)
     if self._layout.numel != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     number = _number(self)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from compat.compiling import circumstances
 from compat.device import device as Device
 from compat.dtypes import bfloat16, float16, float32, float64, promote_types
 from compat.dtypes import dtype as Dtype
+from compat.errors import warn
 from compat.tensor import Tensor
 from compat.torch_function import TorchFunctionMode
 
@@ -154,9 +154,7 @@ def _leave() -> None:
 
 
 def _deprecated(name: str, other: str) -> None:
-    warnings.warn(
-        f"torch.{name}() is deprecated. Please use torch.{other}('cpu') instead.", DeprecationWarning, stacklevel=3
-    )
+    warn(f"torch.{name}() is deprecated. Please use torch.{other}('cpu') instead.", DeprecationWarning)
 
 
 def is_autocast_cpu_enabled() -> bool:
@@ -244,12 +242,11 @@ class autocast:
     def _can(self) -> bool:
         """Whether casting can be asked for; says why not."""
         if self.device == "cuda":
-            warnings.warn("CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=4)
+            warn("CUDA is not available or torch_xla is imported. Disabling autocast.")
         elif self.device == "cpu" and self.fast_dtype not in (bfloat16, float16):
-            warnings.warn(
+            warn(
                 "In CPU autocast, but the target dtype is not supported. Disabling autocast.\nCPU Autocast only "
-                "supports dtypes of torch.bfloat16, torch.float16 currently.",
-                stacklevel=4,
+                "supports dtypes of torch.bfloat16, torch.float16 currently."
             )
         else:
             return self.device == "cpu"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat.dtypes import float16
+from compat.errors import warn
 from compat.registry import names_of
 from compat.tensor import Tensor
 
@@ -59,7 +59,7 @@ class GradScaler:
         self._device = device
         self._enabled = enabled and device == "cpu"
         if enabled and device == "cuda":
-            warnings.warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.", stacklevel=2)
+            warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
         if not self._enabled:
             return
         assert growth_factor > 1.0, "The growth factor must be > 1.0."

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-import warnings
 from typing import Any
 
 from compat.autograd.saved import HookStack, writes
+from compat.errors import warn
 from compat.grad_mode import mode
 
 _SLOW = (
@@ -55,7 +55,7 @@ class detect_anomaly(set_detect_anomaly):
     """``set_detect_anomaly(True)`` as a context manager, with a warning that it is slow."""
 
     def __init__(self, check_nan: bool = True):
-        warnings.warn(_SLOW, stacklevel=2)
+        warn(_SLOW)
         super().__init__(True, check_nan)
 
 
@@ -140,7 +140,7 @@ def explain(node: Any) -> None:
 
 def _warn(text: str) -> None:
     try:
-        warnings.warn(text, stacklevel=3)
+        warn(text)
     except UserWarning as error:  # warnings are errors: the one on its way is not to be hidden
         print(f"UserWarning: {error}", file=sys.stderr)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable, Sequence
 from math import prod
@@ -15,6 +14,7 @@ from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulato
 from compat.device import CPU
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
+from compat.errors import warn
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
 from compat.registry import function, names_of
@@ -139,7 +139,7 @@ def backward(
     """
     levels.refuse("backward")
     if grad_variables is not None:
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2)
+        warn("`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning)
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to `backward()`. Please "
@@ -152,7 +152,7 @@ def backward(
     given = [None] * len(roots) if grad_tensors is None else _several(grad_tensors)
     edges, grads = _begin(roots, given)
     if create_graph:
-        warnings.warn(_CYCLE, stacklevel=2)
+        warn(_CYCLE)
     targets = None
     if inputs is not None:
         targets = []
@@ -205,11 +205,10 @@ def grad(
         (tensor(6.),)
     """
     if not only_inputs:
-        warnings.warn(
+        warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "
             "other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
-            stacklevel=2,
         )
     if materialize_grads and allow_unused is False:
         raise ValueError(

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from compat.autograd.saved import save, save_result
 from compat.dtypes import FLOATING
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.tensor import SHARED, Tensor, View
 
@@ -106,7 +106,7 @@ def _rebased(ctx: Any, nr: int, output: Tensor, args: Sequence[Any], count: int)
     if output._rg and output._node is None:
         raise RuntimeError(_LEAF)
     if not among(output, args):
-        warnings.warn(_NOT_AN_INPUT, stacklevel=4)
+        warn(_NOT_AN_INPUT)
     elif output._meta is not None:
         output._meta.grad = None  # it was the gradient of another value
     output._rebase_history(ctx, nr)

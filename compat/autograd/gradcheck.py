@@ -7,7 +7,6 @@ are; in fast mode their products with random vectors (``v J u``).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -27,6 +26,7 @@ from compat.autograd.gradcheck_cases import (
     torch_function,
 )
 from compat.autograd.node import Node, edge_of, next_sequence
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.tensor import Tensor
 
@@ -142,11 +142,10 @@ def _check_undefined(func: Callable[..., Any], inputs: tuple, differentiated: Se
 
 
 def _warn_undefined() -> None:
-    warnings.warn(
+    warn(
         "Backwards compatibility: New undefined gradient support checking feature is enabled by default, but it may "
         "break existing callers of this function. If this is true for you, you can call this function with "
-        '"check_undefined_grad=False" to disable the feature',
-        stacklevel=4,
+        '"check_undefined_grad=False" to disable the feature'
     )
 
 
@@ -266,10 +265,9 @@ def _check_inputs(inputs: tuple) -> None:
     needed = [(i, x) for i, x in enumerate(inputs) if isinstance(x, Tensor) and x.requires_grad]
     for i, x in needed:
         if x.dtype not in (dtypes.float64, dtypes.complex128):
-            warnings.warn(
+            warn(
                 f"Input #{i} requires gradient and is not a double precision floating point or complex. This check "
-                "will likely fail if all the inputs are not of double precision floating point or complex. ",
-                stacklevel=3,
+                "will likely fail if all the inputs are not of double precision floating point or complex. "
             )
         if any(stride == 0 and n > 1 for stride, n in zip(x.stride(), x.shape)):
             raise RuntimeError(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat.autograd.engine import queue_callback
+from compat.errors import warn
 from compat.tensor import Tensor
 
 
@@ -51,7 +51,7 @@ class Variable(metaclass=VariableMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         if volatile is not None:
             text = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
-            warnings.warn(text, stacklevel=2)
+            warn(text)
         if data is None:
             return Tensor().requires_grad_(requires_grad)
         if not isinstance(data, Tensor):

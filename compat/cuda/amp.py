@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat import amp as _amp
@@ -10,15 +9,15 @@ from compat.amp.autocast_mode import autocast as _autocast
 from compat.amp.grad_scaler import GradScaler as _GradScaler
 from compat.dtypes import dtype as Dtype
 from compat.dtypes import float16
+from compat.errors import warn
 
 __all__ = ["GradScaler", "autocast", "custom_bwd", "custom_fwd"]
 
 
 def _deprecated(name: str) -> None:
-    warnings.warn(
+    warn(
         f"`torch.cuda.amp.{name}(args...)` is deprecated. Please use `torch.amp.{name}('cuda', args...)` instead.",
         FutureWarning,
-        stacklevel=3,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from compat.distributions.distribution import Distribution
+from compat.errors import warn
 
 __all__ = ["kl_divergence", "register_kl"]
 
@@ -51,11 +51,10 @@ def _function_for(type_p: type, type_q: type) -> Callable[[Any, Any], Any] | Non
         return None
     by_p, by_q = _closest(pairs, (0, 1)), _closest(pairs, (1, 0))
     if _functions[by_p] is not _functions[by_q]:
-        warnings.warn(
+        warn(
             f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl({by_p[0].__name__}, "
             f"{by_q[1].__name__})",
             RuntimeWarning,
-            stacklevel=3,
         )
     return _functions[by_p]
 

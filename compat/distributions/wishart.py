@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from numbers import Number
 from typing import Any
 
@@ -12,6 +11,7 @@ from compat.distributions.chi2 import Chi2
 from compat.distributions.exp_family import ExponentialFamily
 from compat.distributions.multivariate_normal import half_logdet, scale_tril_of
 from compat.distributions.utils import lazy_property
+from compat.errors import warn
 from compat.whole import torch
 
 __all__ = ["Wishart"]
@@ -72,10 +72,7 @@ class Wishart(ExponentialFamily):
             raise ValueError(f"Value of df={df} expected to be greater than ndim - 1 = {n - 1}.")
         setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
         if self.df.lt(n).any():
-            warnings.warn(
-                "Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.",
-                stacklevel=2,
-            )
+            warn("Low df values detected. Singular samples are highly likely to occur for ndim - 1 < df < ndim.")
         super().__init__(batch_shape, matrix.shape[-2:], validate_args=validate_args)
         self._unbroadcasted_scale_tril = scale_tril_of(name, matrix)
         fewer = torch.arange(n, dtype=matrix.dtype, device=matrix.device).expand((*batch_shape, -1))
@@ -146,7 +143,7 @@ class Wishart(ExponentialFamily):
         sample = self._bartlett_sampling(sample_shape)
         again = self._any_of_batch(self.support.check(sample))
         if again.any():
-            warnings.warn("Singular sample detected.", stacklevel=2)
+            warn("Singular sample detected.")
         for _ in range(10 if max_try_correction is None else max_try_correction):
             if not again.any():
                 break

@@ -8,13 +8,13 @@ then the kernel for the device, whose operations record their own history where 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
 from compat.device import device
+from compat.errors import warn
 from compat.grad_mode import mode
 from compat.levels import state as transforms
 from compat.library.schema import FunctionSchema
@@ -172,7 +172,7 @@ class Operation(OpOverload):
         """Has backward say that nobody gave a formula."""
         for t in tree_leaves(found):
             if isinstance(t, Tensor) and t.grad_fn is not None:
-                t.register_hook(lambda grad: warnings.warn(_NO_FORMULA.format(self.name()), stacklevel=2))
+                t.register_hook(lambda grad: warn(_NO_FORMULA.format(self.name())))
 
 
 _NO_FORMULA = (

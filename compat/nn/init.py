@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.sampling.filling import truncated_normal_
 from compat.sampling.making import randperm
@@ -98,10 +98,8 @@ def trunc_normal_(
 ) -> Any:
     """Normal numbers, those outside ``[a, b]`` drawn again; warns where nearly all of them would be."""
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
-            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be "
-            "incorrect.",
-            stacklevel=2,
+        warn(
+            "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
         )
     with no_grad():
         return truncated_normal_(tensor, mean, std, a, b, generator=generator)
@@ -237,7 +235,7 @@ def kaiming_normal_(
 def _kaiming_std(tensor: Tensor, a: float, mode: str, nonlinearity: str) -> float | None:
     """The standard deviation; None, with a warning, if there is nothing to fill."""
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=3)
+        warn("Initializing zero-element tensors is a no-op")
         return None
     fan = _calculate_correct_fan(tensor, mode)
     return calculate_gain(nonlinearity, a) / math.sqrt(fan)
@@ -286,7 +284,7 @@ def _renamed(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def deprecated(*args: Any, **kwargs: Any) -> Any:
-        warnings.warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning, stacklevel=2)
+        warn(f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.", FutureWarning)
         return function(*args, **kwargs)
 
     deprecated.__name__ = old

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat.errors import warn
+from compat.errors import Once
 from compat.tensor import Tensor
-
-_warned: list[str] = []
 
 
 def older_call(
@@ -42,20 +40,19 @@ def older_call(
     if places not in ([1],) if len(factors) == 1 else places not in ([0], [1], [0, 2], [1, 2]):
         raise TypeError(f"{name}() takes {len(params)} positional arguments but {len(args)} were given")
     numbers = dict(zip(factors, (args[i] for i in places)))
-    if not _warned:
-        _warn(name, params, list(numbers), places)
+    _warn(name, params, list(numbers), places)
     return run(*tensors, **numbers, **({} if out is None else {"out": out}))
 
 
 def _warn(name: str, params: Sequence[str], numbers: Sequence[str], places: Sequence[int]) -> None:
     """Says, once in a program, how to write it instead."""
-    _warned.append(name)
     before = [f"Tensor {p}" for p in params]
     for place, number in zip(places, numbers):
         before.insert(place, f"Number {number}")
     after = [*(f"Tensor {p}" for p in params), "*", *(f"Number {n} = 1" for n in numbers)]
     shown = slice(1, None) if name.endswith("_") else slice(None)  # a method's own tensor is not shown
-    warn(
+    Once.warn(
         f"This overload of {name} is deprecated:\n\t{name}({', '.join(before[shown])})\n"
-        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(after[shown])})"
+        f"Consider using one of the following signatures instead:\n\t{name}({', '.join(after[shown])})",
+        key="older overload",
     )

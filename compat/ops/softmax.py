@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.ops.op import op
 from compat.ops.reduction import accumulated, axes_of, less_peak, reduce
 from compat.ops.signature import Array, Dim
@@ -122,10 +122,7 @@ def log_softmax(
 
 def _implicit(name: str, ndim: int, stacklevel: int) -> int:
     """The dimension that is meant where none was named: the first of 0, 1 or 3 dimensions, else the second."""
-    warnings.warn(
-        f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
-    )
+    warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
     return 0 if ndim in (0, 1, 3) else 1
 
 

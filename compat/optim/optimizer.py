@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -11,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.grad_mode import enable_grad, no_grad
 from compat.hooks import RemovableHandle
 from compat.nn.modules.module import clear_grad
@@ -133,10 +133,9 @@ class Optimizer:
                 raise ValueError(f"parameter group didn't specify a value of required optimization parameter {name}")
             group.setdefault(name, default)
         if len(set(parameters)) != len(parameters):
-            warnings.warn(
+            warn(
                 "optimizer contains a parameter group with duplicate parameters; in future, this will cause an "
-                "error; see github.com/pytorch/pytorch/issues/40967 for more information",
-                stacklevel=3,
+                "error; see github.com/pytorch/pytorch/issues/40967 for more information"
             )
         present = set(chain.from_iterable(g["params"] for g in self.param_groups))
         if not present.isdisjoint(parameters):

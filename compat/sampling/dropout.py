@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from compat import rng
+from compat.errors import warn
 from compat.layout import contiguous_layout
 from compat.ops.creation import zeros
 from compat.random import default_generator
@@ -171,12 +171,11 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     if input.dim() not in (3, 4):
         _warn("dropout2d", input.dim(), 2, (3, 4))
     if input.dim() == 3:
-        warnings.warn(
+        warn(
             "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is "
             "desired - input is interpreted as shape (N, C, L), where C is the channel dim. This behavior will "
             "change in a future release to interpret the input as one without a batch dimension, i.e. shape (C, H, "
-            "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-            stacklevel=2,
+            "W). To maintain the 1D channel-wise dropout behavior, please switch to using dropout1d instead."
         )
     return _dropped(input, p, training, inplace, feature=True)
 
@@ -204,10 +203,9 @@ def _batched(input: Any, batched: bool, p: float, training: bool, inplace: bool)
 
 
 def _warn(name: str, got: int, spatial: int, wanted: Sequence[int]) -> None:
-    warnings.warn(
+    warn(
         f"{name}: Received a {got}-D input to {name}, which is deprecated and will result in an error in a future "
         f"release. To retain the behavior and silence this warning, please use dropout instead. Note that {name} "
         f"exists to provide channel-wise dropout on inputs with {spatial} spatial dimensions, a channel dimension, "
-        f"and an optional batch dimension (i.e. {wanted[0]}D or {wanted[1]}D inputs).",
-        stacklevel=3,
+        f"and an optional batch dimension (i.e. {wanted[0]}D or {wanted[1]}D inputs)."
     )

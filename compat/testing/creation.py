@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
 from compat.dtypes import dtype as Dtype
 from compat.dtypes import finfo, iinfo
+from compat.errors import warn
 from compat.ops.complex_views import view_as_real
 from compat.ops.creation import empty, full
 from compat.registry import names_of
@@ -86,7 +86,7 @@ def _interval(dtype: Dtype, low: float | None, high: float | None) -> Bounds:
             "Passing `low==high` to `torch.testing.make_tensor` for floating or complex types is deprecated since 2.1 "
             "and will be removed in 2.3. Use `torch.full(...)` instead."
         )
-        warnings.warn(text, FutureWarning, stacklevel=3)
+        warn(text, FutureWarning)
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < lowest or low >= highest:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import Any
@@ -16,6 +15,7 @@ from compat.amp.autocast_mode import (
 from compat.autograd.backward import backward as _backward
 from compat.autograd.function import Function
 from compat.autograd.graph import saved_tensors_hooks
+from compat.errors import warn
 from compat.grad_mode import enable_grad, is_grad_enabled, mode, no_grad
 from compat.random import default_generator
 from compat.tensor import Tensor
@@ -268,7 +268,7 @@ class CheckpointFunction(Function):
         """Calls the function without recording it."""
         tensors = [a for a in args if isinstance(a, Tensor)]
         if not any(t.requires_grad for t in tensors):
-            warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=4)
+            warn("None of the inputs have requires_grad=True. Gradients will be None")
         ctx.run, ctx.around = run, _Surroundings(preserve)
         ctx.args = [None if isinstance(a, Tensor) else a for a in args]
         ctx.where = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -353,7 +353,7 @@ def checkpoint(
         tensor([1., 1.])
     """
     if use_reentrant is None:
-        warnings.warn(_IMPLICIT, stacklevel=2)
+        warn(_IMPLICIT)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if use_reentrant:
@@ -397,7 +397,7 @@ def checkpoint_sequential(
         ValueError: for other keywords.
     """
     if use_reentrant is None:
-        warnings.warn(_IMPLICIT_SEQUENTIAL, stacklevel=2)
+        warn(_IMPLICIT_SEQUENTIAL)
         use_reentrant = True
     preserve = kwargs.pop("preserve_rng_state", True)
     if kwargs:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from compat.errors import warn
 from compat.tensor import Tensor
 
 
@@ -29,7 +29,7 @@ def detach_variable(inputs: tuple) -> tuple:
 def check_backward_validity(inputs: Iterable[Any]) -> None:
     """Warns if none of the arguments requires grad."""
     if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
-        warnings.warn("None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2)
+        warn("None of the inputs have requires_grad=True. Gradients will be None")
 
 
 def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:

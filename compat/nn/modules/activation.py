@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from compat.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
@@ -132,7 +132,7 @@ class Hardtanh(Module):
 
 
 def _renamed(old: str, new: str) -> None:
-    warnings.warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning, stacklevel=3)
+    warn(f"keyword argument `{old}` is deprecated and renamed to `{new}`", FutureWarning)
 
 
 class ReLU6(Hardtanh):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from compat.dtypes import int64
+from compat.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
@@ -287,10 +287,9 @@ class _InstanceNorm(_NormBase):
 def _mismatch(affine: bool, dim: int, wanted: int, got: int) -> None:
     if affine:
         raise ValueError(f"expected input's size at dim={dim} to match num_features ({wanted}), but got: {got}.")
-    warnings.warn(
+    warn(
         f"input's size at dim={dim} does not match num_features. You can silence this warning by not passing in "
-        "num_features, which is not used because affine=False",
-        stacklevel=4,
+        "num_features, which is not used because affine=False"
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat.autograd.function import Function
+from compat.errors import warn
 from compat.grad_mode import is_grad_enabled
 from compat.hooks import RemovableHandle
 from compat.tensor import Tensor
@@ -176,10 +176,9 @@ def _hooked_call(module: Any, args: tuple, kwargs: dict, done: set[int]) -> Any:
             result = new
     if around is not None:
         if not isinstance(result, Tensor | tuple):
-            warnings.warn(
+            warn(
                 "For backward hooks to be called, module output should be a Tensor or a tuple of Tensors but received "
-                f"{type(result)}",
-                stacklevel=3,
+                f"{type(result)}"
             )
         result = around.outputs(result)
     if legacy:
@@ -223,10 +222,9 @@ def _run_always_called(module: Any, args: tuple, kwargs: dict, done: set[int]) -
                 hook(module, args, None)
         except Exception as error:
             which = "global module" if key in everywhere.forward_always else "module"
-            warnings.warn(
+            warn(
                 f"{which} forward hook with ``always_call=True`` raised an exception that was silenced as another "
-                f"error was raised in forward: {error}",
-                stacklevel=3,
+                f"error was raised in forward: {error}"
             )
 
 
@@ -351,7 +349,7 @@ class _Around:
 
     def _without_inputs(self) -> None:
         if self.hooks:
-            warnings.warn(_NO_INPUT_NEEDS_GRAD, stacklevel=4)
+            warn(_NO_INPUT_NEEDS_GRAD)
         for hook in self.hooks:
             new = hook(self.module, (None,) * self.input_count, self.grad_outputs)
             if new is not None and not (isinstance(new, tuple) and all(g is None for g in new)):
@@ -402,7 +400,7 @@ def _warn_of_missing(args: tuple, result: Any, node: Any) -> None:
         text = f"{when} the forward contains multiple autograd Nodes {future} grad_input. {prefer}"
     else:
         return
-    warnings.warn(text, FutureWarning, stacklevel=5)
+    warn(text, FutureWarning)
 
 
 # ---------------------------------------------------------------- hooks for all modules

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 from compat import dtypes
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.nn.modules.hooks import (
     Hooks,
@@ -419,7 +419,7 @@ class Module(Hooks, State):
                 f"nn.Module.to only accepts floating point or complex dtypes, but got desired dtype={to.dtype}"
             )
         if to.dtype is not None and to.dtype.is_complex:
-            warnings.warn(_COMPLEX, stacklevel=2)
+            warn(_COMPLEX)
 
         def convert(t: Any) -> Any:
             dtype = to.dtype if t.is_floating_point() or t.is_complex() else None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 import weakref
 from typing import Any
 
+from compat.errors import warn
 from compat.nn import init
 from compat.nn.modules.module import Module
 from compat.nn.modules.utils import empty, filled
@@ -36,10 +36,9 @@ def _check_dropout(dropout: Any, num_layers: int) -> None:
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"
         )
     if dropout > 0 and num_layers == 1:
-        warnings.warn(
+        warn(
             "dropout option adds dropout after all but last recurrent layer, so non-zero dropout expects num_layers "
-            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}",
-            stacklevel=4,
+            f"greater than 1, but got dropout={dropout} and num_layers={num_layers}"
         )
 
 

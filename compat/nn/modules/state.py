@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 import weakref
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from compat import __future__ as future
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.hooks import RemovableHandle
 from compat.nn.modules.moving import swap_loaded
@@ -99,11 +99,10 @@ class State:
             ['0.weight', '0.bias']
         """
         if args:
-            warnings.warn(
+            warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html#torch.nn.Module.state_dict for details.",
                 FutureWarning,
-                stacklevel=2,
             )
             given = dict(zip(("destination", "prefix", "keep_vars"), args))
             destination = given.get("destination") if destination is None else destination
@@ -323,7 +322,7 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
                 swap_loaded(tensor, given, assign)
             elif not assign:
                 if tensor.is_meta and not given.is_meta:
-                    warnings.warn(_NO_OP.format(key), stacklevel=2)
+                    warn(_NO_OP.format(key))
                 tensor.copy_(given)
             else:
                 setattr(module, name, _assigned(tensor, given))

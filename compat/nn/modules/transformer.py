@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
+from compat.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.activation import GELU, ReLU
@@ -257,9 +257,7 @@ class TransformerEncoder(Module):
         self.mask_check = mask_check
         why = _no_padding_skipped(encoder_layer)
         if enable_nested_tensor and why:
-            warnings.warn(
-                f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}", stacklevel=2
-            )
+            warn(f"enable_nested_tensor is True, but self.use_nested_tensor is False because {why}")
             self.use_nested_tensor = False
 
     def forward(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import types
-import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from compat import dtypes
+from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.ops.from_data import tensor
 from compat.ops.kernel import Kernel
@@ -125,7 +125,7 @@ def clip_grad_norm_(
         generated = isinstance(parameters, types.GeneratorType)
         parameters = list(parameters)
         if generated and not parameters:
-            warnings.warn("`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3)
+            warn("`parameters` is an empty generator, no gradient clipping will occur.")
     total = get_total_norm(_gradients(parameters), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(parameters, max_norm, total, foreach)
     return total
@@ -133,10 +133,8 @@ def clip_grad_norm_(
 
 def clip_grad_norm(*args: Any, **kwargs: Any) -> Tensor:
     """The old name of ``clip_grad_norm_``."""
-    warnings.warn(
-        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.",
-        FutureWarning,
-        stacklevel=2,
+    warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning
     )
     return clip_grad_norm_(*args, **kwargs)
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
+from compat.errors import warn
 from compat.nn.parameter import Parameter
 from compat.nn.uninitialized import is_lazy
 from compat.registry import names_of
@@ -37,10 +37,9 @@ class WeightNorm:
             RuntimeError: if there is one for that weight already.
             ValueError: if the weight has no size yet.
         """
-        warnings.warn(
+        warn(
             "`torch.nn.utils.weight_norm` is deprecated in favor of `torch.nn.utils.parametrizations.weight_norm`.",
             FutureWarning,
-            stacklevel=3,
         )
         if any(isinstance(hook, WeightNorm) and hook.name == name for hook in module._forward_pre_hooks.values()):
             raise RuntimeError(f"Cannot register two weight_norm hooks on the same parameter {name}")

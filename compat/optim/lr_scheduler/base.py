@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from functools import wraps
 from typing import Any
 
+from compat.errors import warn
 from compat.optim.optimizer import Group, Optimizer
 from compat.tensor import Tensor
 
@@ -86,21 +86,19 @@ class LRScheduler:
     def _present(self) -> list[Any]:
         """The learning rates as they are; warns if nobody is stepping."""
         if not self._get_lr_called_within_step:
-            warnings.warn(
-                "To get the last learning rate computed by the scheduler, please use `get_last_lr()`.", stacklevel=3
-            )
+            warn("To get the last learning rate computed by the scheduler, please use `get_last_lr()`.")
         return [copied(group["lr"]) for group in self._groups]
 
     def step(self, epoch: int | None = None) -> None:
         """Sets the learning rates of the next epoch; to be called after the optimizer's ``step``."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_counted"):
-                warnings.warn(_REPLACED_WARNING, stacklevel=2)
+                warn(_REPLACED_WARNING)
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn(_ORDER_WARNING, stacklevel=2)
+                warn(_ORDER_WARNING)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self._get_lr_called_within_step = True
         try:
             self.last_epoch = self.last_epoch + 1 if epoch is None else epoch

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
+from compat.errors import warn
 from compat.optim.lr_scheduler.base import EPOCH_DEPRECATION_WARNING, LRScheduler, set_lr
 from compat.optim.optimizer import Optimizer
 
@@ -85,7 +85,7 @@ class ReduceLROnPlateau(LRScheduler):
         """Notes the measure after an epoch, and perhaps reduces the learning rates."""
         current = float(metrics)
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, stacklevel=2)
+            warn(EPOCH_DEPRECATION_WARNING)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
         if self.is_better(current, self.best):
             self.best = current

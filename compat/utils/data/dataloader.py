@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
 from compat import rng
+from compat.errors import warn
 from compat.random import engine_of
 from compat.utils.data.collate import default_collate, default_convert
 from compat.utils.data.dataset import IterableDataset, T_co
@@ -196,10 +196,9 @@ class _Batches:
         self.loader = loader
         self.count = 0
         if loader.pin_memory:
-            warnings.warn(
+            warn(
                 "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory won't be "
-                "used.",
-                stacklevel=3,
+                "used."
             )
         self.source: Crew | Fetcher
         if crew is None:
@@ -242,4 +241,4 @@ class _Batches:
                 "IterableDataset replica at each worker. Please see https://pytorch.org/docs/stable/data.html#torch.utils.data."
                 "IterableDataset for examples."
             )
-        warnings.warn(text, stacklevel=3)
+        warn(text)

@@ -1,0 +1,73 @@
+"""Warnings name the line of the program, and some come once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import compat as torch
+from compat.errors import Once
+
+
+@pytest.fixture(autouse=True)
+def _unsaid() -> Iterator[None]:
+    said = set(Once.said)
+    Once.said.clear()
+    yield
+    Once.said.clear()
+    Once.said.update(said)
+    torch.set_warn_always(False)
+
+
+def _warned(function: Callable[[], Any]) -> list[str]:
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        function()
+    assert all(w.filename == __file__ for w in found)
+    return [str(w.message).partition(" ")[0] for w in found]
+
+
+def test_a_scalar_of_the_graph() -> None:
+    x = torch.ones((), requires_grad=True)
+    assert _warned(lambda: [float(x), complex(x), float(x * 2)]) == ["Converting"]
+    torch.set_warn_always(True)
+    assert torch.is_warn_always_enabled() and _warned(lambda: [float(x), complex(x)]) == ["Converting"] * 2
+    for quiet in (
+        lambda: int(x),
+        x.item,
+        lambda: bool(x),
+        lambda: float(x.detach()),
+        lambda: torch.no_grad()(lambda: float(x))(),
+    ):
+        assert _warned(quiet) == []
+
+
+def _not_a_leaf() -> None:
+    x = torch.ones(2, requires_grad=True) * 2
+    _ = x.grad
+
+
+def _graph_of_gradients() -> None:
+    x = torch.ones(2, requires_grad=True)
+    (x * x).sum().backward(create_graph=True)
+    x.grad = None
+
+
+def _order() -> None:
+    optimizer = torch.optim.SGD([torch.ones(1, requires_grad=True)], 0.1)
+    torch.optim.lr_scheduler.StepLR(optimizer, 1).step()
+
+
+def _checkpointed() -> None:
+    torch.utils.checkpoint.checkpoint(torch.relu, torch.ones(2), use_reentrant=True)
+
+
+@pytest.mark.parametrize(
+    ("function", "first"),
+    [(_not_a_leaf, "The"), (_graph_of_gradients, "Using"), (_order, "Detected"), (_checkpointed, "None")],
+)
+def test_the_line_is_the_programs(function: Callable[[], Any], first: str) -> None:
+    assert first in _warned(function)
