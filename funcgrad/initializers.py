@@ -247,11 +247,11 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
     Example:
         >>> kernel = delta_orthogonal()(random.key(0), (3, 3, 2, 4))
         >>> print(abs((kernel[1, 1] @ kernel[1, 1].T).round(5)))
-    [[1. 0.]
-     [0. 1.]]
-    >>> print((kernel != 0).any((2, 3)))
-    [[False False False]
-     [False  True False]
+        [[1. 0.]
+         [0. 1.]]
+        >>> print((kernel != 0).any((2, 3)))
+        [[False False False]
+         [False  True False]
          [False False False]]
     """
 
