@@ -172,7 +172,10 @@ def mul_number(input: Array, other: Scalar) -> Any:
 
 
 @overloaded(
-    "Tensor input, Tensor other, *, Number alpha = 1", "Tensor input, Number other, Number alpha = 1", inplace=False
+    "Tensor input, Tensor other, *, Number alpha = 1",
+    "Tensor input, Number other, Number alpha = 1",
+    inplace=False,
+    method=False,
 )
 def rsub(input: Any, other: Any, alpha: Any = 1) -> Op:
     """``other - alpha * input``.

@@ -16,6 +16,7 @@ from compat.ops.elements import (
     overloaded,
     reflected,
     refuses,
+    spread_names,
     unary,
     zeros_like,
 )
@@ -50,7 +51,37 @@ def _comparison(name: str, primitive: Any, what: str, aliases: str = "", ordered
     if ordered:
         check = checks(check, refuses(f"{name}_cpu", "complex"))
     example = "torch.tensor([1, 2]), 2"
-    return binary(name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example)
+    made = binary(name, None, primitive, what, aliases=aliases, numbers=True, check=check, example=example, inplace="")
+    _in_place(made, primitive, check, aliases)
+    return made
+
+
+def _in_place(compared: Op, primitive: Any, check: Any, aliases: str) -> None:
+    """Declares the variant that writes into its target. That may be a number with a derivative, so there is a node; no
+    gradient passes."""
+    node = f"{compared.name.capitalize()}Backward"
+
+    def body(input: Any, other: Any) -> Any:
+        return np.astype(primitive(input, other), fdtypes.real_of(type_of(input).dtype))
+
+    def by_number(input: Array, other: Scalar) -> Any:
+        return body(input, other)
+
+    def by_tensor(input: Array, other: Array) -> Any:
+        return body(input, other)
+
+    options: dict[str, Any] = {"name": compared.name, "names": "", "inplace": "", "check": check}
+    of_number = elementwise(f"{node}0", promoted="input other", **options)(by_number)
+    of_tensor = elementwise(f"{node}1", **options)(by_tensor)
+
+    def variant(self: Tensor, other: Any) -> Tensor:
+        if self.dtype.category < dtypes.FLOATING:
+            return compared.inplace(self, other)
+        return (of_tensor if isinstance(other, Tensor) else of_number).inplace(self, other)
+
+    variant.__name__ = variant.__qualname__ = f"{compared.name}_"
+    variant.__doc__ = f"``{compared.name}``, written into the tensor."
+    publish(variant, *spread_names(compared.name, aliases)[1].split())
 
 
 eq = _comparison("eq", e.eq, "Whether elements are equal.", ordered=False)

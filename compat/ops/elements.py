@@ -294,7 +294,7 @@ def zero_gradient(ct: Any) -> Any:
 
 
 def overloaded(
-    *signatures: str, aliases: str = "", inplace: bool = True
+    *signatures: str, aliases: str = "", inplace: bool = True, method: bool = True
 ) -> Callable[[Callable[..., Op]], Callable[..., Any]]:
     """Makes a function that chooses an operation by its arguments the public function of that name.
 
@@ -304,6 +304,7 @@ def overloaded(
         signatures: what messages say that the arguments may be.
         aliases: other names, as ``spread_names`` takes them.
         inplace: whether there is an in-place variant.
+        method: whether tensors have it as a method.
 
     Returns:
         The public function; its ``inplace`` attribute is the variant.
@@ -313,10 +314,11 @@ def overloaded(
         name = choose.__name__
         places, inplace_places = spread_names(name, aliases)
         function = _calling(name, choose, "function", signatures, False)
-        method = _calling(name, choose, "function", of_methods(signatures), True)
+        by_method = _calling(name, choose, "function", of_methods(signatures), True)
         variant = _calling(f"{name}_", choose, "inplace", of_methods(signatures), True)
         for place in places.split():
-            publish(method if place.startswith("Tensor.") else function, place)
+            if method or not place.startswith("Tensor."):
+                publish(by_method if place.startswith("Tensor.") else function, place)
         if inplace:
             publish(variant, *inplace_places.split())
         function.inplace = variant  # type: ignore[attr-defined]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
 from compat import dtypes
 from compat.errors import wrap_dim
+from compat.ops.arguments import fits_none, of_methods
 from compat.ops.indexing import flat, flat_places
 from compat.ops.op import op
 from compat.ops.out import check_dtype, resize_out
@@ -93,8 +95,39 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, **kwargs: Any) 
     return run.function(input, dim, descending, **kwargs)
 
 
-@op(None, strides="like:input", out=False, check=_check_sort)
-def argsort(input: Array, dim: Dim = -1, descending: bool = False, *, stable: bool = False) -> Any:
+@op(None, name="argsort", names="", strides="like:input", out=True, check=_check_sort)
+def order_of(input: Array, dim: Dim = -1, descending: bool = False) -> Any:
+    """The places of the elements in their order."""
+    return _sorted(input, dim, descending)[1]
+
+
+_ORDERS = (
+    "Tensor input, *, bool stable, int dim = -1, bool descending = False, Tensor out = None",
+    "Tensor input, int dim = -1, bool descending = False",
+)
+
+
+def _order(input: Tensor, args: tuple, named: dict[str, Any], given: tuple, signatures: Sequence[str]) -> Tensor:
+    """The order, however stability is asked for; it is there in any case.
+
+    Args:
+        given, signatures: what came and what may come, for messages.
+    """
+    if "stable" in named:
+        if args:
+            raise fits_none("argsort", given, named, signatures)
+        named = {key: value for key, value in named.items() if key != "stable"}
+    return order_of.function(input, *args, **named)
+
+
+@function("Tensor.argsort")
+def tensor_argsort(self: Tensor, *args: Any, **named: Any) -> Tensor:
+    """As ``torch.argsort``."""
+    return _order(self, args, named, args, of_methods(_ORDERS))
+
+
+@function("torch.argsort")
+def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
     """Where the elements would come from, were they sorted along a dimension; arguments as for ``sort``.
 
     Example:
@@ -102,7 +135,7 @@ def argsort(input: Array, dim: Dim = -1, descending: bool = False, *, stable: bo
         >>> torch.argsort(torch.tensor([3, 1, 2]))
         tensor([1, 2, 0])
     """
-    return _sorted(input, dim, descending)[1]
+    return _order(input, args, named, (input, *args), _ORDERS)
 
 
 @function("torch.msort", "Tensor.msort")

@@ -311,7 +311,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if kind is slice:
         _write(_slice(self, 0, index, False), value)
         return
-    found, left = _apply(self, _as_tuple(index))
+    if index is False:
+        return  # of nothing, whatever the value's size
+    found, left = _apply(self, _as_tuple(None if index is True else index))
     if left:
         value = _without_leading_ones(value) if value._layout.size[:1] == (1,) else value
         if not _filled(found, left, value):

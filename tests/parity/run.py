@@ -6,10 +6,10 @@
     python tests/parity/run.py --tools DIR --programs 10000  many random programs (see programs.py)
 
 ``ops.txt`` and ``modules.txt`` list what is held: every cell that the parity programs (``ops.py`` and ``modules.py``
-in DIR) have for it must be full. ``exceptions.txt`` lists the cells that are not, each with its reason. The run fails
-where a cell fails that has no exception, where an exception's cell is full by now, where something listed is not
-there, and where compat has an operator or module that is not listed (an exception for the column ``*`` is for one that
-the parity programs have no cells for).
+in DIR, and ``nodes.py`` beside this) have for it must be full. ``exceptions.txt`` lists the cells that are not, each
+with its reason. The run fails where a cell fails that has no exception, where an exception's cell is full by now, where
+something listed is not there, and where compat has an operator or module that is not listed (an exception for the
+column ``*`` is for one that the parity programs have no cells for).
 """
 
 from __future__ import annotations
@@ -112,6 +112,10 @@ def measure(tools: Path, names: list[str], modules: list[str], seed: int, shards
             file = Path(scratch, f"ops{i}.json")
             options = ["--ops", pattern, "--shard", f"{i}/{shards}", "--quiet"]
             jobs.append((file, start(tools, "ops.py", [*options, "--seed", str(seed), "--json", str(file)])))
+        if names:
+            file = Path(scratch, "nodes.json")
+            options = ["--tools", str(tools), "--ops", pattern, "--seed", str(seed), "--json", str(file)]
+            jobs.append((file, start(HERE, "nodes.py", options)))
         if modules:
             file = Path(scratch, "modules.json")
             pattern = f"^({'|'.join(map(re.escape, modules))})$"
@@ -120,7 +124,7 @@ def measure(tools: Path, names: list[str], modules: list[str], seed: int, shards
         results = []
         for file, job in jobs:
             output, _ = job.communicate()
-            if job.returncode:
+            if not file.exists():
                 sys.exit(f"{job.args} failed:\n{output}")
             results.append(json.loads(file.read_text()))
         return results
@@ -145,9 +149,9 @@ def tables(results: list[dict[str, Any]]) -> dict[str, tuple[Table, dict[str, di
     merged: dict[str, tuple[Table, dict[str, dict[str, str]]]] = {}
     for result in results:
         for about, part in {"operators": result}.items() if "table" in result else result.items():
-            table, why = merged.setdefault(about, ({}, {}))
-            table.update(part["table"])
-            why.update(part["why"])
+            for rows, more in zip(merged.setdefault(about, ({}, {})), (part["table"], part["why"])):
+                for label, cells in more.items():
+                    rows.setdefault(label, {}).update(cells)
     return merged
 
 

@@ -1,0 +1,241 @@
+"""Reductions of those elements that a mask keeps.
+
+All take ``dim``, one dimension, several or None for all; ``keepdim``, whether these stay with size 1; the ``dtype`` of
+the result; and ``mask``, which broadcasts to the input and is True for what counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.masked.keeping import dimensions, keep, mask_like
+from compat.whole import torch
+
+__all__ = [
+    "amax", "amin", "argmax", "argmin", "logsumexp", "mean", "median", "norm", "prod", "std", "sum", "var",
+]  # fmt: skip
+
+
+def _of_sums(input: Any, dtype: Any) -> Any:
+    """In which dtype a sum or a product is computed: small integers are counted in large ones."""
+    if dtype is not None:
+        return dtype
+    return input.dtype if input.dtype.is_floating_point or input.dtype.is_complex else torch.int64
+
+
+def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The sums of what the mask keeps; 0 where it keeps nothing.
+
+    Example:
+        >>> sum(torch.tensor([[1, 2], [3, 4]]), 1, mask=torch.tensor([[True, False], [False, False]]))
+        tensor([1, 0])
+    """
+    dtype = _of_sums(input, dtype)
+    dims = dimensions(dim, input.dim())
+    return torch.sum(keep("sum", input, mask), dims, bool(keepdim), dtype=dtype)
+
+
+def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The products of what the mask keeps; 1 where it keeps nothing.
+
+    Example:
+        >>> prod(torch.tensor([2, 3, 4]), mask=torch.tensor([True, False, True]))
+        tensor(8)
+    """
+    dtype = _of_sums(input, dtype)
+    dims = dimensions(dim, input.dim())
+    result = keep("prod", input, mask).to(dtype=dtype)
+    for d in reversed(dims):
+        result = result.prod(dim=d, keepdim=bool(keepdim))
+    return result
+
+
+def _extreme(name: str, input: Any, dim: Any, keepdim: bool | None, dtype: Any, mask: Any) -> Any:
+    kept = keep(name, input, mask)
+    found = getattr(torch, name)(kept, dimensions(dim, input.dim()), bool(keepdim))
+    return found.to(dtype=input.dtype if dtype is None else dtype)
+
+
+def amax(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The greatest of what the mask keeps; the least that there is where it keeps nothing.
+
+    Example:
+        >>> amax(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
+        tensor(1.)
+    """
+    return _extreme("amax", input, dim, keepdim, dtype, mask)
+
+
+def amin(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The least of what the mask keeps; the greatest that there is where it keeps nothing.
+
+    Example:
+        >>> amin(torch.tensor([1.0, 2.0]), mask=torch.tensor([False, True]))
+        tensor(2.)
+    """
+    return _extreme("amin", input, dim, keepdim, dtype, mask)
+
+
+def _place(name: str, input: Any, dim: int | None, keepdim: bool | None, dtype: Any, mask: Any) -> Any:
+    found = getattr(torch, name)(keep(name, input, mask), dim, bool(keepdim))
+    return found.to(dtype=input.dtype if dtype is None else dtype)
+
+
+def argmax(
+    input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """Where the greatest of what the mask keeps is; in the dtype of the input if none is given.
+
+    Example:
+        >>> argmax(torch.tensor([1, 5, 3]), mask=torch.tensor([True, False, True]))
+        tensor(2)
+    """
+    return _place("argmax", input, dim, keepdim, dtype, mask)
+
+
+def argmin(
+    input: Any, dim: int | None = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None
+) -> Any:
+    """Where the least of what the mask keeps is; in the dtype of the input if none is given.
+
+    Example:
+        >>> argmin(torch.tensor([1, 5, 3]), mask=torch.tensor([False, True, True]))
+        tensor(2)
+    """
+    return _place("argmin", input, dim, keepdim, dtype, mask)
+
+
+def _counted(input: Any, dim: Any, keepdim: bool | None, mask: Any) -> tuple[Any, Any]:
+    """The mask in the input's size, None for none, and how many elements it keeps."""
+    if mask is None:
+        return None, sum(torch.ones(input.shape, dtype=torch.int64, device=input.device), dim, keepdim=keepdim)
+    mask = mask_like(input, mask)
+    return mask, mask.sum(dim=dim, keepdim=bool(keepdim))
+
+
+def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The means of what the mask keeps; NaN where it keeps nothing.
+
+    Raises:
+        ValueError: for integers without a ``dtype``.
+
+    Example:
+        >>> mean(torch.tensor([1.0, 2.0, 6.0]), mask=torch.tensor([True, True, False]))
+        tensor(1.5000)
+    """
+    source, dtype = ("Input", input.dtype) if dtype is None else ("Optional", dtype)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError(
+            f"mean(): Could not infer output dtype. {source} dtype must be either a floating point or complex dtype. "
+            f"Got: {dtype}"
+        )
+    mask, count = _counted(input, dim, keepdim, mask)
+    return sum(input, dim, keepdim=keepdim, dtype=dtype, mask=mask) / count
+
+
+def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The middle one of what the mask keeps, of two the lower; NaN where it keeps nothing.
+
+    Raises:
+        ValueError: where it keeps nothing of integers.
+
+    Example:
+        >>> median(torch.tensor([4.0, 1.0, 2.0]), mask=torch.tensor([True, True, False]))
+        tensor(1.)
+    """
+    dtype = input.dtype if dtype is None else dtype
+    along = dimensions(dim, input.dim())[0]
+    floating = input.dtype.is_floating_point
+    if not floating:
+        input = input.to(dtype=torch.float)
+    found = torch.nanmedian(keep("median", input, mask), along, keepdim).values
+    if floating:
+        return found
+    if torch.isnan(found).any():
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating point")
+    return found.to(dtype=dtype)
+
+
+def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None) -> Any:
+    """The logarithms of the sums of the exponentials of what the mask keeps.
+
+    Example:
+        >>> logsumexp(torch.tensor([1.0, 2.0]), mask=torch.tensor([True, False]))
+        tensor(1.)
+    """
+    dims = dimensions(dim, input.dim())
+    found = torch.logsumexp(keep("logsumexp", input, mask), dims, keepdim=keepdim)
+    return found.to(dtype=input.dtype if dtype is None else dtype)
+
+
+def norm(
+    input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
+    mask: Any = None,
+) -> Any:  # fmt: skip
+    """The norms of order ``ord`` of what the mask keeps.
+
+    Example:
+        >>> norm(torch.tensor([3.0, 4.0, 5.0]), mask=torch.tensor([True, True, False]))
+        tensor(5.)
+    """
+    dtype = input.dtype if dtype is None else dtype
+    kept = keep("norm", input, mask, ord)
+    return torch.linalg.vector_norm(kept, ord, dimensions(dim, input.dim()), bool(keepdim), dtype=dtype)
+
+
+# ---------------------------------------------------------------- spread
+
+
+def _squared_deviations(input: Any, dim: Any, keepdim: bool | None, dtype: Any, mask: Any) -> tuple[Any, Any]:
+    """The sums of the squares of what the elements differ from their mean, and how many elements there are."""
+    mask, count = _counted(input, dim, True, mask)
+    middle = torch.divide(sum(input, dim, keepdim=True, dtype=dtype, mask=mask), count)
+    apart = torch.subtract(input, middle)
+    total = sum(apart * apart.conj(), dim, keepdim=keepdim, dtype=dtype, mask=mask)
+    return total, count if keepdim else count.reshape(total.shape)
+
+
+def _variance(
+    input: Any, dim: Any, unbiased: bool | None, correction: float | None, keepdim: bool | None, dtype: Any, mask: Any
+) -> Any:
+    if unbiased is not None and correction is not None:
+        raise AssertionError("Only one of unbiased and correction may be given")
+    less = float(correction) if correction is not None else float(unbiased is None or unbiased)
+    if dtype is None:
+        dtype = input.dtype if input.dtype.is_floating_point or input.dtype.is_complex else torch.float32
+    wide = dtype if dtype.is_floating_point or dtype.is_complex else torch.float32
+    total, count = _squared_deviations(input, dim, keepdim, wide, mask)
+    if less:
+        count = torch.subtract(count.to(wide.to_real()), less)
+        count = torch.maximum(count, count.new_zeros([]))
+    return torch.divide(total, count).to(dtype=dtype)
+
+
+def var(
+    input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
+) -> Any:  # fmt: skip
+    """The variances of what the mask keeps.
+
+    Args:
+        unbiased: whether the number of elements counts less one.
+        correction: how much less it counts; 1 if neither is given.
+
+    Example:
+        >>> var(torch.tensor([1.0, 3.0, 9.0]), mask=torch.tensor([True, True, False]))
+        tensor(2.)
+    """
+    return _variance(input, dim, unbiased, correction, keepdim, dtype, mask)
+
+
+def std(
+    input: Any, dim: Any = None, unbiased: bool | None = None, *, correction: float | None = None,
+    keepdim: bool | None = False, dtype: Any = None, mask: Any = None,
+) -> Any:  # fmt: skip
+    """The standard deviations of what the mask keeps; arguments as for ``var``.
+
+    Example:
+        >>> std(torch.tensor([1.0, 3.0, 9.0]), unbiased=False, mask=torch.tensor([True, True, False]))
+        tensor(1.)
+    """
+    return torch.sqrt(_variance(input, dim, unbiased, correction, keepdim, dtype, mask))
