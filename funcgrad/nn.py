@@ -330,7 +330,10 @@ def standardize(
     (x,) = promoted(asoperand(x, "standardize"), floating=True)
     mean = r.mean(x, axis, keepdims=True, where=where) if mean is None else mean
     centred = e.subtract(x, mean)
-    variance = r.mean(e.square(e.abs(centred)), axis, keepdims=True, where=where) if variance is None else variance
+    if variance is None:
+        # Not by abs, whose kink would be where an element is the mean.
+        squares = e.real(e.multiply(centred, e.conj(centred)))
+        variance = r.mean(squares, axis, keepdims=True, where=where)
     return e.multiply(centred, e.rsqrt(e.add(variance, epsilon)))
 
 
