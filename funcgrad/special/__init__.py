@@ -8,6 +8,8 @@ Example:
 """
 
 from funcgrad.special.bessel import *
+from funcgrad.special.convenience import *
+from funcgrad.special.distributions import *
 from funcgrad.special.errors import *
 from funcgrad.special.gamma import *
 from funcgrad.special.integrals import *

@@ -21,7 +21,7 @@ from funcgrad.primitives.special_polynomials import orthogonal_polynomial
 from tests.funcgrad.oracle import examples
 
 Domain = tuple[float, float]
-ANY, POSITIVE, UNIT, SMALL = (-4.0, 4.0), (0.3, 6.0), (0.05, 0.95), (-0.8, 0.8)
+ANY, POSITIVE, UNIT, SMALL, DEGREES = (-4.0, 4.0), (0.3, 6.0), (0.05, 0.95), (-0.8, 0.8), (-400.0, 400.0)
 
 
 class Row(NamedTuple):
@@ -113,6 +113,35 @@ TABLE: dict[str, Row] = {
     "log1p": Row((POSITIVE,)),
     "cbrt": Row((POSITIVE,)),
     "sinc": Row((ANY,)),
+    "exp10": Row(((-3.0, 2.0),)),
+    "radian": Row((ANY, POSITIVE, POSITIVE)),
+    "sindg": Row((DEGREES,)),
+    "cosdg": Row((DEGREES,)),
+    "tandg": Row(((-84.0, 84.0),)),
+    "cotdg": Row(((276.0, 354.0),)),
+    "cosm1": Row((ANY,)),
+    "huber": Row((POSITIVE, ANY)),
+    "pseudo_huber": Row((POSITIVE, ANY)),
+    "ellipk": Row(((-5.0, 0.9),)),
+    "ellipkm1": Row((UNIT,)),
+    "chdtr": Row((POSITIVE, POSITIVE)),
+    "chdtrc": Row((POSITIVE, POSITIVE)),
+    "gdtr": Row((POSITIVE, POSITIVE, UNIT)),
+    "gdtrc": Row((POSITIVE, POSITIVE, UNIT)),
+    "pdtr": Row((POSITIVE, POSITIVE)),
+    "pdtrc": Row((POSITIVE, POSITIVE)),
+    "fdtr": Row((POSITIVE, POSITIVE, POSITIVE)),
+    "fdtrc": Row((POSITIVE, POSITIVE, POSITIVE)),
+    # SciPy's take whole numbers only; see below.
+    "bdtr": Row(
+        ((0.3, 3.7), (5.0, 9.0), UNIT), theirs=lambda k, n, q: sp.betaincc(np.floor(k) + 1, n - np.floor(k), q)
+    ),
+    "bdtrc": Row(
+        ((0.3, 3.7), (5.0, 9.0), UNIT), theirs=lambda k, n, q: sp.betainc(np.floor(k) + 1, n - np.floor(k), q)
+    ),
+    "nbdtr": Row(((0.3, 3.7), POSITIVE, UNIT), theirs=lambda k, n, q: sp.betainc(n, np.floor(k) + 1, q)),
+    "nbdtrc": Row(((0.3, 3.7), POSITIVE, UNIT), theirs=lambda k, n, q: sp.betaincc(n, np.floor(k) + 1, q)),
+    "binom": Row((ANY, POSITIVE)),
 }
 #: Those with tests of their own below, and those of ``funcgrad.numpy``.
 ELSEWHERE = {"gammasgn", "wofz", "logsumexp", "softmax", "log_softmax"}
@@ -197,6 +226,27 @@ def test_function(name: str, seed: int) -> None:
 def test_every_function_is_in_the_table() -> None:
     public = {n for n, v in vars(special).items() if callable(v) and not n.startswith("_")}
     assert public == {*TABLE, *ELSEWHERE}
+
+
+def test_distributions_of_whole_numbers() -> None:
+    k, n = (grid.ravel().astype(float) for grid in np.meshgrid(np.arange(-1, 6), np.arange(1, 6)))
+    for name, least in (("bdtr", -1), ("bdtrc", -1), ("nbdtr", 0), ("nbdtrc", 0)):
+        some = k >= least
+        wanted = getattr(sp, name)(k[some], n[some].astype(int), 0.3)  # of a float SciPy warns
+        np.testing.assert_allclose(getattr(special, name)(k[some], n[some], 0.3), wanted, rtol=1e-12)
+
+
+def test_edges_of_small_functions() -> None:
+    whole = np.arange(-360.0, 361.0, 30.0)
+    for name in ("sindg", "cosdg"):
+        np.testing.assert_allclose(getattr(special, name)(whole), getattr(sp, name)(whole), rtol=1e-14)
+    np.testing.assert_array_equal(special.tandg(whole[::6]), np.zeros(5))
+    delta, r = np.array([-1.0, 0.0, 0.0, 2.0, 2.0]), np.array([1.0, 1.0, 0.0, -2.0, 1e-9])
+    for name in ("huber", "pseudo_huber"):
+        np.testing.assert_allclose(getattr(special, name)(delta, r), getattr(sp, name)(delta, r), rtol=1e-14)
+    p = np.array([1.0, 0.0, 1e-20, 5e-300, -1.0])
+    np.testing.assert_allclose(special.ellipkm1(p), sp.ellipkm1(p), rtol=1e-14)
+    assert special.chdtrc(2.0, -1.0) == 1.0 and special.cosm1(np.float64(1e-9)) == sp.cosm1(1e-9)
 
 
 @pytest.mark.parametrize("name", TABLE)

@@ -1,0 +1,144 @@
+"""Distribution functions of statistics, each an incomplete gamma or beta function: ``…tr`` below, ``…trc`` above."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.primitives import elementwise as e
+from funcgrad.primitives import special as p
+from funcgrad.special.declare import function
+from funcgrad.special.gamma import _beta, _betaincc
+
+__all__ = [
+    "bdtr", "bdtrc", "binom", "chdtr", "chdtrc", "fdtr", "fdtrc", "gdtr", "gdtrc", "nbdtr", "nbdtrc", "pdtr", "pdtrc",
+]  # fmt: skip
+
+
+def _half(x: Any) -> Any:
+    return e.scale(x, 0.5)
+
+
+def _next(k: Any) -> Any:
+    """The least whole number above ``k``."""
+    return e.shift(e.floor(k), 1)
+
+
+def _negative(x: Any) -> Any:
+    return e.lt(x, e.number(0, x))
+
+
+def _chdtrc(v: Any, x: Any) -> Any:
+    below = _negative(x)
+    return e.select(below, e.number(1, x), p.igammac(_half(v), _half(e.select(below, e.number(0, x), x))))
+
+
+def _share(dfn: Any, dfd: Any, x: Any) -> Any:
+    """The part of a sum of squares that ``dfn`` of them have, where the ratio of the means is ``x``."""
+    weight = e.mul(dfn, x)
+    return e.div(weight, e.add(dfd, weight))
+
+
+def _within(k: Any, n: Any, inside: Any, below: float, all_: float) -> Any:
+    """``inside(k, n - k)`` for 0 <= k < n, whole, and what there is to say of the others."""
+    k = e.floor(k)
+    left = e.sub(n, k)
+    usual = e.bitwise_and(e.ge(k, e.number(0, k)), e.gt(left, e.number(0, k)))
+    one = e.number(1, k)
+    found = inside(e.shift(e.select(usual, k, one), 1), e.select(usual, left, one))
+    edge = e.select(e.eq(left, e.number(0, k)), e.number(all_, k), e.number(np.nan, k))
+    return e.select(usual, found, e.select(_negative(k), e.number(below, k), edge))
+
+
+def _bdtr(k: Any, n: Any, q: Any) -> Any:
+    return _within(k, n, lambda above, left: _betaincc(above, left, q), np.nan, 1.0)
+
+
+def _bdtrc(k: Any, n: Any, q: Any) -> Any:
+    return _within(k, n, lambda above, left: p.betainc(above, left, q), 1.0, 0.0)
+
+
+def _binom(x: Any, y: Any) -> Any:
+    above = e.shift(x, 1)
+    return e.div(e.number(1, x), e.mul(above, _beta(e.sub(above, y), e.shift(y, 1))))
+
+
+chdtr = function(
+    "chdtr",
+    "v x",
+    lambda v, x: p.igamma(_half(v), _half(x)),
+    "The probability that a chi-square variable with ``v`` degrees of freedom is below ``x``.",
+    "chdtr(2.0, 0.0)",
+    "0.0",
+)
+chdtrc = function("chdtrc", "v x", _chdtrc, "``1 - chdtr(v, x)``, and 1 below 0.", "chdtrc(2.0, 0.0)", "1.0")
+gdtr = function(
+    "gdtr",
+    "a b x",
+    lambda a, b, x: p.igamma(b, e.mul(a, x)),
+    "The probability that a gamma variable of rate ``a`` and shape ``b`` is below ``x``.",
+    "gdtr(1.0, 2.0, 0.0)",
+    "0.0",
+)
+gdtrc = function(
+    "gdtrc",
+    "a b x",
+    lambda a, b, x: p.igammac(b, e.mul(a, x)),
+    "``1 - gdtr(a, b, x)``.",
+    "gdtrc(1.0, 2.0, 0.0)",
+    "1.0",
+)
+pdtr = function(
+    "pdtr",
+    "k m",
+    lambda k, m: p.igammac(_next(k), m),
+    "The probability that a Poisson variable of mean ``m`` is at most ``k``, which is rounded down.",
+    "pdtr(3.0, 0.0)",
+    "1.0",
+)
+pdtrc = function("pdtrc", "k m", lambda k, m: p.igamma(_next(k), m), "``1 - pdtr(k, m)``.", "pdtrc(3.0, 0.0)", "0.0")
+fdtr = function(
+    "fdtr",
+    "dfn dfd x",
+    lambda dfn, dfd, x: p.betainc(_half(dfn), _half(dfd), _share(dfn, dfd, x)),
+    "The probability that an F variable with ``dfn`` and ``dfd`` degrees of freedom is below ``x``.",
+    "fdtr(2.0, 2.0, 1.0)",
+    "0.5",
+)
+fdtrc = function(
+    "fdtrc",
+    "dfn dfd x",
+    lambda dfn, dfd, x: _betaincc(_half(dfn), _half(dfd), _share(dfn, dfd, x)),
+    "``1 - fdtr(dfn, dfd, x)``.",
+    "fdtrc(2.0, 2.0, 1.0)",
+    "0.5",
+)
+bdtr = function(
+    "bdtr",
+    "k n p",
+    _bdtr,
+    "The probability of at most ``k`` successes in ``n`` trials of probability ``p``; ``k`` is rounded down.",
+    "bdtr(0.0, 1.0, 0.25)",
+    "0.75",
+)
+bdtrc = function("bdtrc", "k n p", _bdtrc, "``1 - bdtr(k, n, p)``.", "bdtrc(0.0, 1.0, 0.25)", "0.25")
+nbdtr = function(
+    "nbdtr",
+    "k n p",
+    lambda k, n, q: p.betainc(n, _next(k), q),
+    "The probability of at most ``k`` failures before the ``n``-th success of probability ``p``.",
+    "nbdtr(0.0, 1.0, 0.25)",
+    "0.25",
+)
+nbdtrc = function(
+    "nbdtrc",
+    "k n p",
+    lambda k, n, q: _betaincc(n, _next(k), q),
+    "``1 - nbdtr(k, n, p)``.",
+    "nbdtrc(0.0, 1.0, 0.25)",
+    "0.75",
+)
+binom = function(
+    "binom", "x y", _binom, "The binomial coefficient of two real numbers.", "binom(4.0, 2.0).round(4)", "6.0"
+)
