@@ -56,6 +56,14 @@ class SELU(_Inplace):
     """``scale * (max(0, x) + min(0, alpha * (exp(x) - 1)))`` with the two constants that keep mean 0 and variance 1.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.SELU()(torch.tensor([-1.0, 1.0]))
+        tensor([-1.1113,  1.0507])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -63,21 +71,48 @@ class SELU(_Inplace):
 
 
 class SiLU(_Inplace):
-    """``x * sigmoid(x)``."""
+    """``x * sigmoid(x)``.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.SiLU()(torch.tensor([-1.0, 1.0]))
+        tensor([-0.2689,  0.7311])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.silu(input, inplace=self.inplace)
 
 
 class Mish(_Inplace):
-    """``x * tanh(log(1 + exp(x)))``."""
+    """``x * tanh(log(1 + exp(x)))``.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Mish()(torch.tensor([-1.0, 1.0]))
+        tensor([-0.3034,  0.8651])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.mish(input, inplace=self.inplace)
 
 
 class Hardsigmoid(_Inplace):
-    """``clamp(x / 6 + 1 / 2, 0, 1)``."""
+    """``clamp(x / 6 + 1 / 2, 0, 1)``.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Hardsigmoid()(torch.tensor([-4.0, 0.0, 1.5]))
+        tensor([0.0000, 0.5000, 0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardsigmoid(input, self.inplace)
@@ -87,7 +122,16 @@ class Hardsigmoid(_Inplace):
 
 
 class Hardswish(_Inplace):
-    """``x * clamp(x / 6 + 1 / 2, 0, 1)``."""
+    """``x * clamp(x / 6 + 1 / 2, 0, 1)``.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Hardswish()(torch.tensor([-4.0, 1.0, 4.0]))
+        tensor([-0.0000, 0.6667, 4.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardswish(input, self.inplace)
@@ -99,8 +143,17 @@ class Hardswish(_Inplace):
 class Hardtanh(Module):
     """``clamp(x, min_val, max_val)``.
 
+    Args:
+        min_val, max_val: the bounds.
+        inplace: whether to overwrite the input.
+
     Raises:
         AssertionError: unless ``max_val`` is the greater one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Hardtanh(-2, 2)(torch.tensor([-3.0, 1.0]))
+        tensor([-2.,  1.])
     """
 
     def __init__(
@@ -136,7 +189,16 @@ def _renamed(old: str, new: str) -> None:
 
 
 class ReLU6(Hardtanh):
-    """``clamp(x, 0, 6)``."""
+    """``clamp(x, 0, 6)``.
+
+    Args:
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReLU6()(torch.tensor([-1.0, 3.0, 9.0]))
+        tensor([0., 3., 6.])
+    """
 
     def __init__(self, inplace: bool = False):
         super().__init__(0.0, 6.0, inplace)
@@ -159,21 +221,51 @@ class _Alpha(Module):
 
 
 class ELU(_Alpha):
-    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere."""
+    """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    Args:
+        alpha: what the negative numbers tend to, negated.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ELU()(torch.tensor([-1.0, 1.0]))
+        tensor([-0.6321,  1.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.elu(input, self.alpha, self.inplace)
 
 
 class CELU(_Alpha):
-    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere."""
+    """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
+
+    Args:
+        alpha: what the negative numbers tend to, negated.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CELU(2.0)(torch.tensor([-1.0, 1.0]))
+        tensor([-0.7869,  1.0000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.celu(input, self.alpha, self.inplace)
 
 
 class LeakyReLU(Module):
-    """``x`` where positive, ``negative_slope * x`` elsewhere."""
+    """``x`` where positive, ``negative_slope * x`` elsewhere.
+
+    Args:
+        negative_slope: the factor of negative numbers.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LeakyReLU(0.1)(torch.tensor([-1.0, 1.0]))
+        tensor([-0.1000,  1.0000])
+    """
 
     def __init__(self, negative_slope: float = 1e-2, inplace: bool = False):
         super().__init__()
@@ -193,6 +285,11 @@ class PReLU(Module):
     Args:
         num_parameters: one for all, or one for each channel (dimension 1).
         init: their first value.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.PReLU()(torch.tensor([-1.0, 1.0]))
+        tensor([-0.2500,  1.0000], grad_fn=<PreluKernelBackward0>)
     """
 
     weight: Any
@@ -216,7 +313,18 @@ class PReLU(Module):
 
 
 class Threshold(Module):
-    """``x`` where it exceeds ``threshold``, ``value`` elsewhere."""
+    """``x`` where it exceeds ``threshold``, ``value`` elsewhere.
+
+    Args:
+        threshold: the bound.
+        value: what takes the place of the elements that are not above it.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Threshold(0.5, -1.0)(torch.tensor([0.4, 0.6]))
+        tensor([-1.0000,  0.6000])
+    """
 
     def __init__(self, threshold: float, value: float, inplace: bool = False):
         super().__init__()
@@ -241,21 +349,49 @@ class _Lambd(Module):
 
 
 class Hardshrink(_Lambd):
-    """``x`` where it is further than ``lambd`` from 0, else 0."""
+    """``x`` where it is further than ``lambd`` from 0, else 0.
+
+    Args:
+        lambd: the bound.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Hardshrink()(torch.tensor([0.4, 0.6]))
+        tensor([0.0000, 0.6000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.hardshrink(input, self.lambd)
 
 
 class Softshrink(_Lambd):
-    """``x`` moved towards 0 by ``lambd``, and 0 if it is nearer."""
+    """``x`` moved towards 0 by ``lambd``, and 0 if it is nearer.
+
+    Args:
+        lambd: the bound.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Softshrink()(torch.tensor([0.4, 0.75]))
+        tensor([0.0000, 0.2500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softshrink(input, self.lambd)
 
 
 class Softplus(Module):
-    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` exceeds ``threshold``."""
+    """``log(1 + exp(beta * x)) / beta``, and ``x`` itself where ``beta * x`` exceeds ``threshold``.
+
+    Args:
+        beta: how sharply it bends.
+        threshold: where ``beta * x`` is greater, the result is ``x``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Softplus()(torch.tensor([0.0, 30.0]))
+        tensor([ 0.6931, 30.0000])
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0):
         super().__init__()
@@ -270,7 +406,16 @@ class Softplus(Module):
 
 
 class GLU(Module):
-    """One half of the input along ``dim`` times the sigmoid of the other."""
+    """One half of the input along ``dim`` times the sigmoid of the other.
+
+    Args:
+        dim: the dimension that is halved.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.GLU()(torch.tensor([2.0, 0.0]))
+        tensor([1.])
+    """
 
     def __init__(self, dim: int = -1):
         super().__init__()
@@ -288,6 +433,11 @@ class GELU(Module):
 
     Args:
         approximate: ``"none"``, or ``"tanh"`` for an approximation of it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.GELU()(torch.tensor([-1.0, 1.0]))
+        tensor([-0.1587,  0.8413])
     """
 
     def __init__(self, approximate: str = "none"):
@@ -302,35 +452,65 @@ class GELU(Module):
 
 
 class Sigmoid(Module):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Sigmoid()(torch.tensor([0.0, 1.0]))
+        tensor([0.5000, 0.7311])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return input.sigmoid()
 
 
 class LogSigmoid(Module):
-    """``-log(1 + exp(-x))``."""
+    """``-log(1 + exp(-x))``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LogSigmoid()(torch.tensor([0.0, 1.0]))
+        tensor([-0.6931, -0.3133])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.logsigmoid(input)
 
 
 class Tanh(Module):
-    """The hyperbolic tangent."""
+    """The hyperbolic tangent.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Tanh()(torch.tensor([0.0, 1.0]))
+        tensor([0.0000, 0.7616])
+    """
 
     def forward(self, input: Tensor) -> Any:
         return input.tanh()
 
 
 class Tanhshrink(Module):
-    """``x - tanh(x)``."""
+    """``x - tanh(x)``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Tanhshrink()(torch.tensor([-1.0, 1.0]))
+        tensor([-0.2384,  0.2384])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.tanhshrink(input)
 
 
 class Softsign(Module):
-    """``x / (1 + |x|)``."""
+    """``x / (1 + |x|)``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Softsign()(torch.tensor([-1.0, 3.0]))
+        tensor([-0.5000,  0.7500])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softsign(input)
@@ -352,6 +532,11 @@ class Softmax(_AlongDim):
 
     Args:
         dim: the dimension along which the result adds up to 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Softmax(dim=0)(torch.zeros(2))
+        tensor([0.5000, 0.5000])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -359,21 +544,45 @@ class Softmax(_AlongDim):
 
 
 class LogSoftmax(_AlongDim):
-    """The logarithm of softmax along ``dim``."""
+    """The logarithm of softmax along ``dim``.
+
+    Args:
+        dim: the dimension along which the probabilities sum to one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LogSoftmax(dim=0)(torch.zeros(2))
+        tensor([-0.6931, -0.6931])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.log_softmax(input, self.dim, _stacklevel=5)
 
 
 class Softmin(_AlongDim):
-    """Softmax of ``-x`` along ``dim``."""
+    """Softmax of ``-x`` along ``dim``.
+
+    Args:
+        dim: the dimension along which the results sum to one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Softmin(dim=0)(torch.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.softmin(input, self.dim, _stacklevel=5)
 
 
 class Softmax2d(Module):
-    """Softmax over the channels of (channels, height, width), or of the same with a batch."""
+    """Softmax over the channels of (channels, height, width), or of the same with a batch.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Softmax2d()(torch.zeros(2, 1, 1)).flatten()
+        tensor([0.5000, 0.5000])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         if input.dim() not in (3, 4):

@@ -117,7 +117,14 @@ def _expect(input: Tensor, *dims: int) -> None:
 
 
 class BatchNorm1d(_BatchNorm):
-    """Normalizes each channel of (batch, channels) or (batch, channels, length); see ``BatchNorm2d``."""
+    """Normalizes each channel of (batch, channels) or (batch, channels, length); see ``BatchNorm2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.BatchNorm1d(1)(torch.tensor([[1.0], [3.0]])).detach()
+        tensor([[-1.0000],
+                [ 1.0000]])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 2, 3)
@@ -144,6 +151,11 @@ class BatchNorm2d(_BatchNorm):
 
     Raises:
         ValueError: for an input with another number of dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.BatchNorm2d(3)(torch.ones(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
     """
 
     def _check_input_dim(self, input: Tensor) -> None:
@@ -151,7 +163,13 @@ class BatchNorm2d(_BatchNorm):
 
 
 class BatchNorm3d(_BatchNorm):
-    """Normalizes each channel of (batch, channels, depth, height, width); see ``BatchNorm2d``."""
+    """Normalizes each channel of (batch, channels, depth, height, width); see ``BatchNorm2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.BatchNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     def _check_input_dim(self, input: Tensor) -> None:
         _expect(input, 5)
@@ -294,7 +312,13 @@ def _mismatch(affine: bool, dim: int, wanted: int, got: int) -> None:
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalizes each channel of each sample of (batch, channels, length), or of the same without batch."""
+    """Normalizes each channel of each sample of (batch, channels, length), or of the same without batch.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.InstanceNorm1d(1)(torch.tensor([[[1.0, 3.0]]]))
+        tensor([[[-1.0000,  1.0000]]])
+    """
 
     _unbatched = 2
 
@@ -307,12 +331,23 @@ class InstanceNorm2d(_InstanceNorm):
     Args:
         num_features: the number of channels.
         eps, momentum, affine, track_running_stats, bias: as for ``BatchNorm2d``, with the opposite defaults.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.InstanceNorm2d(3)(torch.ones(2, 3, 4, 4)).shape
+        torch.Size([2, 3, 4, 4])
     """
 
     _unbatched = 3
 
 
 class InstanceNorm3d(_InstanceNorm):
-    """Normalizes each channel of each sample of (batch, channels, depth, height, width), or without batch."""
+    """Normalizes each channel of each sample of (batch, channels, depth, height, width), or without batch.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.InstanceNorm3d(3)(torch.ones(2, 3, 4, 4, 4)).shape
+        torch.Size([2, 3, 4, 4, 4])
+    """
 
     _unbatched = 4

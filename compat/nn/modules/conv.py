@@ -145,7 +145,13 @@ class _Convolution(_ConvNd):
 
 
 class Conv1d(_Convolution):
-    """Convolves (batch, in_channels, length); the arguments are those of ``Conv2d``."""
+    """Convolves (batch, in_channels, length); the arguments are those of ``Conv2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Conv1d(3, 8, kernel_size=3, padding=1)(torch.ones(2, 3, 10)).shape
+        torch.Size([2, 8, 10])
+    """
 
     _tuple = staticmethod(_single)
     _convolve = "conv1d"
@@ -182,7 +188,13 @@ class Conv2d(_Convolution):
 
 
 class Conv3d(_Convolution):
-    """Convolves (batch, in_channels, depth, height, width); the arguments are those of ``Conv2d``."""
+    """Convolves (batch, in_channels, depth, height, width); the arguments are those of ``Conv2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Conv3d(1, 4, kernel_size=2, stride=2)(torch.ones(2, 1, 4, 4, 4)).shape
+        torch.Size([2, 4, 2, 2, 2])
+    """
 
     _tuple = staticmethod(_triple)
     _convolve = "conv3d"
@@ -249,7 +261,13 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Transposed convolution of (batch, in_channels, length); the arguments are those of ``ConvTranspose2d``."""
+    """Transposed convolution of (batch, in_channels, length); the arguments are those of ``ConvTranspose2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ConvTranspose1d(3, 8, kernel_size=2, stride=2)(torch.ones(2, 3, 5)).shape
+        torch.Size([2, 8, 10])
+    """
 
     _tuple = staticmethod(_single)
     _convolve = "conv_transpose1d"
@@ -265,6 +283,11 @@ class ConvTranspose2d(_ConvTransposeNd):
     Attributes:
         weight: of shape (in_channels, out_channels / groups, *kernel_size).
         bias: of shape (out_channels,).
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ConvTranspose2d(3, 8, kernel_size=2, stride=2)(torch.ones(2, 3, 5, 5)).shape
+        torch.Size([2, 8, 10, 10])
     """
 
     _tuple = staticmethod(_pair)
@@ -272,7 +295,13 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Transposed convolution of (batch, in_channels, depth, height, width); see ``ConvTranspose2d``."""
+    """Transposed convolution of (batch, in_channels, depth, height, width); see ``ConvTranspose2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ConvTranspose3d(3, 8, kernel_size=2, stride=2)(torch.ones(2, 3, 5, 5, 5)).shape
+        torch.Size([2, 8, 10, 10, 10])
+    """
 
     _tuple = staticmethod(_triple)
     _convolve = "conv_transpose3d"

@@ -22,6 +22,11 @@ class PairwiseDistance(Module):
         p: the order of the norm.
         eps: added to the differences, so that none is zero.
         keepdim: leave the last dimension with size 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.PairwiseDistance()(torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
+        tensor([5.0000])
     """
 
     def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
@@ -40,6 +45,11 @@ class CosineSimilarity(Module):
     Args:
         dim: along which the vectors lie.
         eps: the least length that counts.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CosineSimilarity(dim=0)(torch.tensor([1.0, 0.0]), torch.tensor([1.0, 1.0]))
+        tensor(0.7071)
     """
 
     def __init__(self, dim: int = 1, eps: float = 1e-8):

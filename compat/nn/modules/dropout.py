@@ -45,21 +45,51 @@ class Dropout(_DropoutNd):
 
 
 class Dropout1d(_DropoutNd):
-    """Dropout of whole channels of (batch, channels, length) or (channels, length)."""
+    """Dropout of whole channels of (batch, channels, length) or (channels, length).
+
+    Args:
+        p: the probability of zero.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Dropout1d(0.5)(torch.ones(4, 8, 3)).shape
+        torch.Size([4, 8, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout1d(input, self.p, self.training, self.inplace)
 
 
 class Dropout2d(_DropoutNd):
-    """Dropout of whole channels of (batch, channels, height, width)."""
+    """Dropout of whole channels of (batch, channels, height, width).
+
+    Args:
+        p: the probability of zero.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Dropout2d(0.5)(torch.ones(4, 8, 3, 3)).shape
+        torch.Size([4, 8, 3, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout2d(input, self.p, self.training, self.inplace)
 
 
 class Dropout3d(_DropoutNd):
-    """Dropout of whole channels of (batch, channels, depth, height, width)."""
+    """Dropout of whole channels of (batch, channels, depth, height, width).
+
+    Args:
+        p: the probability of zero.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Dropout3d(0.5)(torch.ones(4, 8, 3, 3, 3)).shape
+        torch.Size([4, 8, 3, 3, 3])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.dropout3d(input, self.p, self.training, self.inplace)
@@ -69,6 +99,15 @@ class AlphaDropout(_DropoutNd):
     """Dropout that keeps mean 0 and variance 1: it goes with ``SELU``.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+
+    Args:
+        p: the probability of being dropped.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AlphaDropout(0.5).eval()(torch.ones(2))
+        tensor([1., 1.])
     """
 
     def forward(self, input: Tensor) -> Tensor:
@@ -76,7 +115,17 @@ class AlphaDropout(_DropoutNd):
 
 
 class FeatureAlphaDropout(_DropoutNd):
-    """``AlphaDropout`` of whole channels."""
+    """``AlphaDropout`` of whole channels.
+
+    Args:
+        p: the probability of being dropped.
+        inplace: whether to overwrite the input.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.FeatureAlphaDropout(0.5).eval()(torch.ones(1, 2))
+        tensor([[1., 1.]])
+    """
 
     def forward(self, input: Tensor) -> Tensor:
         return F.feature_alpha_dropout(input, self.p, self.training)

@@ -41,6 +41,11 @@ class Unflatten(Module):
 
     Raises:
         TypeError: if these are no integers.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Unflatten(1, (2, 3))(torch.ones(4, 6)).shape
+        torch.Size([4, 2, 3])
     """
 
     def __init__(self, dim: Any, unflattened_size: Any):

@@ -16,7 +16,13 @@ __all__ = ["Identity", "Linear"]
 
 
 class Identity(Module):
-    """Gives back what it gets; takes any arguments and ignores them."""
+    """Gives back what it gets; takes any arguments and ignores them.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.Identity()(torch.ones(2))
+        tensor([1., 1.])
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()

@@ -49,7 +49,16 @@ class _WeightedLoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """``|input - target|``."""
+    """``|input - target|``.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.L1Loss()(torch.tensor([1.0, 3.0]), torch.tensor([0.0, 0.0]))
+        tensor(2.)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.l1_loss(input, target, reduction=self.reduction)
@@ -69,7 +78,17 @@ class MSELoss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """``(x - y)**2 / (2 * beta)`` where they are nearer than ``beta``, ``|x - y| - beta / 2`` elsewhere."""
+    """``(x - y)**2 / (2 * beta)`` where they are nearer than ``beta``, ``|x - y| - beta / 2`` elsewhere.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+        beta: how near is near.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.SmoothL1Loss()(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]))
+        tensor(1.3125)
+    """
 
     def __init__(
         self, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean", beta: float = 1.0
@@ -82,7 +101,17 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """``(x - y)**2 / 2`` where they are nearer than ``delta``, ``delta * (|x - y| - delta / 2)`` elsewhere."""
+    """``(x - y)**2 / 2`` where they are nearer than ``delta``, ``delta * (|x - y| - delta / 2)`` elsewhere.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+        delta: how near is near.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.HuberLoss()(torch.tensor([0.5, 3.0]), torch.tensor([0.0, 0.0]))
+        tensor(1.3125)
+    """
 
     def __init__(self, reduction: str = "mean", delta: float = 1.0):
         super().__init__(reduction=reduction)
@@ -98,6 +127,11 @@ class NLLLoss(_WeightedLoss):
     Args:
         weight: for each class.
         ignore_index: a target that does not count.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.NLLLoss()(torch.tensor([[-1.0, -2.0], [-3.0, -4.0]]), torch.tensor([0, 1]))
+        tensor(2.5000)
     """
 
     def __init__(
@@ -160,7 +194,17 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    """The cross entropy of ``input``, probabilities, with ``target``, probabilities too."""
+    """The cross entropy of ``input``, probabilities, with ``target``, probabilities too.
+
+    Args:
+        weight: factors of the elements.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.BCELoss()(torch.tensor([0.5]), torch.tensor([1.0]))
+        tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.binary_cross_entropy(input, target, weight=self.weight, reduction=self.reduction)
@@ -172,6 +216,11 @@ class BCEWithLogitsLoss(_Loss):
     Args:
         weight: for each element, by broadcasting.
         pos_weight: for what ``target`` counts as positive.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.BCEWithLogitsLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(0.6931)
     """
 
     weight: Any
@@ -196,7 +245,17 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """``target * (log(target) - input)``: ``input`` holds log-probabilities, with ``log_target`` so does ``target``."""
+    """``target * (log(target) - input)``: ``input`` holds log-probabilities, with ``log_target`` so does ``target``.
+
+    Args:
+        reduction: ``"batchmean"`` (the definition), ``"mean"`` over all elements, ``"sum"`` or ``"none"``.
+        log_target: whether ``target`` holds logarithms.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.KLDivLoss(reduction="batchmean")(torch.tensor([[0.25, 0.75]]).log(), torch.tensor([[0.5, 0.5]]))
+        tensor(0.1438)
+    """
 
     def __init__(
         self,

@@ -32,21 +32,51 @@ class _MarginLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_MarginLoss):
-    """``1 - cos`` for pairs of vectors with target 1, ``max(0, cos - margin)`` for those with -1."""
+    """``1 - cos`` for pairs of vectors with target 1, ``max(0, cos - margin)`` for those with -1.
+
+    Args:
+        margin: how near 1 the cosine of pairs with -1 may be.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per pair.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CosineEmbeddingLoss()(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]), torch.tensor([1]))
+        tensor(1.)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class MarginRankingLoss(_MarginLoss):
-    """``max(0, -target * (input1 - input2) + margin)``."""
+    """``max(0, -target * (input1 - input2) + margin)``.
+
+    Args:
+        margin: by how much the order must hold.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per pair.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MarginRankingLoss(0.5)(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
+        tensor(1.5000)
+    """
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(input1, input2, target, margin=self.margin, reduction=self.reduction)
 
 
 class HingeEmbeddingLoss(_MarginLoss):
-    """The input, a distance, where the target is 1; ``max(0, margin - input)`` where it is -1."""
+    """The input, a distance, where the target is 1; ``max(0, margin - input)`` where it is -1.
+
+    Args:
+        margin: how far apart those with -1 should be.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.HingeEmbeddingLoss()(torch.tensor([0.25, 0.25]), torch.tensor([1.0, -1.0]))
+        tensor(0.5000)
+    """
 
     def __init__(
         self,
@@ -67,6 +97,11 @@ class GaussianNLLLoss(_Loss):
     Args:
         full: whether to add the constant term.
         eps: the least variance that counts.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.GaussianNLLLoss()(torch.tensor([1.0]), torch.tensor([2.0]), torch.tensor([1.0]))
+        tensor(0.5000)
     """
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
@@ -85,6 +120,11 @@ class PoissonNLLLoss(_Loss):
         log_input: whether the inputs are logarithms of rates.
         full: whether to add an approximation of the logarithm of the count's factorial.
         eps: added to a rate before its logarithm is taken.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.PoissonNLLLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(1.)
     """
 
     def __init__(
@@ -111,6 +151,11 @@ class MultiMarginLoss(_WeightedLoss):
 
     Raises:
         ValueError: for another ``p``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MultiMarginLoss()(torch.tensor([[0.25, 0.5]]), torch.tensor([0]))
+        tensor(0.6250)
     """
 
     def __init__(
@@ -132,21 +177,49 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """The sum of ``max(0, 1 - (score of a target - score of another class))``, over the number of classes."""
+    """The sum of ``max(0, 1 - (score of a target - score of another class))``, over the number of classes.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per sample.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MultiLabelMarginLoss()(torch.tensor([[0.25, 0.5]]), torch.tensor([[0, -1]]))
+        tensor(0.6250)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_margin_loss(input, target, reduction=self.reduction)
 
 
 class MultiLabelSoftMarginLoss(_WeightedLoss):
-    """The mean over the classes, the last dimension, of the binary cross entropy of the sigmoid of the input."""
+    """The mean over the classes, the last dimension, of the binary cross entropy of the sigmoid of the input.
+
+    Args:
+        weight: factors of the classes.
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per sample.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MultiLabelSoftMarginLoss()(torch.zeros(1, 2), torch.tensor([[0.0, 1.0]]))
+        tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.multilabel_soft_margin_loss(input, target, weight=self.weight, reduction=self.reduction)
 
 
 class SoftMarginLoss(_Loss):
-    """``log(1 + exp(-target * input))``."""
+    """``log(1 + exp(-target * input))``.
+
+    Args:
+        reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one loss per element.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.SoftMarginLoss()(torch.tensor([0.0]), torch.tensor([1.0]))
+        tensor(0.6931)
+    """
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
         return F.soft_margin_loss(input, target, reduction=self.reduction)
@@ -168,6 +241,11 @@ class TripletMarginLoss(_Loss):
 
     Raises:
         ValueError: unless the margin is positive.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.TripletMarginLoss()(torch.zeros(1, 2), torch.zeros(1, 2), torch.tensor([[3.0, 4.0]]))
+        tensor(0.)
     """
 
     def __init__(
@@ -218,6 +296,12 @@ class CTCLoss(_Loss):
     Args:
         blank: the class for no label.
         zero_infinity: whether the losses of sequences that are too short for their labels are zero.
+
+    Example:
+        >>> import compat as torch
+        >>> guesses = torch.zeros(3, 1, 2).log_softmax(2)
+        >>> torch.nn.CTCLoss()(guesses, torch.tensor([[1]]), torch.tensor([3]), torch.tensor([1]))
+        tensor(0.2877)
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):

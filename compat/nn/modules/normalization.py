@@ -88,6 +88,11 @@ class RMSNorm(Module):
         normalized_shape: the sizes of these dimensions; one number for the last alone.
         eps: added to the mean square; the smallest positive step of the dtype if left out.
         elementwise_affine: whether to scale, by ``weight`` of that shape.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.RMSNorm(2)(torch.tensor([3.0, 4.0])).detach()
+        tensor([0.8485, 1.1314])
     """
 
     weight: Any
@@ -133,6 +138,11 @@ class GroupNorm(Module):
 
     Raises:
         ValueError: unless ``num_groups`` divides ``num_channels``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.GroupNorm(2, 4)(torch.ones(2, 4, 5)).shape
+        torch.Size([2, 4, 5])
     """
 
     weight: Any

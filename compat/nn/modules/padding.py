@@ -58,19 +58,52 @@ class _ConstantPadNd(Module):
 
 
 class ConstantPad1d(_ConstantPadNd):
-    """Adds ``value`` before and after the last dimension."""
+    """Adds ``value`` before and after the last dimension.
+
+    Args:
+        padding: how much before and after
+         one number for both.
+        value: what is added.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ConstantPad1d(1, 5.0)(torch.tensor([1.0, 2.0]))
+        tensor([5., 1., 2., 5.])
+    """
 
     _tuple = staticmethod(_pair)
 
 
 class ConstantPad2d(_ConstantPadNd):
-    """Adds ``value`` before and after the last two dimensions."""
+    """Adds ``value`` before and after the last two dimensions.
+
+    Args:
+        padding: left, right, top, bottom
+         or one number for all.
+        value: what is added.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ConstantPad2d(1, 0.5)(torch.ones(1, 2, 3)).shape
+        torch.Size([1, 4, 5])
+    """
 
     _tuple = staticmethod(_quadruple)
 
 
 class ConstantPad3d(_ConstantPadNd):
-    """Adds ``value`` before and after the last three dimensions."""
+    """Adds ``value`` before and after the last three dimensions.
+
+    Args:
+        padding: left, right, top, bottom, front, back
+         or one number for all.
+        value: what is added.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ConstantPad3d(1, 0.5)(torch.ones(1, 2, 3, 4)).shape
+        torch.Size([1, 4, 5, 6])
+    """
 
     _tuple = staticmethod(_sextuple)
 
@@ -84,7 +117,17 @@ class _ZeroPad:
 
 
 class ZeroPad1d(_ZeroPad, ConstantPad1d):
-    """Adds zeros before and after the last dimension."""
+    """Adds zeros before and after the last dimension.
+
+    Args:
+        padding: how much before and after
+         one number for both.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ZeroPad1d((1, 2))(torch.tensor([1.0, 2.0]))
+        tensor([0., 1., 2., 0., 0.])
+    """
 
 
 class ZeroPad2d(_ZeroPad, ConstantPad2d):
@@ -101,41 +144,111 @@ class ZeroPad2d(_ZeroPad, ConstantPad2d):
 
 
 class ZeroPad3d(_ZeroPad, ConstantPad3d):
-    """Adds zeros before and after the last three dimensions."""
+    """Adds zeros before and after the last three dimensions.
+
+    Args:
+        padding: left, right, top, bottom, front, back
+         or one number for all.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ZeroPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+        torch.Size([1, 4, 5, 6])
+    """
 
 
 class ReflectionPad1d(_Pad):
-    """Adds what the last dimension shows mirrored at its ends."""
+    """Adds what the last dimension shows mirrored at its ends.
+
+    Args:
+        padding: how much before and after
+         one number for both. Less than there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReflectionPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[2., 1., 2., 3., 2.]])
+    """
 
     _mode, _tuple = "reflect", staticmethod(_pair)
 
 
 class ReflectionPad2d(_Pad):
-    """Adds what the last two dimensions show mirrored at their ends."""
+    """Adds what the last two dimensions show mirrored at their ends.
+
+    Args:
+        padding: left, right, top, bottom
+         or one number for all. Less than there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReflectionPad2d(1)(torch.ones(1, 2, 3)).shape
+        torch.Size([1, 4, 5])
+    """
 
     _mode, _tuple = "reflect", staticmethod(_quadruple)
 
 
 class ReflectionPad3d(_Pad):
-    """Adds what the last three dimensions show mirrored at their ends."""
+    """Adds what the last three dimensions show mirrored at their ends.
+
+    Args:
+        padding: left, right, top, bottom, front, back
+         or one number for all. Less than there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReflectionPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+        torch.Size([1, 4, 5, 6])
+    """
 
     _mode, _tuple = "reflect", staticmethod(_sextuple)
 
 
 class ReplicationPad1d(_Pad):
-    """Repeats the ends of the last dimension."""
+    """Repeats the ends of the last dimension.
+
+    Args:
+        padding: how much before and after
+         one number for both.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReplicationPad1d((2, 1))(torch.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[1., 1., 1., 2., 3., 3.]])
+    """
 
     _mode, _tuple = "replicate", staticmethod(_pair)
 
 
 class ReplicationPad2d(_Pad):
-    """Repeats the ends of the last two dimensions."""
+    """Repeats the ends of the last two dimensions.
+
+    Args:
+        padding: left, right, top, bottom
+         or one number for all.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReplicationPad2d(1)(torch.ones(1, 2, 3)).shape
+        torch.Size([1, 4, 5])
+    """
 
     _mode, _tuple = "replicate", staticmethod(_quadruple)
 
 
 class ReplicationPad3d(_Pad):
-    """Repeats the ends of the last three dimensions."""
+    """Repeats the ends of the last three dimensions.
+
+    Args:
+        padding: left, right, top, bottom, front, back
+         or one number for all.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ReplicationPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+        torch.Size([1, 4, 5, 6])
+    """
 
     _mode, _tuple = "replicate", staticmethod(_sextuple)
 
@@ -152,18 +265,48 @@ class _CircularPadNd(_Pad):
 
 
 class CircularPad1d(_CircularPadNd):
-    """Continues the last dimension as if it were a circle."""
+    """Continues the last dimension as if it were a circle.
+
+    Args:
+        padding: how much before and after
+         one number for both. At most what there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CircularPad1d(1)(torch.tensor([[1.0, 2.0, 3.0]]))
+        tensor([[3., 1., 2., 3., 1.]])
+    """
 
     _tuple, _dims = staticmethod(_pair), (2, 3)
 
 
 class CircularPad2d(_CircularPadNd):
-    """Continues the last two dimensions as if they were circles."""
+    """Continues the last two dimensions as if they were circles.
+
+    Args:
+        padding: left, right, top, bottom
+         or one number for all. At most what there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CircularPad2d(1)(torch.ones(1, 2, 3)).shape
+        torch.Size([1, 4, 5])
+    """
 
     _tuple, _dims = staticmethod(_quadruple), (3, 4)
 
 
 class CircularPad3d(_CircularPadNd):
-    """Continues the last three dimensions as if they were circles."""
+    """Continues the last three dimensions as if they were circles.
+
+    Args:
+        padding: left, right, top, bottom, front, back
+         or one number for all. At most what there is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CircularPad3d(1)(torch.ones(1, 2, 3, 4)).shape
+        torch.Size([1, 4, 5, 6])
+    """
 
     _tuple, _dims = staticmethod(_sextuple), (4, 5)

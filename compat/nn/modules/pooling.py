@@ -54,7 +54,13 @@ class _MaxPoolNd(Module):
 
 
 class MaxPool1d(_MaxPoolNd):
-    """The greatest element of every window of (batch, channels, length); its arguments are those of ``MaxPool2d``."""
+    """The greatest element of every window of (batch, channels, length); its arguments are those of ``MaxPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MaxPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[3., 2.]])
+    """
 
     _pool = "max_pool1d"
 
@@ -81,7 +87,13 @@ class MaxPool2d(_MaxPoolNd):
 
 
 class MaxPool3d(_MaxPoolNd):
-    """The greatest element of every window of (batch, channels, depth, height, width); see ``MaxPool2d``."""
+    """The greatest element of every window of (batch, channels, depth, height, width); see ``MaxPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MaxPool3d(2)(torch.ones(1, 4, 4, 4)).shape
+        torch.Size([1, 2, 2, 2])
+    """
 
     _pool = "max_pool3d"
 
@@ -93,6 +105,11 @@ class AvgPool1d(Module):
         kernel_size, stride, padding: as for ``MaxPool2d``; zeros are added.
         ceil_mode: whether the last window may reach beyond the end.
         count_include_pad: whether the added zeros count.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AvgPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[2., 1.]])
     """
 
     def __init__(
@@ -161,13 +178,24 @@ class AvgPool2d(_AvgPoolNd):
         kernel_size, stride, padding, ceil_mode: as for ``MaxPool2d``; zeros are added.
         count_include_pad: whether the added zeros count.
         divisor_override: what to divide by instead of the number of elements.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AvgPool2d(2)(torch.arange(4.0).reshape(1, 2, 2))
+        tensor([[[1.5000]]])
     """
 
     _pool = "avg_pool2d"
 
 
 class AvgPool3d(_AvgPoolNd):
-    """The mean of every window of (batch, channels, depth, height, width); see ``AvgPool2d``."""
+    """The mean of every window of (batch, channels, depth, height, width); see ``AvgPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AvgPool3d(2)(torch.ones(1, 4, 4, 4)).shape
+        torch.Size([1, 2, 2, 2])
+    """
 
     _pool = "avg_pool3d"
 
@@ -189,19 +217,47 @@ class _AdaptiveAvgPoolNd(Module):
 
 
 class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
-    """Means of windows, so that the length becomes ``output_size``."""
+    """Means of windows, so that the length becomes ``output_size``.
+
+    Args:
+        output_size: the length wanted.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AdaptiveAvgPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[2., 1.]])
+    """
 
     _pool = "adaptive_avg_pool1d"
 
 
 class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
-    """Means of windows, so that height and width become ``output_size``: one number, or two; None keeps a size."""
+    """Means of windows, so that height and width become ``output_size``: one number, or two; None keeps a size.
+
+    Args:
+        output_size: height and width wanted.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AdaptiveAvgPool2d((1, None))(torch.ones(1, 3, 5, 7)).shape
+        torch.Size([1, 3, 1, 7])
+    """
 
     _pool = "adaptive_avg_pool2d"
 
 
 class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
-    """Means of windows, so that depth, height and width become ``output_size``."""
+    """Means of windows, so that depth, height and width become ``output_size``.
+
+    Args:
+        output_size: one number or three
+         None keeps a size.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AdaptiveAvgPool3d(2)(torch.ones(1, 4, 5, 6)).shape
+        torch.Size([1, 2, 2, 2])
+    """
 
     _pool = "adaptive_avg_pool3d"
 
@@ -224,19 +280,51 @@ class _AdaptiveMaxPoolNd(Module):
 
 
 class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
-    """Maxima of windows, so that the length becomes ``output_size``; with ``return_indices`` their places, too."""
+    """Maxima of windows, so that the length becomes ``output_size``; with ``return_indices`` their places, too.
+
+    Args:
+        output_size: the length wanted.
+        return_indices: whether to return places as well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AdaptiveMaxPool1d(2)(torch.tensor([[1.0, 3.0, 2.0, 0.0]]))
+        tensor([[3., 2.]])
+    """
 
     _pool = "adaptive_max_pool1d"
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
-    """Maxima of windows, so that height and width become ``output_size``; with ``return_indices`` their places, too."""
+    """Maxima of windows, so that height and width become ``output_size``; with ``return_indices`` their places, too.
+
+    Args:
+        output_size: one number or two
+         None keeps a size.
+        return_indices: whether to return places as well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AdaptiveMaxPool2d(1)(torch.ones(1, 3, 5, 7)).shape
+        torch.Size([1, 3, 1, 1])
+    """
 
     _pool = "adaptive_max_pool2d"
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
-    """Maxima of windows, so that depth, height and width become ``output_size``; see ``AdaptiveMaxPool2d``."""
+    """Maxima of windows, so that depth, height and width become ``output_size``; see ``AdaptiveMaxPool2d``.
+
+    Args:
+        output_size: one number or three
+         None keeps a size.
+        return_indices: whether to return places as well.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.AdaptiveMaxPool3d(2)(torch.ones(1, 4, 5, 6)).shape
+        torch.Size([1, 2, 2, 2])
+    """
 
     _pool = "adaptive_max_pool3d"
 
@@ -301,6 +389,11 @@ class FractionalMaxPool3d(_FractionalMaxPoolNd):
     """The greatest element of every one of unevenly lying windows of (batch, channels, depth, height, width).
 
     Its arguments are those of ``FractionalMaxPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.FractionalMaxPool3d(2, output_size=3)(torch.ones(1, 8, 8, 8)).shape
+        torch.Size([1, 3, 3, 3])
     """
 
     _n = 3

@@ -63,14 +63,34 @@ class Upsample(Module):
 
 
 class UpsamplingNearest2d(Upsample):
-    """``Upsample`` with the mode ``nearest``, for images."""
+    """``Upsample`` with the mode ``nearest``, for images.
+
+    Args:
+        size: height and width of the result.
+        scale_factor: or how many times the input's.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.UpsamplingNearest2d(scale_factor=2)(torch.ones(1, 1, 2, 2)).shape
+        torch.Size([1, 1, 4, 4])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, mode="nearest")
 
 
 class UpsamplingBilinear2d(Upsample):
-    """``Upsample`` with the mode ``bilinear`` and aligned corners, for images."""
+    """``Upsample`` with the mode ``bilinear`` and aligned corners, for images.
+
+    Args:
+        size: height and width of the result.
+        scale_factor: or how many times the input's.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.UpsamplingBilinear2d(size=(3, 5))(torch.ones(1, 1, 2, 2)).shape
+        torch.Size([1, 1, 3, 5])
+    """
 
     def __init__(self, size: Any = None, scale_factor: Any = None):
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
@@ -105,6 +125,11 @@ class PixelUnshuffle(Module):
 
     Args:
         downscale_factor: how many times smaller an image becomes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.PixelUnshuffle(2)(torch.ones(1, 1, 4, 4)).shape
+        torch.Size([1, 4, 2, 2])
     """
 
     def __init__(self, downscale_factor: int):
@@ -123,6 +148,11 @@ class ChannelShuffle(Module):
 
     Args:
         groups: how many groups.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.ChannelShuffle(2)(torch.arange(4.0).reshape(1, 4, 1, 1)).flatten()
+        tensor([0., 2., 1., 3.])
     """
 
     def __init__(self, groups: int):

@@ -33,7 +33,13 @@ class _MaxUnpoolNd(Module):
 
 
 class MaxUnpool1d(_MaxUnpoolNd):
-    """Maxima of (batch, channels, length) put back where they were; see ``MaxUnpool2d``."""
+    """Maxima of (batch, channels, length) put back where they were; see ``MaxUnpool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MaxUnpool1d(2)(torch.tensor([[3.0]]), torch.tensor([[1]]))
+        tensor([[0., 3.]])
+    """
 
     _n = 1
 
@@ -56,7 +62,13 @@ class MaxUnpool2d(_MaxUnpoolNd):
 
 
 class MaxUnpool3d(_MaxUnpoolNd):
-    """Maxima of (batch, channels, depth, height, width) put back where they were; see ``MaxUnpool2d``."""
+    """Maxima of (batch, channels, depth, height, width) put back where they were; see ``MaxUnpool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.MaxUnpool3d(2)(torch.ones(1, 1, 1, 1), torch.zeros(1, 1, 1, 1, dtype=torch.int64)).shape
+        torch.Size([1, 2, 2, 2])
+    """
 
     _n = 3
 
@@ -81,7 +93,13 @@ class _LPPoolNd(Module):
 
 
 class LPPool1d(_LPPoolNd):
-    """The norm of every window of (batch, channels, length); see ``LPPool2d``."""
+    """The norm of every window of (batch, channels, length); see ``LPPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LPPool1d(2, 2)(torch.tensor([[3.0, 4.0]]))
+        tensor([[5.]])
+    """
 
     _pool = "lp_pool1d"
 
@@ -103,7 +121,13 @@ class LPPool2d(_LPPoolNd):
 
 
 class LPPool3d(_LPPoolNd):
-    """The norm of every window of (batch, channels, depth, height, width); see ``LPPool2d``."""
+    """The norm of every window of (batch, channels, depth, height, width); see ``LPPool2d``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LPPool3d(2, 2)(torch.ones(1, 4, 4, 4)).shape
+        torch.Size([1, 2, 2, 2])
+    """
 
     _pool = "lp_pool3d"
 
@@ -114,6 +138,11 @@ class LocalResponseNorm(Module):
     Args:
         size: how many channels count.
         alpha, beta, k: as above.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
+        torch.Size([1, 4, 3])
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
