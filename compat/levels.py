@@ -284,6 +284,66 @@ def aside(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
     return UntypedStorage(stop_gradient(storage.buffer), storage.base)
 
 
+class Beneath(Aside):
+    """Another storage's memory as the transform around its elements does not see it; those further out do.
+
+    What is written changes the values alone: the derivative by that transform stays.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, under: UntypedStorage):
+        super().__init__(under, True)
+
+    @property
+    def buffer(self) -> Any:
+        x = _outlived(runtime.ready(self.under.buffer))
+        return x.underlying() if isinstance(x, ForwardTracer | ReverseTracer) else x
+
+    @buffer.setter
+    def buffer(self, new: Any) -> None:
+        self.write(new)
+
+    def write(self, buffer: Any) -> None:
+        """Puts new elements into the memory."""
+        old, new = _outlived(runtime.ready(self.under.buffer)), runtime.ready(buffer)
+        if isinstance(old, ForwardTracer | ReverseTracer):
+            while isinstance(new, ForwardTracer | ReverseTracer) and new.interpreter is old.interpreter:
+                new = new.underlying()
+        if isinstance(old, ForwardTracer):
+            new = ForwardTracer(old.interpreter, new, old.tangent)
+        elif isinstance(old, ReverseTracer):
+            new = old.interpreter.wrap(new, old.type)
+            new.slot = old.slot
+        self.under.write(new)
+
+
+def beneath(storage: UntypedStorage) -> UntypedStorage:
+    """The memory of a traced tensor as its ``data`` is: outside of the transform around it, but of no other.
+
+    Raises:
+        RuntimeError: for what differs between the examples of a ``vmap``.
+    """
+    if not state.levels and state.duals is None:
+        return aside(storage)
+    if isinstance(_outlived(storage.buffer), BatchTracer):
+        raise RuntimeError("accessing `data` under vmap transform is not allowed")
+    return Beneath(storage)
+
+
+def check_set_data(*tensors: Any) -> None:
+    """Complains about ``data`` that is assigned, or is assigned to, while it is traced by a transform.
+
+    Raises:
+        RuntimeError: if it is.
+    """
+    traced = [_outlived(t._storage.buffer) for t in tensors if t._storage.base.traced] if state.levels else []
+    if any(isinstance(x, BatchTracer) for x in traced):
+        raise RuntimeError("mutating directly with `.data` under vmap transform is not allowed.")
+    if any(isinstance(x, ForwardTracer | ReverseTracer) for x in traced):
+        raise RuntimeError("mutating directly with `.data` inside functorch transform is not allowed.")
+
+
 # ---------------------------------------------------------------- tensors from outside
 
 #: From a tensor that requires grad to a tracer by which it stays in its graph; ``compat.func.recording`` sets it.

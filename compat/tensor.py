@@ -290,7 +290,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
-        return _alias(self, Version())
+        return _alias(self, Version(), levels.beneath)
 
     @data.deleter
     def data(self) -> None:
@@ -300,6 +300,7 @@ class Tensor:
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        levels.check_set_data(self, new)
         if new.device != self.device:
             raise other_data()
         if self._rg and new.dtype.category < dtypes.FLOATING:
@@ -493,11 +494,11 @@ def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:
     return from_buffer(lens.buffer_from_numpy(array), layout)
 
 
-def _alias(t: Tensor, counter: Any) -> Tensor:
-    """The same memory in a tensor outside the graph."""
+def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = levels.aside) -> Tensor:
+    """The same memory in a tensor outside the graph, and, if it is traced, ``outside`` of what is differentiated."""
     storage = t._storage
     if storage.base.traced and storage.buffer.__class__ is not Unknown:
-        storage = levels.aside(storage)  # what is traced goes on into no derivative
+        storage = outside(storage)
     made = wrap(storage, t._layout, t._offset)
     made._counter = counter
     made._view = SHARED

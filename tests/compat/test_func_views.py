@@ -87,3 +87,25 @@ def test_gradients_through_a_view() -> None:
     want = 2 * x.detach()
     want[0] = 0
     assert torch.equal(x.grad, want)
+
+
+def test_an_index_may_differ_between_examples() -> None:
+    x, i = torch.arange(12.0).view(3, 4), torch.tensor([1, 3, 0])
+    assert torch.equal(vmap(lambda x, i: x[i])(x, i), torch.tensor([1.0, 7.0, 8.0]))
+    assert torch.equal(vmap(lambda i: x[i, 1:])(i[:1]), x[1:2, 1:])
+    assert torch.equal(vmap(lambda i: x[:, i])(i), x.t()[i])
+    assert torch.equal(vmap(vmap(lambda x, i: x[i], (None, 0)))(x, i.expand(3, 3)), x[:, i])
+
+    def without(x: Any, i: Any) -> Any:
+        x = x.clone()
+        x[i] = -1
+        x[i] += 1
+        return x
+
+    want = x.clone()
+    want[torch.arange(3), i] = 0
+    assert torch.equal(vmap(without)(x, i), want)
+    slopes = vmap(torch.func.grad(lambda x, i: x[i] ** 2))(x, i)
+    assert torch.equal(slopes, 2 * (x - want))
+    with pytest.raises(RuntimeError, match=r"index_put_\(self, \*extra_args\) is not possible"):
+        vmap(lambda i: torch.zeros(4).__setitem__(i, 1.0))(i)
