@@ -29,11 +29,6 @@ def _negative(x: Any) -> Any:
     return e.lt(x, e.number(0, x))
 
 
-def _chdtrc(v: Any, x: Any) -> Any:
-    below = _negative(x)
-    return e.select(below, e.number(1, x), p.igammac(_half(v), _half(e.select(below, e.number(0, x), x))))
-
-
 def _share(dfn: Any, dfd: Any, x: Any) -> Any:
     """The part of a sum of squares that ``dfn`` of them have, where the ratio of the means is ``x``."""
     weight = e.mul(dfn, x)
@@ -72,7 +67,9 @@ chdtr = function(
     "chdtr(2.0, 0.0)",
     "0.0",
 )
-chdtrc = function("chdtrc", "v x", _chdtrc, "``1 - chdtr(v, x)``, and 1 below 0.", "chdtrc(2.0, 0.0)", "1.0")
+chdtrc = function(
+    "chdtrc", "v x", lambda v, x: p.igammac(_half(v), _half(x)), "``1 - chdtr(v, x)``.", "chdtrc(2.0, 0.0)", "1.0"
+)
 gdtr = function(
     "gdtr",
     "a b x",

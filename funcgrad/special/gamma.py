@@ -44,6 +44,11 @@ def _rgamma(x: Any) -> Any:
     return e.select(pole, e.mul(e.sub(x, e.stop_gradient(x)), slope), usual)
 
 
+def _loggamma(x: Any) -> Any:
+    # Below 0 the logarithm is complex, also where gamma is positive: it goes round its poles.
+    return e.lgamma(e.select(e.lt(x, e.number(0, x)), e.number(np.nan, x), x))
+
+
 def _betaln(a: Any, b: Any) -> Any:
     return e.sub(e.add(e.lgamma(a), e.lgamma(b)), e.lgamma(e.add(a, b)))
 
@@ -84,7 +89,7 @@ gamma = function(
 gammaln = function(
     "gammaln", "x", e.lgamma, "The logarithm of the absolute value of the gamma function.", "gammaln(2.0)", "0.0"
 )
-loggamma = function("loggamma", "x", e.lgamma, "``gammaln``, for positive real ``x``.", "loggamma(2.0)", "0.0")
+loggamma = function("loggamma", "x", _loggamma, "``gammaln``, not a number below 0.", "loggamma(2.0)", "0.0")
 gammasgn = function("gammasgn", "x", _sign, "The sign of the gamma function.", "gammasgn(-0.5)", "-1.0")
 rgamma = function("rgamma", "x", _rgamma, "One over the gamma function.", "rgamma(2.0)", "1.0")
 digamma = psi = function(
