@@ -200,7 +200,13 @@ _default = float32
 
 
 def get_default_dtype() -> dtype:
-    """The dtype of new floating-point tensors; ``torch.float32`` unless changed."""
+    """The dtype of new floating-point tensors; ``torch.float32`` unless changed.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.get_default_dtype()
+        torch.float32
+    """
     return _default
 
 

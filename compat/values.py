@@ -95,6 +95,11 @@ def item(self: Tensor) -> Any:
 
     Raises:
         RuntimeError: if it has more or fewer.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([2.5]).item()
+        2.5
     """
     if self._layout.numel != 1:
         raise RuntimeError(f"a Tensor with {self._layout.numel} elements cannot be converted to Scalar")
@@ -103,7 +108,13 @@ def item(self: Tensor) -> Any:
 
 @function("Tensor.tolist")
 def tolist(self: Tensor) -> Any:
-    """The values in nested lists."""
+    """The values in nested lists.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).tolist()
+        [[1, 2], [3, 4]]
+    """
     array = array_of(self)
     return (array.astype(np.float32) if self._layout.dtype is dtypes.bfloat16 else array).tolist()
 

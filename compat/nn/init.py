@@ -88,7 +88,17 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
-    """Normal numbers."""
+    """Normal numbers.
+
+    Args:
+        mean, std: of the distribution.
+        generator: where the numbers come from.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.normal_(torch.empty(2, 3)).shape
+        torch.Size([2, 3])
+    """
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -96,7 +106,18 @@ def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = N
 def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Any:
-    """Normal numbers, those outside ``[a, b]`` drawn again; warns where nearly all of them would be."""
+    """Normal numbers, those outside ``[a, b]`` drawn again; warns where nearly all of them would be.
+
+    Args:
+        mean, std: of the distribution, before it is cut.
+        a, b: the bounds.
+        generator: where the numbers come from.
+
+    Example:
+        >>> import compat as torch
+        >>> bool((torch.nn.init.trunc_normal_(torch.empty(9)).abs() <= 2).all())
+        True
+    """
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. The distribution of values may be incorrect."
@@ -106,18 +127,36 @@ def trunc_normal_(
 
 
 def constant_(tensor: Any, val: float) -> Any:
-    """The number ``val`` everywhere."""
+    """The number ``val`` everywhere.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.constant_(torch.empty(2), 0.5)
+        tensor([0.5000, 0.5000])
+    """
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Any) -> Any:
-    """Ones."""
+    """Ones.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.ones_(torch.empty(2))
+        tensor([1., 1.])
+    """
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Any) -> Any:
-    """Zeros."""
+    """Zeros.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.zeros_(torch.empty(2))
+        tensor([0., 0.])
+    """
     return constant_(tensor, 0.0)
 
 
@@ -126,6 +165,12 @@ def eye_(tensor: Any) -> Any:
 
     Raises:
         ValueError: unless the tensor has two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.eye_(torch.empty(2, 3))
+        tensor([[1., 0., 0.],
+                [0., 1., 0.]])
     """
     _check_matrix(tensor)
     return _copied(tensor, np.eye(*tensor.shape))
@@ -140,6 +185,11 @@ def dirac_(tensor: Any, groups: int = 1) -> Any:
 
     Raises:
         ValueError: for another number of dimensions, or outputs that ``groups`` does not divide.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.dirac_(torch.empty(1, 1, 3))
+        tensor([[[0., 1., 0.]]])
     """
     if tensor.ndim not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
@@ -162,6 +212,11 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
 
     Raises:
         ValueError: unless the tensor has two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> int((torch.nn.init.sparse_(torch.empty(4, 2), sparsity=0.5) == 0).sum())
+        4
     """
     _check_matrix(tensor)
     rows, columns = tensor.shape
@@ -182,8 +237,17 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
     Source: X. Glorot and Y. Bengio, "Understanding the difficulty of training deep feedforward neural networks",
     AISTATS 2010.
 
+    Args:
+        gain: what the standard deviation is multiplied by.
+        generator: where the numbers come from.
+
     Raises:
         ValueError: for fewer than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> bool((torch.nn.init.xavier_uniform_(torch.empty(3, 3)).abs() <= 1).all())
+        True
     """
     bound = math.sqrt(3.0) * _xavier_std(tensor, gain)
     return uniform_(tensor, -bound, bound, generator)
@@ -192,8 +256,17 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Any = None) -> An
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Any = None) -> Any:
     """Normal numbers of variance ``gain**2 * 2 / (inputs + outputs)``.
 
+    Args:
+        gain: what the standard deviation is multiplied by.
+        generator: where the numbers come from.
+
     Raises:
         ValueError: for fewer than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.xavier_normal_(torch.empty(3, 3)).shape
+        torch.Size([3, 3])
     """
     return normal_(tensor, 0.0, _xavier_std(tensor, gain), generator)
 
@@ -216,6 +289,11 @@ def kaiming_uniform_(
 
     Raises:
         ValueError: for fewer than two dimensions, or an unknown mode or nonlinearity.
+
+    Example:
+        >>> import compat as torch
+        >>> bool((torch.nn.init.kaiming_uniform_(torch.empty(2, 6), nonlinearity="relu").abs() <= 1).all())
+        True
     """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
@@ -227,7 +305,13 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None
 ) -> Any:
-    """Normal numbers of variance ``gain**2 / fan``; the arguments are those of ``kaiming_uniform_``."""
+    """Normal numbers of variance ``gain**2 / fan``; the arguments are those of ``kaiming_uniform_``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.init.kaiming_normal_(torch.empty(2, 6)).shape
+        torch.Size([2, 6])
+    """
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     return tensor if std is None else normal_(tensor, 0, std, generator)
 
@@ -251,6 +335,11 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 
     Raises:
         ValueError: for fewer than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> (lambda q: torch.allclose(q @ q.mT, torch.eye(2), atol=1e-6))(torch.nn.init.orthogonal_(torch.empty(2, 4)))
+        True
     """
     if tensor.ndim < 2:
         raise ValueError("Only tensors with 2 or more dimensions are supported")

@@ -15,7 +15,13 @@ from compat.tensor import Tensor
 
 @view("ViewAsRealBackward0")
 def view_as_real(input: Array) -> Any:
-    """Complex numbers as pairs of real ones, in a new last dimension."""
+    """Complex numbers as pairs of real ones, in a new last dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.view_as_real(torch.tensor([1 + 2j]))
+        tensor([[1., 2.]])
+    """
     if not input.dtype.is_complex:
         raise RuntimeError("view_as_real is only supported for complex tensors")
     if input.conj:
@@ -30,7 +36,13 @@ def view_as_real(input: Array) -> Any:
 
 @view("ViewAsComplexBackward0")
 def view_as_complex(input: Array) -> Any:
-    """Pairs of real numbers, along the last dimension, as complex ones."""
+    """Pairs of real numbers, along the last dimension, as complex ones.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.view_as_complex(torch.tensor([[1.0, 2.0]]))
+        tensor([1.+2.j])
+    """
     if input.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
         raise RuntimeError(
             "view_as_complex is only supported for half, float and double tensors, but got a tensor of scalar type: "
@@ -63,7 +75,13 @@ def _neg_view(input: Array) -> Any:
 
 @function("torch.conj", "Tensor.conj")
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate, as a view: the conjugation is done when the elements are read. A real tensor itself."""
+    """The complex conjugate, as a view: the conjugation is done when the elements are read. A real tensor itself.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([1 + 2j]).conj()
+        tensor([1.-2.j])
+    """
     return _conj(input) if input.is_complex() else input
 
 

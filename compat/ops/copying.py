@@ -81,6 +81,11 @@ def contiguous(self: Tensor, memory_format: MemoryFormat = contiguous_format) ->
 
     Raises:
         RuntimeError: for ``preserve_format``, which says nothing here.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, 3).t().contiguous().stride()
+        (2, 1)
     """
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
@@ -189,7 +194,13 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
 
 @function("Tensor.type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """The name of the tensor's type; or, given a dtype or such a name, the tensor in it."""
+    """The name of the tensor's type; or, given a dtype or such a name, the tensor in it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2).type(), torch.ones(2).type(torch.float64).dtype
+        ('torch.FloatTensor', torch.float64)
+    """
     if dtype is None:
         return f"torch.{'meta.' if self.is_meta else ''}{self.dtype.scalar_name}Tensor"
     if isinstance(dtype, str):
@@ -211,7 +222,13 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 @function("Tensor.type_as")
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """The tensor in the dtype of ``other``, and on its device."""
+    """The tensor in the dtype of ``other``, and on its device.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2).type_as(torch.tensor([1j])).dtype
+        torch.complex64
+    """
     return to(self, other)
 
 
@@ -239,6 +256,11 @@ def cpu(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
 
     Raises:
         NotImplementedError: on the meta device, where it has no values.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2).cpu().device
+        device(type='cpu')
     """
     return to(self, CPU, memory_format=memory_format)
 
@@ -258,7 +280,13 @@ def cuda(
 
 @function("torch.resolve_conj", "Tensor.resolve_conj")
 def resolve_conj(input: Tensor) -> Tensor:
-    """A copy with the conjugation done, if there is one to do; else the tensor itself."""
+    """A copy with the conjugation done, if there is one to do; else the tensor itself.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([1 + 2j]).conj().resolve_conj().is_conj()
+        False
+    """
     return clone(input) if input.is_conj() else input
 
 
@@ -328,7 +356,16 @@ _fill_tensor.check = _check_fill
 
 @function("Tensor.fill_", "torch.fill_")
 def fill_(self: Tensor, value: Any) -> Tensor:
-    """Writes one value everywhere; returns the tensor."""
+    """Writes one value everywhere; returns the tensor.
+
+    Args:
+        value: a number, or a tensor without dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2).fill_(5.0)
+        tensor([5., 5.])
+    """
     if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
         raise fits_none("fill_", [value], {}, ["Tensor value", "Number value"])
     return (_fill_tensor if isinstance(value, Tensor) else _fill_number).inplace(self, value)
@@ -336,7 +373,13 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 @op("ZeroBackward0", names="", inplace="Tensor.zero_ torch.zero_", name="zero", overlapping=True)
 def zero(self: Array) -> Any:
-    """Writes zero everywhere; returns the tensor."""
+    """Writes zero everywhere; returns the tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2).zero_()
+        tensor([0., 0.])
+    """
     return np.zeros_like(self)
 
 

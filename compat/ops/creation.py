@@ -247,7 +247,20 @@ def full(
     requires_grad: bool = False,
     names: Any = None,
 ) -> Tensor:
-    """A tensor of one value; its dtype is that of the value unless given."""
+    """A tensor of one value; its dtype is that of the value unless given.
+
+    Args:
+        size: integers.
+        fill_value: a number.
+        out: a tensor to write the result into.
+        dtype, device, requires_grad: of the result.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.full((2, 2), 0.5)
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
     where = place(device) if out is None else out.device
     value = _fill_value("full", fill_value)
     dtype = dtypes.wanted("full", dtype)
@@ -276,7 +289,17 @@ def _fill_value(name: str, given: Any) -> Any:
 def scalar_tensor(
     s: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:
-    """A tensor without dimensions; of the default floating-point dtype unless given."""
+    """A tensor without dimensions; of the default floating-point dtype unless given.
+
+    Args:
+        s: a number.
+        dtype, device, requires_grad: of the result.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.scalar_tensor(2.5)
+        tensor(2.5000)
+    """
     return constant((), s, dtype, requires_grad, place(device))
 
 
@@ -295,6 +318,11 @@ def empty_strided(
 
     Raises:
         RuntimeError: if there are not as many strides as sizes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.empty_strided((2, 3), (1, 2)).stride()
+        (1, 2)
     """
     size, stride, dtype = tuple(size), tuple(stride), dtype or dtypes.get_default_dtype()
     if len(size) != len(stride):
@@ -344,7 +372,18 @@ def full_like(
     pin_memory: bool = False,
     memory_format: Any = preserve_format,
 ) -> Tensor:
-    """A tensor of one value, of the size, dtype and memory order of ``input``."""
+    """A tensor of one value, of the size, dtype and memory order of ``input``.
+
+    Args:
+        input: the tensor whose size it takes.
+        fill_value: a number.
+        dtype, device, requires_grad, memory_format: of the result, where other than the input's.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.full_like(torch.zeros(2), 7)
+        tensor([7., 7.])
+    """
     tensor_argument("full_like", "input", 1, input)
     where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype

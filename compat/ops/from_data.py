@@ -222,6 +222,12 @@ def tensor(
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:
-    """A tensor with a copy of ``data``, of this one's dtype."""
+    """A tensor with a copy of ``data``, of this one's dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, dtype=torch.float64).new_tensor([1, 2]).dtype
+        torch.float64
+    """
     where = self.device if device is None else device
     return tensor(data, dtype=dtype or self.dtype, device=where, requires_grad=requires_grad)

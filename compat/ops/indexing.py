@@ -514,5 +514,12 @@ def _columns(rows: numpy.ndarray) -> Tensor:
 
 @function("torch.argwhere", "Tensor.argwhere")
 def argwhere(input: Tensor) -> Tensor:
-    """Where the elements are nonzero, one row of positions for each."""
+    """Where the elements are nonzero, one row of positions for each.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.argwhere(torch.tensor([0, 5, 7]))
+        tensor([[1],
+                [2]])
+    """
     return nonzero(input)

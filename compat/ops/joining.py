@@ -161,19 +161,37 @@ def _some(name: str, tensors: Any) -> tuple[Tensor, ...]:
 
 @composite("torch.atleast_1d")
 def atleast_1d(*tensors: Any) -> Any:
-    """Tensors with one dimension at least; those that have it are returned themselves."""
+    """Tensors with one dimension at least; those that have it are returned themselves.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.atleast_1d(torch.tensor(5))
+        tensor([5])
+    """
     return _at_least(1, tensors)
 
 
 @composite("torch.atleast_2d")
 def atleast_2d(*tensors: Any) -> Any:
-    """Tensors with two dimensions at least, new ones in front."""
+    """Tensors with two dimensions at least, new ones in front.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.atleast_2d(torch.tensor([5, 6]))
+        tensor([[5, 6]])
+    """
     return _at_least(2, tensors)
 
 
 @composite("torch.atleast_3d")
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with three dimensions at least: a matrix gets one behind, a vector one on each side."""
+    """Tensors with three dimensions at least: a matrix gets one behind, a vector one on each side.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.atleast_3d(torch.tensor([5, 6])).shape
+        torch.Size([1, 2, 1])
+    """
     return _at_least(3, tensors)
 
 
@@ -221,13 +239,26 @@ def vstack(tensors: Any) -> Tensor:
 
 @composite("torch.dstack", out=True)
 def dstack(tensors: Any) -> Tensor:
-    """Tensors behind each other: along the third dimension."""
+    """Tensors behind each other: along the third dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.dstack([torch.ones(2), torch.zeros(2)]).shape
+        torch.Size([1, 2, 2])
+    """
     return cat([_raised(3, t) for t in _some("dstack", tensors)], 2)
 
 
 @composite("torch.column_stack", out=True)
 def column_stack(tensors: Any) -> Tensor:
-    """Tensors side by side, vectors as columns."""
+    """Tensors side by side, vectors as columns.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.column_stack([torch.tensor([1, 2]), torch.tensor([3, 4])])
+        tensor([[1, 3],
+                [2, 4]])
+    """
     found = _some("column_stack", tensors)
     return cat([reshape(t, (t.numel(), 1)) if t.dim() <= 1 else t for t in found], 1)
 
@@ -262,7 +293,13 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @function("torch.ravel", "Tensor.ravel")
 def ravel(input: Tensor) -> Tensor:
-    """All elements in one dimension; without a copy where the memory order allows."""
+    """All elements in one dimension; without a copy where the memory order allows.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, 3).ravel().shape
+        torch.Size([6])
+    """
     return reshape(input.contiguous(), (-1,)) if input.numel() else reshape(input.contiguous(), (0,))
 
 
@@ -333,7 +370,14 @@ def flip(input: Array, *dims: Ints) -> Any:
 
 @composite("torch.fliplr", "Tensor.fliplr")
 def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse."""
+    """Columns in reverse.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[2, 1],
+                [4, 3]])
+    """
     if input.dim() < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return flip(input, (1,))
@@ -341,7 +385,14 @@ def fliplr(input: Tensor) -> Tensor:
 
 @composite("torch.flipud", "Tensor.flipud")
 def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse."""
+    """Rows in reverse.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
+        tensor([[3, 4],
+                [1, 2]])
+    """
     if input.dim() < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return flip(input, (0,))

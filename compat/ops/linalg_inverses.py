@@ -89,7 +89,13 @@ def inv(A: Tensor) -> Tensor:
 
 @composite("torch.inverse", "Tensor.inverse", out=True)
 def inverse(input: Tensor) -> Tensor:
-    """As ``torch.linalg.inv``."""
+    """As ``torch.linalg.inv``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.inverse(torch.tensor([[2.0]]))
+        tensor([[0.5000]])
+    """
     return inv(input)
 
 
@@ -239,7 +245,13 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
 
 @function("torch.slogdet", "Tensor.slogdet")
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
-    """As ``torch.linalg.slogdet``."""
+    """As ``torch.linalg.slogdet``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.slogdet(torch.tensor([[-2.0]])).sign
+        tensor(-1.)
+    """
     return _slogdet("slogdet", input, out)
 
 

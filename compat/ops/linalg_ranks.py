@@ -128,7 +128,13 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
 
 @function("torch.pinverse", "Tensor.pinverse")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
-    """As ``torch.linalg.pinv``, with another default."""
+    """As ``torch.linalg.pinv``, with another default.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.pinverse(torch.tensor([[2.0], [0.0]]))
+        tensor([[0.5000, 0.0000]])
+    """
     return _pinv(input, None, rcond, False)
 
 

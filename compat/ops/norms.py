@@ -369,7 +369,13 @@ def norm(
 def tensor_norm(
     self: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """As ``torch.norm``."""
+    """As ``torch.norm``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([3.0, 4.0]).norm()
+        tensor(5.)
+    """
     return norm(self, p, dim, keepdim, dtype=dtype)
 
 

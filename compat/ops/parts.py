@@ -63,7 +63,18 @@ def slice_view(input: Array, dim: Dim = 0, start: int | None = None, end: int | 
 
 @function("torch.narrow", "Tensor.narrow")
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """``length`` places along a dimension, from ``start`` on."""
+    """``length`` places along a dimension, from ``start`` on.
+
+    Args:
+        dim: the dimension.
+        start: where in it the part begins.
+        length: how long it is.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(5).narrow(0, 1, 3)
+        tensor([1, 2, 3])
+    """
     if input.dim() == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if length < 0:
@@ -85,7 +96,18 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 @view("DiagonalBackward0", saved="dim1 dim2 offset self.sym_sizes")
 def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any:
-    """The places where two dimensions have equal indices (``offset`` apart), as a new last dimension."""
+    """The places where two dimensions have equal indices (``offset`` apart), as a new last dimension.
+
+    Args:
+        offset: how far above the main diagonal
+         below, if negative.
+        dim1, dim2: the dimensions of the matrices.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(4).view(2, 2).diagonal()
+        tensor([0, 3])
+    """
     if dim1 == dim2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     rows, columns = input.size[dim1], input.size[dim2]
@@ -102,7 +124,15 @@ def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any
 
 @view("UnfoldBackward0", saved="dimension self.sym_sizes size step", names="Tensor.unfold")
 def unfold(input: Array, dimension: Dim, size: int, step: int) -> Any:
-    """All windows of ``size`` places along a dimension, ``step`` apart; inside a window runs a new last dimension."""
+    """All windows of ``size`` places along a dimension, ``step`` apart; inside a window runs a new last dimension.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(5).unfold(0, 3, 1)
+        tensor([[0, 1, 2],
+                [1, 2, 3],
+                [2, 3, 4]])
+    """
     n, stride = (input.size[dimension], input.stride[dimension]) if input.ndim else (1, 1)
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
@@ -175,7 +205,17 @@ def split(input: Tensor, split_size_or_sections: Any, dim: int = 0, **named: Any
 
 @function("torch.chunk", "Tensor.chunk")
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most ``chunks`` parts of equal size along a dimension, the last perhaps smaller."""
+    """At most ``chunks`` parts of equal size along a dimension, the last perhaps smaller.
+
+    Args:
+        chunks: how many, if there is enough for each.
+        dim: the dimension to cut.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(5).chunk(2)
+        (tensor([0, 1, 2]), tensor([3, 4]))
+    """
     if input.dim() == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:

@@ -68,7 +68,13 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
 
 
 def _where_method(self: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """The tensor where ``condition`` is true, ``other`` elsewhere."""
+    """The tensor where ``condition`` is true, ``other`` elsewhere.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([-1.0, 2.0]).where(torch.tensor([True, False]), torch.zeros(2))
+        tensor([-1.,  0.])
+    """
     return where(condition, self, other)
 
 

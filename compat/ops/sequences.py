@@ -206,6 +206,12 @@ def eye(
 
     Raises:
         RuntimeError: for a negative size.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.eye(2)
+        tensor([[1., 0.],
+                [0., 1.]])
     """
     for name, size in (("n", n), ("m", n if m is None else m)):
         if size < 0:

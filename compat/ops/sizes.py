@@ -31,7 +31,13 @@ def is_signed(input: Tensor) -> bool:
 
 @function("torch.is_same_size")
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Whether two tensors have the same size."""
+    """Whether two tensors have the same size.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.is_same_size(torch.ones(2), torch.ones(2, 1))
+        False
+    """
     return (
         tensor_argument("is_same_size", "input", 1, input).shape
         == tensor_argument("is_same_size", "other", 2, other).shape

@@ -130,7 +130,17 @@ def _implicit(name: str, ndim: int, stacklevel: int) -> int:
 def functional_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """As ``torch.softmax``; ``dim`` should be given."""
+    """As ``torch.softmax``; ``dim`` should be given.
+
+    Args:
+        dim: the dimension along which the results sum to one.
+        dtype: the dtype to convert to first.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.softmax(torch.zeros(2), dim=0)
+        tensor([0.5000, 0.5000])
+    """
     return softmax(input, _implicit("softmax", input.dim(), _stacklevel) if dim is None else dim, dtype)
 
 
@@ -150,5 +160,15 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
 def functional_log_softmax(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: dtypes.dtype | None = None
 ) -> Tensor:
-    """As ``torch.log_softmax``; ``dim`` should be given."""
+    """As ``torch.log_softmax``; ``dim`` should be given.
+
+    Args:
+        dim: the dimension along which the probabilities sum to one.
+        dtype: the dtype to convert to first.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
+        tensor([-0.6931, -0.6931])
+    """
     return log_softmax(input, _implicit("log_softmax", input.dim(), _stacklevel) if dim is None else dim, dtype)

@@ -72,6 +72,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 
     Raises:
         RuntimeError: if it requires grad.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(4).resize_(2, 1)
+        tensor([[0],
+                [1]])
     """
     if self.requires_grad and not mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
@@ -111,6 +117,11 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
     Raises:
         RuntimeError: if it would not broadcast to this one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, 3).sum_to_size(1, 3)
+        tensor([[2., 2., 2.]])
     """
     wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
     shift = self.dim() - len(wanted)
@@ -228,7 +239,13 @@ def is_same_size(self: Tensor, other: Tensor) -> bool:
 
 @function("torch.is_tensor")
 def is_tensor(obj: Any, /) -> bool:
-    """Whether something is a tensor."""
+    """Whether something is a tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.is_tensor([1, 2])
+        False
+    """
     return isinstance(obj, Tensor)
 
 
@@ -240,19 +257,37 @@ def is_storage(obj: Any, /) -> bool:
 
 @function("torch.numel")
 def numel(input: Tensor) -> int:
-    """The number of elements."""
+    """The number of elements.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, 3).numel()
+        6
+    """
     return input.numel()
 
 
 @function("torch.is_floating_point")
 def is_floating_point(input: Tensor) -> bool:
-    """Whether the dtype is a floating-point one."""
+    """Whether the dtype is a floating-point one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.is_floating_point(torch.ones(2))
+        True
+    """
     return input.is_floating_point()
 
 
 @function("torch.is_complex")
 def is_complex(input: Tensor) -> bool:
-    """Whether the dtype is a complex one."""
+    """Whether the dtype is a complex one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.is_complex(torch.tensor([1j]))
+        True
+    """
     return input.is_complex()
 
 
@@ -276,7 +311,13 @@ def is_inference(input: Tensor) -> bool:
 
 @function("torch.is_nonzero", "Tensor.is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
-    """Whether the one element of a tensor is not zero."""
+    """Whether the one element of a tensor is not zero.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.is_nonzero(torch.tensor([0.0]))
+        False
+    """
     return bool(input)
 
 

@@ -100,7 +100,13 @@ _unsafe_with_sizes = view(
 
 @function("torch.unsafe_split", "Tensor.unsafe_split")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that."""
+    """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that.
+
+    Example:
+        >>> import compat as torch
+        >>> [len(part) for part in torch.unsafe_split(torch.arange(5), 2)]
+        [2, 2, 1]
+    """
     return _apart(_unsafe(input, split_size, dim))
 
 
@@ -112,7 +118,13 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int 
 
 @function("torch.unsafe_chunk", "Tensor.unsafe_chunk")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """``unsafe_split`` into at most ``chunks`` parts of equal size."""
+    """``unsafe_split`` into at most ``chunks`` parts of equal size.
+
+    Example:
+        >>> import compat as torch
+        >>> [len(part) for part in torch.unsafe_chunk(torch.arange(5), 2)]
+        [3, 2]
+    """
     sizes = [part.shape[dim] for part in parts.chunk(input.detach(), chunks, dim)]
     if not input.shape[dim]:
         return unsafe_split_with_sizes(input, sizes, dim)

@@ -61,6 +61,12 @@ def t(input: Array) -> Any:
 
     Raises:
         RuntimeError: for more than two dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[1, 2], [3, 4]]).t()
+        tensor([[1, 3],
+                [2, 4]])
     """
     if input.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
@@ -262,7 +268,14 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
 
 @function("Tensor.view_as")
 def view_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same memory in the shape of ``other``."""
+    """The same memory in the shape of ``other``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(4).view_as(torch.ones(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return view_size(self, tuple(other.shape))
 
 
@@ -291,7 +304,14 @@ def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
 
 @function("Tensor.reshape")
 def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
-    """The same elements in another shape: a view if the memory order allows, else a copy."""
+    """The same elements in another shape: a view if the memory order allows, else a copy.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(4).reshape(2, -1)
+        tensor([[0, 1],
+                [2, 3]])
+    """
     if named:
         shape = (named["shape"],)
     elif not shape:
@@ -338,7 +358,14 @@ def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
 
 @function("Tensor.reshape_as")
 def reshape_as(self: Tensor, other: Tensor) -> Tensor:
-    """The same elements in the shape of ``other``."""
+    """The same elements in the shape of ``other``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.arange(4).reshape_as(torch.ones(2, 2))
+        tensor([[0, 1],
+                [2, 3]])
+    """
     return reshape(self, tuple(other.shape))
 
 
@@ -458,13 +485,25 @@ def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
 
 @function("torch.broadcast_to", "Tensor.broadcast_to")
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """``expand`` under NumPy's name."""
+    """``expand`` under NumPy's name.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.broadcast_to(torch.ones(3), (2, 3)).shape
+        torch.Size([2, 3])
+    """
     return expand(input, *size)
 
 
 @function("Tensor.expand_as")
 def expand_as(self: Tensor, other: Tensor) -> Tensor:
-    """Expanded to the size of ``other``."""
+    """Expanded to the size of ``other``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(3).expand_as(torch.ones(2, 3)).shape
+        torch.Size([2, 3])
+    """
     return expand(self, tuple(other.shape))
 
 

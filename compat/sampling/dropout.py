@@ -130,6 +130,11 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     """Dropout that keeps mean 0 and variance 1; it goes with ``selu``.
 
     Source: G. Klambauer et al., "Self-normalizing neural networks", NeurIPS 2017.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.alpha_dropout(torch.ones(2), training=False)
+        tensor([1., 1.])
     """
     _check(p, ValueError)
     return _dropped(input, p, training, inplace, alpha=True)
@@ -137,7 +142,13 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 @function("F.feature_alpha_dropout")
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """``alpha_dropout`` of whole channels (dimension 1)."""
+    """``alpha_dropout`` of whole channels (dimension 1).
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.feature_alpha_dropout(torch.ones(1, 2), training=False)
+        tensor([[1., 1.]])
+    """
     _check(p, ValueError)
     return _dropped(input, p, training, inplace, feature=True, alpha=True)
 
@@ -149,6 +160,11 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
         RuntimeError: for another number of dimensions.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.dropout1d(torch.ones(1, 2, 3), training=False).shape
+        torch.Size([1, 2, 3])
     """
     _check(p, ValueError)
     if input.dim() not in (2, 3):
@@ -166,6 +182,11 @@ def dropout2d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.dropout2d(torch.ones(1, 2, 3, 3), training=False).shape
+        torch.Size([1, 2, 3, 3])
     """
     _check(p, ValueError)
     if input.dim() not in (3, 4):
@@ -186,6 +207,11 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 
     Raises:
         ValueError: unless ``p`` is between 0 and 1.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.functional.dropout3d(torch.ones(1, 2, 3, 3, 3), training=False).shape
+        torch.Size([1, 2, 3, 3, 3])
     """
     _check(p, ValueError)
     if input.dim() not in (4, 5):

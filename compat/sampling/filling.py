@@ -172,6 +172,11 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
 
     Raises:
         RuntimeError: if there are none between the bounds, or the dtype cannot hold them.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(3).random_(1)
+        tensor([0., 0., 0.])
     """
     engine = engine_of("random_", generator)
     missing: Any = object()
@@ -193,6 +198,11 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
 
     Raises:
         RuntimeError: for a negative ``std``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.empty(2, 3).normal_().shape
+        torch.Size([2, 3])
     """
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
@@ -237,6 +247,11 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
     Raises:
         RuntimeError: for probabilities outside ``[0, 1]``, and sizes that do not broadcast.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2).bernoulli_(1.0)
+        tensor([1., 1.])
     """
     engine = engine_of("bernoulli_", generator)
     if not isinstance(p, Tensor):

@@ -130,7 +130,13 @@ def rand(*size: Any, generator: Any = None, **options: Any) -> Tensor:
 
 @function("torch.randn")
 def randn(*size: Any, generator: Any = None, **options: Any) -> Tensor:
-    """A tensor of standard normal numbers; the arguments are those of ``rand``."""
+    """A tensor of standard normal numbers; the arguments are those of ``rand``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.randn(2, 3).shape
+        torch.Size([2, 3])
+    """
     return _of_size("randn", rng.normal, size, generator, options)
 
 
@@ -203,14 +209,26 @@ def randperm(n: int, *, generator: Any = None, **options: Any) -> Tensor:
 
 @function("torch.rand_like")
 def rand_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
-    """A tensor of uniform numbers from ``[0, 1)``, of the size, dtype and memory order of ``input``."""
+    """A tensor of uniform numbers from ``[0, 1)``, of the size, dtype and memory order of ``input``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.rand_like(torch.zeros(2, 3)).shape
+        torch.Size([2, 3])
+    """
     engine = engine_of("rand_like", generator)
     return Options("rand_like", **options).made_like(input, lambda n, dtype: rng.uniform(engine, n, dtype))
 
 
 @function("torch.randn_like")
 def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tensor:
-    """A tensor of standard normal numbers, of the size, dtype and memory order of ``input``."""
+    """A tensor of standard normal numbers, of the size, dtype and memory order of ``input``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.randn_like(torch.zeros(2, 3)).shape
+        torch.Size([2, 3])
+    """
     engine = engine_of("randn_like", generator)
     contiguous = not isinstance(input, Tensor) or (
         preserved_strides(tuple(input.shape), input.stride())
@@ -223,7 +241,13 @@ def randn_like(input: Tensor, *, generator: Any = None, **options: Any) -> Tenso
 
 @function("torch.randint_like")
 def randint_like(input: Tensor, *bounds: int, generator: Any = None, **named: Any) -> Tensor:
-    """A tensor of integers from ``[0, high)`` or ``[low, high)``, of the size, dtype and memory order of ``input``."""
+    """A tensor of integers from ``[0, high)`` or ``[low, high)``, of the size, dtype and memory order of ``input``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.randint_like(torch.zeros(2, 3), 10).shape
+        torch.Size([2, 3])
+    """
     given = {k: named.pop(k) for k in ("low", "high") if k in named}
     given |= dict(zip(("low", "high") if len(bounds) == 2 or "high" in given else ("high",), bounds))
     if "high" not in given or len(bounds) > 2:
