@@ -14,6 +14,7 @@ from jax import lax
 import funcgrad as fg
 from funcgrad import nn
 from tests.funcgrad.table import Row, check_row
+from tests.funcgrad.test_nn_attention import DRAWN
 
 RNG = np.random.default_rng(0)
 # None of them at a kink, and none so near to one that differences would step over it. One is the mean of its row.
@@ -91,3 +92,8 @@ def test_every_public_function_has_a_row() -> None:
     public = {n for n in nn.__all__ if not isinstance(getattr(nn, n), ModuleType)}
     assert sorted(public - {name.split()[0] for name in ROWS}) == []
     assert {n for n in fg.activations.__all__ if getattr(nn, n) is not getattr(fg.activations, n)} == set()
+
+
+def test_every_initializer_is_asked() -> None:
+    elsewhere = {"delta_orthogonal", "orthogonal", "variance_scaling"}
+    assert {*nn.initializers.__all__} == {*DRAWN, *elsewhere} - {"axes"}
