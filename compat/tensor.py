@@ -6,7 +6,6 @@ the modules that do it, through ``compat.registry``.
 
 from __future__ import annotations
 
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ import numpy as np
 from compat import dtypes, lens, levels
 from compat.device import CPU, META, device
 from compat.dtypes import dtype as Dtype
-from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, wrap_dim, wrong_argument
+from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
 from compat.formats import (
     channels_last,
     channels_last_3d,
@@ -397,7 +396,7 @@ class Tensor:
         meta = self._meta
         if meta is None or (meta.grad is None and self._node is not None and not meta.retains):
             if self._node is not None:
-                warnings.warn(NO_GRAD_OF_NON_LEAF, stacklevel=2)
+                warn(NO_GRAD_OF_NON_LEAF)
             return None
         return meta.grad
 

@@ -219,8 +219,11 @@ def grad(
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
 
-    def pull(*grads: Tensor | None) -> list[Tensor | None]:
-        return _pulled(roots, targets, grads, retain_graph, create_graph, bool(allow_unused or materialize_grads))
+    keep_graph = create_graph if retain_graph is None else retain_graph
+
+    def pull(*grads: Tensor | None, keeps: bool = False) -> list[Tensor | None]:
+        unused = bool(allow_unused or materialize_grads)
+        return _pulled(roots, targets, grads, keep_graph or keeps, create_graph, unused)
 
     found = _batched(pull, roots, given) if is_grads_batched else pull(*given)
     for i, (t, g) in enumerate(zip(targets, found)):
@@ -235,7 +238,7 @@ def _pulled(
     roots: tuple,
     targets: tuple,
     given: Sequence[Tensor | None],
-    retain_graph: bool | None,
+    keep_graph: bool,
     create_graph: bool,
     allow_unused: bool,
 ) -> list[Tensor | None]:
@@ -248,7 +251,7 @@ def _pulled(
     found = run_backward(
         edges,
         grads,
-        keep_graph=create_graph if retain_graph is None else retain_graph,
+        keep_graph=keep_graph,
         create_graph=create_graph,
         inputs=[_input_edge(t) for t in targets],
         accumulate=False,
@@ -273,6 +276,8 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
                 f"has a shape of {root.size}. If you only want some tensors in `grad_output` to be considered batched, "
                 "consider using vmap."
             )
+    if any(isinstance(t, Tensor) and has_say(t) for t in (*roots, *given)):
+        return _one_by_one(pull, given)
     places: list[int] = []
 
     def present(*grads: Tensor | None) -> list[Tensor]:
@@ -289,6 +294,13 @@ def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list
     for i, column in zip(places, columns):
         found[i] = column
     return found
+
+
+def _one_by_one(pull: Callable[..., list[Tensor | None]], given: list) -> list[Tensor | None]:
+    """``_batched`` for tensors whose types have a say: no transform can look into them."""
+    count = next(len(g) for g in given if g is not None)
+    rows = [pull(*[None if g is None else g[i] for g in given], keeps=i + 1 < count) for i in range(count)]
+    return [None if column[0] is None else names_of("torch")["stack"](list(column)) for column in zip(*rows)]
 
 
 # ---------------------------------------------------------------- the tensor's own

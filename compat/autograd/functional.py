@@ -8,6 +8,7 @@ from typing import Any
 from compat import levels
 from compat.autograd import forward_ad
 from compat.autograd.backward import grad
+from compat.autograd.node import has_say
 from compat.grad_mode import enable_grad, is_grad_enabled, set_grad_enabled
 from compat.registry import names_of
 from compat.tensor import Tensor
@@ -350,7 +351,8 @@ def jacobian(
                 "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not supported together. "
                 "Please either set `strict=False` or `vectorize=False`."
             )
-        if vectorize:
+        # Vectorizing is a matter of speed, and no transform looks into a tensor whose type has a say.
+        if vectorize and not any(map(has_say, (*given.tensors, *outputs.tensors))):
             rows = _rows_at_once(outputs, given, create_graph)
         else:
             rows = [_rows(i, out, given, create_graph, strict) for i, out in enumerate(outputs.tensors)]

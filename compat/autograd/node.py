@@ -238,6 +238,8 @@ class AccumulateGrad(Node):
             pass  # nothing came, or it is not wanted any more; its hooks are called all the same
         elif meta.grad is None:
             meta.grad = _owned(variable, grad)
+            if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
+                grads[0] = meta.grad.detach()  # it was taken over: what is done to ``grad`` is seen in it
         elif mode.grad or has_say(grad) or has_say(meta.grad):
             meta.grad = meta.grad + grad
         else:

@@ -108,7 +108,8 @@ def __getattr__(name: str) -> Any:
     """The library of operations of a name: ``torch.ops.my`` is there as soon as it is asked for."""
     if name.startswith("__") or name in _rooms:
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
-    return namespace(name)
+    found = globals()[name] = namespace(name)
+    return found
 
 
 __all__ = [

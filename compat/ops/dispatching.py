@@ -319,6 +319,10 @@ _METHODS = {
     "new_ones": "new_ones.default", "new_empty": "new_empty.default", "new_full": "new_full.default",
     "new_empty_strided": "new_empty_strided.default",
 }  # fmt: skip
+#: Methods that write random numbers.
+_FILLING = (
+    "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "cauchy_", "geometric_", "log_normal_",
+)  # fmt: skip
 _FUNCTIONS = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like")
 _NO_MEMORY = {
     "numpy": ".numpy() is not supported for tensor subclasses.",
@@ -346,6 +350,17 @@ def _shown_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
         made = answer(asked, aten.packet(name).overload(overload), plain, args, kwargs)
         return made.requires_grad_() if requires_grad else made
+
+    return call
+
+
+def _filled_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``_shown_as`` for what writes into its first argument."""
+    ask = _shown_as(shown, plain)
+
+    def call(asked: list[Tensor], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        _written(self, lambda: None, partial(ask, asked, self, *args, **kwargs), False)
+        return self
 
     return call
 
@@ -392,6 +407,8 @@ def _enable() -> None:
             _replace(Tensor, name, partial(_shown_as, shown))
         for kind in (bool, int, float, complex):
             _replace(Tensor, f"__{kind.__name__}__", partial(_number, kind))
+        for name in _FILLING:
+            _replace(Tensor, name, partial(_filled_as, f"{name}.default"))
         for name, complaint in _NO_MEMORY.items():
             _replace(Tensor, name, partial(_without_memory, complaint=complaint))
         data = Tensor.__dict__["data"]

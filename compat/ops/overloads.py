@@ -151,6 +151,7 @@ _NAMES = {
 _FOREIGN = frozenset(
     ["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_mm"]
     + ["_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu"]
+    + ["sym_size", "sym_stride", "sym_numel", "sym_storage_offset"]
     + ["_scaled_dot_product_fused_attention_overrideable", "_flash_attention_forward", "_efficient_attention_forward"]
 )
 

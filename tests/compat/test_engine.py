@@ -127,3 +127,22 @@ def test_second_derivatives_through_results_under_hooks() -> None:
         (first,) = torch.autograd.grad(torch.exp(2 * x).sum(), x, create_graph=True)
         (second,) = torch.autograd.grad(first.sum(), x)
     np.testing.assert_allclose(second.numpy(), 4 * np.exp(2 * x.detach().numpy()), rtol=1e-14)
+
+
+def test_hooks_of_an_accumulating_node_come_in_order_and_share_the_gradient() -> None:
+    x = torch.ones(3, requires_grad=True)
+    node = x.view_as(x).grad_fn.next_functions[0][0]
+    x.register_hook(lambda grad: grad - 2)
+    node.register_prehook(lambda grads: (grads[0] / 5,))
+
+    def half(t: Any) -> None:
+        t.grad.add_(0.5)
+
+    x.register_post_accumulate_grad_hook(half)
+
+    def last(grad_inputs: Any, grad_outputs: Any) -> None:
+        x.grad = grad_outputs[0] * 10
+
+    node.register_hook(last)
+    x.sum().backward()
+    assert torch.allclose(x.grad, torch.full((3,), 3.0))

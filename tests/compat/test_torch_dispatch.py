@@ -177,6 +177,18 @@ def test_a_module_with_wrapped_weights_is_trained(make: Callable[..., Any]) -> N
     assert type(wrapped.state_dict()["weight"]) is Wrapper
 
 
+def test_random_numbers_and_gradients_side_by_side() -> None:
+    x = Wrapper(torch.empty(2, 3))
+    torch.manual_seed(0)
+    assert x.uniform_() is x and x._version == 1 and Wrapper.seen[-1] == "aten.uniform_.default"
+    torch.manual_seed(0)
+    assert torch.equal(x.inner, torch.empty(2, 3).uniform_())
+    square = lambda x: x * x
+    plain = torch.autograd.functional.jacobian(square, torch.arange(3.0), vectorize=True)
+    found = torch.autograd.functional.jacobian(square, Wrapper(torch.arange(3.0)), vectorize=True)
+    assert type(found) is Wrapper and torch.equal(found.inner, plain)
+
+
 class Logged(Tensor):
     """Has values itself."""
 
