@@ -194,6 +194,12 @@ class ComposeTransform(Transform):
     Args:
         parts: the first one first.
         cache_size: that of all parts, if not 0.
+
+    Example:
+        >>> import compat as torch
+        >>> parts = [torch.distributions.AffineTransform(0.0, 2.0), torch.distributions.ExpTransform()]
+        >>> torch.distributions.ComposeTransform(parts)(torch.tensor([0.0]))
+        tensor([1.])
     """
 
     _settings = ("parts",)
@@ -282,6 +288,12 @@ class IndependentTransform(Transform):
         base_transform: the function.
         reinterpreted_batch_ndims: how many more.
         cache_size: that of the function.
+
+    Example:
+        >>> import compat as torch
+        >>> made = torch.distributions.IndependentTransform(torch.distributions.ExpTransform(), 1)
+        >>> made.log_abs_det_jacobian(torch.tensor([1.0, 2.0]), None)
+        tensor(3.)
     """
 
     _settings = ("base_transform", "reinterpreted_batch_ndims")
@@ -433,6 +445,12 @@ class StackTransform(_Several):
         tseq: the functions.
         dim: the dimension.
         cache_size: that of the functions, if not 0.
+
+    Example:
+        >>> import compat as torch
+        >>> parts = [torch.distributions.ExpTransform(), torch.distributions.AbsTransform()]
+        >>> torch.distributions.StackTransform(parts)(torch.tensor([0.0, -2.0]))
+        tensor([1., 2.])
     """
 
     _settings = ("transforms", "dim")

@@ -49,6 +49,12 @@ class ReshapeTransform(Transform):
 
     Raises:
         ValueError: if these have different numbers of elements.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.ReshapeTransform((4,), (2, 2))(torch.arange(4.0))
+        tensor([[0., 1.],
+                [2., 3.]])
     """
 
     bijective = True
@@ -94,7 +100,13 @@ class ReshapeTransform(Transform):
 
 
 class ExpTransform(_Plain):
-    """``exp(x)``."""
+    """``exp(x)``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.ExpTransform()(torch.tensor([0.0, 1.0]))
+        tensor([1.0000, 2.7183])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -116,6 +128,11 @@ class PowerTransform(Transform):
 
     Args:
         exponent: a number or tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.PowerTransform(2.0)(torch.tensor([3.0]))
+        tensor([9.])
     """
 
     domain = constraints.positive
@@ -155,7 +172,13 @@ def _clipped_sigmoid(x: Any) -> Any:
 
 
 class SigmoidTransform(_Plain):
-    """``1 / (1 + exp(-x))``."""
+    """``1 / (1 + exp(-x))``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.SigmoidTransform()(torch.tensor([0.0]))
+        tensor([0.5000])
+    """
 
     domain = constraints.real
     codomain = constraints.unit_interval
@@ -175,7 +198,13 @@ class SigmoidTransform(_Plain):
 
 
 class SoftplusTransform(_Plain):
-    """``log(1 + exp(x))``."""
+    """``log(1 + exp(x))``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.SoftplusTransform()(torch.tensor([0.0]))
+        tensor([0.6931])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -193,7 +222,13 @@ class SoftplusTransform(_Plain):
 
 
 class TanhTransform(_Plain):
-    """``tanh(x)``, with a Jacobian that stays finite far out."""
+    """``tanh(x)``, with a Jacobian that stays finite far out.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.TanhTransform()(torch.tensor([0.5]))
+        tensor([0.4621])
+    """
 
     domain = constraints.real
     codomain = constraints.interval(-1.0, 1.0)
@@ -211,7 +246,13 @@ class TanhTransform(_Plain):
 
 
 class AbsTransform(_Plain):
-    """``|x|``; its inverse gives the positive one."""
+    """``|x|``; its inverse gives the positive one.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.AbsTransform()(torch.tensor([-1.0, 2.0]))
+        tensor([1., 2.])
+    """
 
     domain = constraints.real
     codomain = constraints.positive
@@ -229,6 +270,11 @@ class AffineTransform(Transform):
     Args:
         loc, scale: numbers or tensors.
         event_dim: how many dimensions make one value.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.AffineTransform(loc=1.0, scale=2.0)(torch.tensor([3.0]))
+        tensor([7.])
     """
 
     bijective = True
@@ -297,6 +343,12 @@ class CorrCholeskyTransform(Transform):
     """From vectors of ``n * (n - 1) / 2`` numbers to the Cholesky factors of n x n correlation matrices.
 
     The numbers, taken through ``tanh``, are partial correlations.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.CorrCholeskyTransform()(torch.zeros(1))
+        tensor([[1., 0.],
+                [0., 1.]])
     """
 
     domain = constraints.real_vector
@@ -337,7 +389,13 @@ class CorrCholeskyTransform(Transform):
 
 
 class SoftmaxTransform(_Plain):
-    """``softmax(x)``; its inverse, the logarithm, is one of many."""
+    """``softmax(x)``; its inverse, the logarithm, is one of many.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.SoftmaxTransform()(torch.zeros(2))
+        tensor([0.5000, 0.5000])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -358,7 +416,13 @@ class SoftmaxTransform(_Plain):
 
 
 class StickBreakingTransform(_Plain):
-    """From n numbers to n + 1 shares of one: each breaks a share off what is left."""
+    """From n numbers to n + 1 shares of one: each breaks a share off what is left.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.StickBreakingTransform()(torch.zeros(2))
+        tensor([0.3333, 0.3333, 0.3333])
+    """
 
     domain = constraints.real_vector
     codomain = constraints.simplex
@@ -396,7 +460,14 @@ class StickBreakingTransform(_Plain):
 
 
 class LowerCholeskyTransform(_Plain):
-    """From matrices to lower triangular ones with a positive diagonal."""
+    """From matrices to lower triangular ones with a positive diagonal.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.LowerCholeskyTransform()(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.lower_cholesky
@@ -409,7 +480,14 @@ class LowerCholeskyTransform(_Plain):
 
 
 class PositiveDefiniteTransform(_Plain):
-    """From matrices to positive definite ones."""
+    """From matrices to positive definite ones.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.distributions.PositiveDefiniteTransform()(torch.zeros(2, 2))
+        tensor([[1., 0.],
+                [0., 1.]])
+    """
 
     domain = constraints.independent(constraints.real, 2)
     codomain = constraints.positive_definite

@@ -38,6 +38,15 @@ class Adadelta(Stateful):
 
     Raises:
         ValueError: for settings out of range.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.Adadelta([w], lr=1.0)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.9968])
     """
 
     _rule = staticmethod(_adadelta)

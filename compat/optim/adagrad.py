@@ -40,6 +40,15 @@ class Adagrad(Stateful):
 
     Raises:
         ValueError: for negative settings.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.Adagrad([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.9000])
     """
 
     _rule = staticmethod(_adagrad)

@@ -86,9 +86,7 @@ class Adam(Stateful):
         decoupled_weight_decay: bool = False,
     ):
         check_lr(lr, foreach, capturable)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_moments(betas, eps, weight_decay)
         if not any(all(isinstance(beta, kind) for beta in betas) for kind in (float, Tensor)):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
@@ -114,10 +112,16 @@ class Adam(Stateful):
         return _Flags(group["maximize"], decay, group["decoupled_weight_decay"], group["amsgrad"])
 
 
-def check_betas(betas: tuple[Any, Any]) -> None:
-    """Complains about betas outside ``[0, 1)``."""
+def check_moments(betas: tuple[Any, Any], eps: float, weight_decay: float = 0.0) -> None:
+    """Checks the settings of optimizers that keep two means.
+
+    Raises:
+        ValueError: for betas outside ``[0, 1)``, and others that are negative.
+    """
+    check_setting("epsilon value", eps, eps >= 0.0)
     for i, beta in enumerate(betas):
         check_setting(f"beta parameter at index {i}", beta, 0.0 <= beta < 1.0)
+    check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
 
 
 def adam(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim.adam import check_betas
+from compat.optim.adam import check_moments
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_lr, check_setting
+from compat.optim.optimizer import Group, check_lr
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -33,6 +33,15 @@ class Adamax(Stateful):
 
     Raises:
         ValueError: for settings out of range.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.Adamax([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.9000])
     """
 
     _rule = staticmethod(_adamax)
@@ -52,9 +61,7 @@ class Adamax(Stateful):
         capturable: bool = False,
     ):
         check_lr(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_moments(betas, eps, weight_decay)
         super().__init__(
             params,
             dict(

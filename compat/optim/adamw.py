@@ -16,6 +16,15 @@ class AdamW(Adam):
     Args:
         params, lr, betas, eps, amsgrad, maximize, differentiable, foreach, capturable, fused: as for ``Adam``.
         weight_decay: ``lr * weight_decay`` is how much of the parameter goes at each step.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.AdamW([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.8990])
     """
 
     def __init__(

@@ -41,6 +41,15 @@ class ASGD(Stateful):
 
     Raises:
         ValueError: for negative settings.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.ASGD([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.8000])
     """
 
     _rule = staticmethod(_asgd)

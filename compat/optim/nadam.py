@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim.adam import check_betas
+from compat.optim.adam import check_moments
 from compat.optim.arithmetic import like, wide
 from compat.optim.optimizer import Group, check_lr, check_setting, is_zero, number_tensor
 from compat.optim.stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
@@ -40,6 +40,15 @@ class NAdam(Stateful):
 
     Raises:
         ValueError: for settings out of range.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.NAdam([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.8944])
     """
 
     _rule = staticmethod(_nadam)
@@ -61,9 +70,7 @@ class NAdam(Stateful):
         differentiable: bool = False,
     ):
         check_lr(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_moments(betas, eps, weight_decay)
         check_setting("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
         super().__init__(
             params,

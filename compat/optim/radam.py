@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.optim.adam import check_betas
+from compat.optim.adam import check_moments
 from compat.optim.arithmetic import like, wide
-from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.optimizer import Group, check_lr, is_zero
 from compat.optim.stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -42,6 +42,15 @@ class RAdam(Stateful):
 
     Raises:
         ValueError: for settings out of range.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.RAdam([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.8000])
     """
 
     _rule = staticmethod(_radam)
@@ -62,9 +71,7 @@ class RAdam(Stateful):
         differentiable: bool = False,
     ):
         check_lr(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_betas(betas)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_moments(betas, eps, weight_decay)
         super().__init__(
             params,
             dict(

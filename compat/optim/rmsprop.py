@@ -54,6 +54,15 @@ class RMSprop(Stateful):
 
     Raises:
         ValueError: for negative settings.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.tensor([1.0]))
+        >>> optimizer = torch.optim.RMSprop([w], lr=0.01)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w.detach()
+        tensor([0.9000])
     """
 
     _rule = staticmethod(_rmsprop)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.ops.together import Job
-from compat.optim.adam import check_betas
+from compat.optim.adam import check_moments
 from compat.optim.optimizer import Group, Together, check_setting
 from compat.tensor import Tensor
 
@@ -34,7 +34,7 @@ class SparseAdam(Together):
             raise ValueError("Tensor lr must be 1-element")
         check_setting("learning rate", lr, lr > 0.0)
         check_setting("epsilon value", eps, eps > 0.0)
-        check_betas(betas)
+        check_moments(betas, eps)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
         groups = enumerate(self.param_groups)
         found = [[i, j] for i, group in groups for j, p in enumerate(group["params"]) if p.is_complex()]

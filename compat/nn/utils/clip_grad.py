@@ -120,6 +120,15 @@ def clip_grad_norm_(
 
     Raises:
         RuntimeError: for a norm that is not finite, if asked to.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, 4.0])
+        >>> torch.nn.utils.clip_grad_norm_([w], max_norm=1.0)
+        tensor(5.)
+        >>> w.grad
+        tensor([0.6000, 0.8000])
     """
     if not isinstance(parameters, Tensor):
         generated = isinstance(parameters, types.GeneratorType)
@@ -147,5 +156,14 @@ def _clamp(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[An
 
 @no_grad()
 def clip_grad_value_(parameters: Iterable[Any] | Tensor, clip_value: float, foreach: bool | None = None) -> None:
-    """Moves the elements of the gradients of some parameters into ``[-clip_value, clip_value]``, in place."""
+    """Moves the elements of the gradients of some parameters into ``[-clip_value, clip_value]``, in place.
+
+    Example:
+        >>> import compat as torch
+        >>> w = torch.nn.Parameter(torch.zeros(2))
+        >>> w.grad = torch.tensor([3.0, -0.5])
+        >>> torch.nn.utils.clip_grad_value_([w], 1.0)
+        >>> w.grad
+        tensor([ 1.0000, -0.5000])
+    """
     write_together([Job(_clamp, None, (float(clip_value),), [(g,) for g in _gradients(parameters)], 1)])

@@ -25,6 +25,13 @@ def vector_to_parameters(vec: Any, parameters: Iterable[Any]) -> None:
 
     Raises:
         TypeError: if it is no tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> layer = torch.nn.Linear(2, 1)
+        >>> torch.nn.utils.vector_to_parameters(torch.arange(3.0), layer.parameters())
+        >>> layer.weight.detach(), layer.bias.detach()
+        (tensor([[0., 1.]]), tensor([2.]))
     """
     if not isinstance(vec, Tensor):
         raise TypeError(

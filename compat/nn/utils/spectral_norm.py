@@ -192,6 +192,12 @@ def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
 
     Raises:
         ValueError: if that weight is not normalized.
+
+    Example:
+        >>> import compat as torch
+        >>> layer = torch.nn.utils.spectral_norm(torch.nn.Linear(2, 2))
+        >>> sorted(name for name, _ in torch.nn.utils.remove_spectral_norm(layer).named_parameters())
+        ['bias', 'weight']
     """
     for key, hook in module._forward_pre_hooks.items():
         if isinstance(hook, SpectralNorm) and hook.name == name:

@@ -57,7 +57,17 @@ class LambdaLR(_ByFunctions):
 
 
 class MultiplicativeLR(_ByFunctions):
-    """Each epoch multiplies the learning rate by a function of the epoch."""
+    """Each epoch multiplies the learning rate by a function of the epoch.
+
+    Example:
+        >>> import compat as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> scheduler = torch.optim.lr_scheduler.MultiplicativeLR(optimizer, lambda epoch: 0.5)
+        >>> optimizer.step()
+        >>> scheduler.step()
+        >>> scheduler.get_last_lr()
+        [0.5]
+    """
 
     def get_lr(self) -> list[Any]:
         present = self._present()

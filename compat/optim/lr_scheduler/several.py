@@ -52,6 +52,15 @@ class SequentialLR(_Several):
 
     Raises:
         ValueError: if there are not as many milestones as changes, or the schedules are of different optimizers.
+
+    Example:
+        >>> import compat as torch
+        >>> optimizer = torch.optim.SGD([torch.nn.Parameter(torch.ones(1))], lr=1.0)
+        >>> first = torch.optim.lr_scheduler.ConstantLR(optimizer, factor=0.5, total_iters=9)
+        >>> second = torch.optim.lr_scheduler.ExponentialLR(optimizer, gamma=0.9)
+        >>> scheduler = torch.optim.lr_scheduler.SequentialLR(optimizer, [first, second], milestones=[1])
+        >>> scheduler.get_last_lr()
+        [0.5]
     """
 
     def __init__(

@@ -87,6 +87,11 @@ class Subset(Dataset[T_co]):
     Args:
         dataset: which one.
         indices: the numbers there of the samples here.
+
+    Example:
+        >>> import compat as torch
+        >>> list(torch.utils.data.Subset(["a", "b", "c"], [2, 0]))
+        ['c', 'a']
     """
 
     def __init__(self, dataset: Any, indices: Sequence[Any]):
@@ -123,6 +128,11 @@ class ConcatDataset(Dataset[T_co]):
 
     Raises:
         AssertionError: for others.
+
+    Example:
+        >>> import compat as torch
+        >>> list(torch.utils.data.ConcatDataset([[1, 2], [3]]))
+        [1, 2, 3]
     """
 
     def __init__(self, datasets: Iterable[Any]):

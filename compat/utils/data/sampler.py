@@ -30,7 +30,13 @@ def _check_number(name: str, value: Any) -> None:
 
 
 class SequentialSampler(Sampler[int]):
-    """One after the other."""
+    """One after the other.
+
+    Example:
+        >>> import compat as torch
+        >>> list(torch.utils.data.SequentialSampler("abc"))
+        [0, 1, 2]
+    """
 
     def __init__(self, data_source: Any):
         self.data_source = data_source
@@ -53,6 +59,11 @@ class RandomSampler(Sampler[int]):
 
     Raises:
         TypeError, ValueError: if ``replacement`` is no bool, or there is nothing to give.
+
+    Example:
+        >>> import compat as torch
+        >>> sorted(torch.utils.data.RandomSampler("abc"))
+        [0, 1, 2]
     """
 
     def __init__(
@@ -85,7 +96,13 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The given numbers in random order."""
+    """The given numbers in random order.
+
+    Example:
+        >>> import compat as torch
+        >>> sorted(torch.utils.data.SubsetRandomSampler([4, 2]))
+        [2, 4]
+    """
 
     def __init__(self, indices: Sequence[int], generator: Any = None):
         self.indices = indices
@@ -110,6 +127,11 @@ class WeightedRandomSampler(Sampler[int]):
 
     Raises:
         ValueError: for ``weights`` that are no sequence of numbers, or other arguments of the wrong kind.
+
+    Example:
+        >>> import compat as torch
+        >>> list(torch.utils.data.WeightedRandomSampler([0.0, 1.0], 3))
+        [1, 1, 1]
     """
 
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None):
