@@ -3,20 +3,6 @@
 The operations themselves are declared in ``compat.ops`` and found here under their public names.
 """
 
-from __future__ import annotations
+from compat.registry import lookups as _lookups
 
-from typing import Any
-
-from compat.registry import names_of
-
-
-def __getattr__(name: str) -> Any:
-    found = names_of("linalg").get(name)
-    if found is None:
-        raise AttributeError(f"module 'torch.linalg' has no attribute '{name}'")
-    globals()[name] = found
-    return found
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *names_of("linalg")})
+__getattr__, __dir__ = _lookups("linalg", globals())

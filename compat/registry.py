@@ -59,3 +59,21 @@ def places() -> list[str]:
 def names_of(place: str) -> dict[str, Any]:
     """Everything published at an address such as ``"torch"`` or ``"nn.functional"``."""
     return _public.get(SHORT.get(place, place), {})
+
+
+def lookups(place: str, scope: dict[str, Any]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """``__getattr__`` and ``__dir__`` of the module of an address: what is public there is found when it is asked for.
+
+    Args:
+        place: the address, as ``"linalg"``.
+        scope: the module's names, in which what was found stays.
+    """
+
+    def find(name: str) -> Any:
+        found = names_of(place).get(name)
+        if found is None:
+            raise AttributeError(f"module 'torch.{place}' has no attribute '{name}'")
+        scope[name] = found
+        return found
+
+    return find, lambda: sorted({*scope, *names_of(place)})
