@@ -77,7 +77,9 @@ __version__ = "2.13.0"
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
 _MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
 _MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "multiprocessing", "overrides", "return_types"))
-_MODULES |= frozenset(("__future__", "_higher_order_ops", "masked", "signal", "testing", "version", "xpu"))
+_MODULES |= frozenset(
+    ("__config__", "__future__", "_higher_order_ops", "masked", "signal", "testing", "version", "xpu")
+)
 _LATER = {
     "DisableTorchFunction": "torch_function",
     "DisableTorchFunctionSubclass": "torch_function",

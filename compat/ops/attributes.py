@@ -18,6 +18,7 @@ from compat.typed_storage import CLASSES, TypedStorage
 publish(TypedStorage, "torch.TypedStorage")
 for _name, _class in CLASSES.items():
     publish(_class, f"torch.{_name}")
+publish(CLASSES["FloatStorage"], "torch.Storage")
 publish(set(CLASSES.values()), "torch._storage_classes")
 
 publish(Tensor.grad, "Tensor._grad")

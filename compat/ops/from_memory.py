@@ -165,7 +165,13 @@ def _bytes_of(buffer: Any) -> memoryview:
 
 @function("torch.as_tensor")
 def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
-    """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy."""
+    """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.as_tensor([1.0, 2.0])
+        tensor([1., 2.])
+    """
     where = place(device)
     if isinstance(data, Tensor):
         return data.to(data.device if device is None else where, data.dtype if dtype is None else dtype)
@@ -182,7 +188,8 @@ def asarray(
     """Anything as a tensor, over its memory where it has some.
 
     Args:
-        obj: a tensor, an array, an object with ``__dlpack__`` or that exposes memory, numbers in nested sequences.
+        obj: a tensor, an array, an object with ``__dlpack__`` or the capsule that it gives, one that exposes memory,
+            numbers in nested sequences.
         dtype: the tensor's dtype.
         device: where it lives.
         copy: True for memory of its own, False to fail rather than copy.
@@ -228,7 +235,7 @@ def _aliased(obj: Any, dtype: Dtype | None, copy: bool | None) -> Tensor | None:
         if copy is False:
             raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. ")
         return from_array(np.asarray(obj), dtypes.from_numpy(obj.dtype))
-    if hasattr(obj, "__dlpack__"):
+    if hasattr(obj, "__dlpack__") or type(obj).__name__ == "PyCapsule":
         return from_dlpack(obj)
     try:
         memoryview(obj)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import Any
 
+import jax
 import pytest
 
 import compat as torch
@@ -93,3 +94,30 @@ def test_a_compiled_module_is_the_module() -> None:
     want = net(torch.ones(1, 2))
     net.compile()
     assert torch.equal(net(torch.ones(1, 2)), want)
+
+
+def test_the_cpu_answers_as_an_accelerator_does() -> None:
+    ran = torch.zeros(1)
+    with torch.cpu.stream(torch.cpu.Stream()):
+        ran += 1
+        event = torch.cpu.Event()
+        event.record()
+    torch.cpu.current_stream().wait_event(event)
+    event.synchronize()
+    assert event.query() and torch.cpu.is_initialized() and ran.item() == 1
+
+
+def test_older_names_of_autocast_on_the_cpu() -> None:
+    with pytest.warns(FutureWarning, match=r"use `torch.amp.autocast\('cpu', args...\)` instead"):
+        context = torch.cpu.amp.autocast()
+    with context:
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is torch.bfloat16
+    with pytest.warns(FutureWarning, match=r"`torch.cpu.amp.GradScaler\(args...\)` is deprecated"):
+        scaler = torch.cpu.amp.GradScaler(init_scale=4.0)
+    assert isinstance(scaler, torch.amp.GradScaler) and scaler.scale(torch.ones(1)).item() == 4
+
+
+def test_what_it_is_made_of() -> None:
+    assert f"jax {jax.__version__}" in torch.__config__.show()
+    assert f"torch.get_num_threads() : {torch.get_num_threads()}" in torch.__config__.parallel_info()
+    assert torch.Storage is torch.FloatStorage

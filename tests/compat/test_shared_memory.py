@@ -256,6 +256,7 @@ def test_dlpack_with_numpy_and_jax() -> None:
     assert jax.numpy.from_dlpack(x).tolist() == [9, 1, 2, 3]
     assert torch.from_dlpack(jax.numpy.arange(3)).tolist() == [0, 1, 2]
     assert torch.from_dlpack(jax.numpy.ones(2, "bfloat16")).dtype is torch.bfloat16
+    assert torch.asarray(torch.to_dlpack(x), copy=False).data_ptr() == x.data_ptr()
     capsule = torch.to_dlpack(x)
     assert torch.from_dlpack(capsule).tolist() == x.tolist()
     with pytest.raises(RuntimeError, match="consumed only once"):

@@ -1,0 +1,45 @@
+"""``torch.__config__``: what this is made of, for reports of faults."""
+
+from __future__ import annotations
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from compat.threads import get_num_interop_threads, get_num_threads
+
+_PARTS = ("funcgrad", "jax", "jaxlib", "numpy")
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed as a package"
+
+
+def show() -> str:
+    """A readable list of what computes, with versions.
+
+    Example:
+        >>> print(show())
+        PyTorch on top of funcgrad, computed by XLA:
+          - Python ...
+          - funcgrad ...
+    """
+    parts = [f"Python {platform.python_version()}", *[f"{p} {_version(p)}" for p in _PARTS]]
+    return "\n".join(["PyTorch on top of funcgrad, computed by XLA:", *[f"  - {part}" for part in parts], ""])
+
+
+def parallel_info() -> str:
+    """How many threads compute.
+
+    Example:
+        >>> print(parallel_info())
+        Threads of XLA:
+            torch.get_num_threads() : ...
+    """
+    return (
+        "Threads of XLA:\n"
+        f"    torch.get_num_threads() : {get_num_threads()}\n"
+        f"    torch.get_num_interop_threads() : {get_num_interop_threads()}\n"
+    )
