@@ -112,6 +112,10 @@ class _Task:
             return node in self.waiting
         return node in self.wanted or node in self.captures
 
+    def counts(self, node: Node) -> bool:
+        """The same for those that ask PyTorch's engine, which forgets the root where there is only one."""
+        return self.roots != [node] and self.reaches(node)
+
     def hands_over(self, grad: Tensor) -> bool:
         """Whether a gradient lies in the memory of one that the pass began with, and no other node waits for it."""
         given = any(g is not None and g._storage is grad._storage for g in self.given)
@@ -167,13 +171,12 @@ class _Task:
         hooks = node._hooks if type(node) is not AccumulateGrad else _leaf_hooks(node)
         expected = hooks is not None and bool(hooks.post)
         runs = self.wanted is None or node in self.wanted
-        captures = self.captures.get(node)
-        if captures is not None:
-            seen = list(grads)
-            if hooks is not None and not runs:
-                _call_tensor_hooks(node, hooks, seen)
-            for nr, place in captures:
-                self.captured[place] = seen[nr] if nr < len(seen) else None
+        captures = self.captures.get(node, ())
+        seen = list(grads)
+        if not runs and hooks is not None and (captures or len(self.roots) == 1):  # of a single root always
+            _call_tensor_hooks(node, hooks, seen)
+        for nr, place in captures:
+            self.captured[place] = seen[nr] if nr < len(seen) else None
         if not runs:
             return ()
         if hooks is None:

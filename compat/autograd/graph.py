@@ -262,18 +262,19 @@ def register_multi_grad_hook(
     nodes = [edge_of(t)[0] if t.requires_grad else None for t in tensors]
     if any(n is None for n in nodes):
         raise AssertionError("Expected gradient function to be set")
-    passes: dict[int, tuple[list[Tensor | None], list[int]]] = {}
+    #: By pass: the gradients that are there, and how many calls are still to come.
+    passes: dict[int, tuple[list[Tensor | None], int]] = {}
 
     def one(place: int, grad: Tensor) -> None:
         task = _mode.task
         if task.number not in passes:
-            passes[task.number] = [None] * len(nodes), [i for i, n in enumerate(nodes) if task.reaches(n)]
-        grads, missing = passes[task.number]
+            passes[task.number] = [None] * len(nodes), sum(map(task.counts, nodes))
+        grads, missing = passes.pop(task.number)
         grads[place] = grad
-        missing.remove(place)
-        if not missing:
-            del passes[task.number]
+        if missing == 1:
             fn(grads)
+        else:
+            passes[task.number] = grads, missing - 1
 
     handles = (t.register_hook(partial(one, i)) for i, t in enumerate(tensors))
     return _MultiHandle(tuple(handles))

@@ -45,7 +45,7 @@ def will_engine_execute_node(node: Any) -> bool:
             "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
             "currently not supported."
         )
-    return bool(task.reaches(node))
+    return bool(task.counts(node))
 
 
 @function("C._current_graph_task_execution_order")

@@ -118,8 +118,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     tensor_argument("kron", "other", 2, other)
     n = max(input.dim(), other.dim())
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
-    left = reshaped(input.contiguous(), tuple(v for k in a for v in (k, 1)))
-    right = reshaped(other.contiguous(), tuple(v for k in b for v in (1, k)))
+    left = reshaped(input, tuple(v for k in a for v in (k, 1)))
+    right = reshaped(other, tuple(v for k in b for v in (1, k)))
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 

@@ -52,7 +52,7 @@ def check_rows(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor
     if not source.dim() and index.numel() != 1:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     count = source.shape[along] if source.dim() > along else 1
-    if input.dim() and index.numel() != count:
+    if (input.dim() or source.dim()) and index.numel() != count:
         raise RuntimeError(
             f"{name}: Number of indices ({index.numel()}) should be equal to source.size(dim): ({count}), for "
             f"dim: {along}"
@@ -99,11 +99,6 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     along = wrap_dim(dim, input.dim())
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
-    if input.dtype is not source.dtype:
-        raise RuntimeError(
-            f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.scalar_name} "
-            f"and (source) {source.dtype.scalar_name}"
-        )
     if index.dim() > 1:
         raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.dim()})")
     if not source.dim() and index.numel() != 1:
@@ -112,6 +107,11 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
         raise IndexError(
             "index_copy_(): When source and destination are not scalars, their dimensionality must match. Source "
             f"dimensionality ({source.dim()}), destination dimensionality ({input.dim()})"
+        )
+    if input.dtype is not source.dtype:
+        raise RuntimeError(
+            f"index_copy_(): self and source expected to have the same dtype, but got (self) {input.dtype.scalar_name} "
+            f"and (source) {source.dtype.scalar_name}"
         )
     mine, theirs = ([n for d, n in enumerate(t.shape) if d != along] for t in (input, source))
     if mine != theirs:

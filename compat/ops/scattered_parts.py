@@ -9,11 +9,13 @@ import numpy
 
 from compat import dtypes, lens
 from compat.errors import size_text, wrap_dim
+from compat.grad_mode import mode
 from compat.layout import Base
 from compat.ops.index_rows import check_rows
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
 from compat.ops.parts import diagonal, select, slice_view
+from compat.ops.scattering import check_scattered
 from compat.ops.signature import Array, Dim, Index, Ints
 from compat.ops.view import Geometry, over
 from compat.ops.views import as_strided
@@ -35,6 +37,20 @@ def _check_part(part: Tensor, src: Tensor) -> None:
         )
 
 
+def _check_recorded(name: str, input: Tensor, src: Tensor) -> None:
+    """Whether there is a derivative, if one is wanted: not of integers, and for some functions not of complex numbers.
+
+    Args:
+        name: the function, if it is one of those.
+    """
+    if not mode.grad or not (input.requires_grad or src.requires_grad):
+        return
+    if name and input.is_complex():
+        raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(f"Autograd not support dtype: {input.dtype.scalar_name}")
+
+
 def _as(value: Any, like: Any) -> Any:
     return np.astype(value, type_of(like).dtype)
 
@@ -43,6 +59,7 @@ def _check_slice(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> None:
     _check_part(slice_view(input.detach(), dim, start, end, step), src)
+    _check_recorded("slice_scatter", input, src)
 
 
 @op("SliceScatterBackward0", saved="dim end start step", strides="like:input", check=_check_slice)
@@ -61,6 +78,7 @@ def slice_scatter(
 
 def _check_select(input: Tensor, src: Tensor, dim: int, index: int) -> None:
     _check_part(select(input.detach(), dim, index), src)
+    _check_recorded("select_scatter", input, src)
 
 
 @op("SelectScatterBackward0", saved="dim index", strides="like:input", check=_check_select)
@@ -78,6 +96,7 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Any:
 
 def _check_diagonal(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> None:
     _check_part(diagonal(input.detach(), offset, dim1, dim2), src)
+    _check_recorded("", input, src)
 
 
 @op("DiagonalScatterBackward0", saved="dim1 dim2 offset", strides="like:input", check=_check_diagonal)
@@ -208,18 +227,10 @@ def _check_scatter_reduce(
     check_index_size(input, dim, index, "scatter")
     if input.dtype is not src.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if index.numel() and max(index.dim(), 1) != max(src.dim(), 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
     if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
-    along = wrap_dim(dim, input.dim())
-    for d in range(min(index.dim(), input.dim()) if index.numel() else 0):
-        if (d != along and index.shape[d] > input.shape[d]) or index.shape[d] > src.shape[d]:
-            raise RuntimeError(
-                f"Expected index {size_text(index.shape)} to be no larger than self {size_text(input.shape)} apart "
-                f"from dimension {along} and to be no larger size than src {size_text(src.shape)}"
-            )
+    check_scattered(input, wrap_dim(dim, input.dim()), index, src)
 
 
 def _inspect_scatter_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__: Any) -> None:
@@ -233,6 +244,7 @@ def _inspect_scatter_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **_
     inplace="Tensor.scatter_reduce_",
     check=_check_scatter_reduce,
     inspect=_inspect_scatter_reduce,
+    apart=True,
 )
 def scatter_reduce(input: Array, dim: Dim, index: Index, src: Array, reduce: str, *, include_self: bool = True) -> Any:
     """The input with the elements of ``src`` reduced into positions along a dimension.
@@ -284,6 +296,7 @@ def _inspect_index_reduce(input: Tensor, dim: int, index: Tensor, *_: Any, **__:
     inplace="Tensor.index_reduce_",
     check=_check_index_reduce,
     inspect=_inspect_index_reduce,
+    apart=True,
 )
 def index_reduce(input: Array, dim: Dim, index: Index, source: Array, reduce: str, *, include_self: bool = True) -> Any:
     """The input with slices of ``source`` reduced into positions along a dimension.

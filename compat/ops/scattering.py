@@ -9,6 +9,7 @@ import numpy
 
 from compat import dtypes
 from compat.errors import cpp_name, size_text, wrap_dim
+from compat.grad_mode import mode
 from compat.layout import broadcast_size
 from compat.ops.indexing import (
     MASKS,
@@ -25,6 +26,7 @@ from compat.ops.indexing import (
     inspect_take,
     positions,
 )
+from compat.ops.inplace import check_recorded
 from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.overlapping import write_places
@@ -228,7 +230,15 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
 
 @function("torch.index_put_", "Tensor.index_put_", "torch._index_put_")
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
-    """Writes ``values`` at indices, in place; arguments as for ``index_put``."""
+    """Writes ``values`` at indices, in place; arguments as for ``index_put``.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(3).index_put_([torch.tensor([0, 2])], torch.tensor(1.0))
+        tensor([1., 0., 1.])
+    """
+    if mode.grad and (input.requires_grad or values.requires_grad):
+        check_recorded(input)
     found, values = _put_arguments(input, indices, values, accumulate)
     return put_positions.inplace(input, found, values, bool(accumulate))
 
@@ -278,19 +288,38 @@ def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> N
         check_number(input, src)
     elif input.dtype is not src.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    elif index.numel() and max(index.dim(), 1) != max(src.dim(), 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+    check_scattered(input, wrap_dim(dim, input.dim()), index, src if isinstance(src, Tensor) else None)
+
+
+def _extents(t: Tensor) -> tuple[int, ...]:
+    return tuple(t.shape) or (1,)
+
+
+def check_scattered(input: Tensor, along: int, index: Tensor, src: Tensor | None) -> None:
+    """Whether an index fits into what is written, along all dimensions but one, and into ``src``, if there is one.
+
+    Raises:
+        RuntimeError: if not.
+        IndexError: for a ``src`` of fewer dimensions, which PyTorch finds out by asking for their sizes.
+    """
     if not index.numel():
         return
-    along = wrap_dim(dim, input.dim())
-    for d in range(min(index.dim(), input.dim())):
-        short = d != along and index.shape[d] > input.shape[d]
-        if short or (isinstance(src, Tensor) and index.shape[d] > src.shape[d]):
-            no_larger = f" and to be no larger size than src {size_text(src.shape)}" if isinstance(src, Tensor) else ""
-            raise RuntimeError(
-                f"Expected index {size_text(index.shape)} to be no larger than self {size_text(input.shape)} apart "
-                f"from dimension {along}{no_larger}"
-            )
+    sizes = _extents(index)
+    wrong = any(n > m for d, (n, m) in enumerate(zip(sizes, _extents(input))) if d != along)
+    no_larger = ""
+    if src is not None:
+        for d, n in enumerate(sizes if not wrong else ()):
+            wrong = wrong or n > (src.shape[wrap_dim(d, src.dim())] if src.dim() else 1)
+            if wrong:
+                break
+        if len(sizes) != len(_extents(src)):
+            raise RuntimeError("Index tensor must have the same number of dimensions as src tensor")
+        no_larger = f" and to be no larger size than src {size_text(src.shape)}"
+    if wrong:
+        raise RuntimeError(
+            f"Expected index {size_text(index.shape)} to be no larger than self {size_text(input.shape)} apart from "
+            f"dimension {along}{no_larger}"
+        )
 
 
 def _inspect_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> None:

@@ -201,6 +201,10 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
 @view("ViewBackward0", saved="self.sym_sizes", names="", undone="always")
 def view_size(input: Array, *size: Ints) -> Any:
     """The same elements in another shape, without a copy."""
+    return _in_shape(input, size)
+
+
+def _in_shape(input: Any, size: Ints) -> Any:
     new = inferred(size, prod(input.size))
     stride = view_strides(input.size, input.stride, new)
     if stride is None:
@@ -329,10 +333,7 @@ def _reshape_alias(input: Array, *size: Ints) -> Any:
 
 @view("UnsafeViewBackward0", saved="self.sym_sizes", names="", undone="always")
 def reshaped(input: Array, *size: Ints) -> Any:
-    new = inferred(size, prod(input.size))
-    stride = view_strides(input.size, input.stride, new)
-    assert stride is not None, "only of a contiguous tensor"
-    return input._replace(size=new, stride=stride)
+    return _in_shape(input, size)
 
 
 @function("torch._unsafe_view")

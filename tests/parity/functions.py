@@ -7,7 +7,7 @@ from typing import Any
 
 def functions(torch: Any) -> dict[str, Any]:
     """Functions of each kind: that save operands or results, give views, write in place, give several results."""
-    return {function.__name__: function for function in (*_plain(torch), *_marking(torch))}
+    return {function.__name__: function for function in (*_plain(torch), *_marking(torch), *_several(torch))}
 
 
 def _plain(torch: Any) -> tuple[Any, ...]:
@@ -125,3 +125,72 @@ def _marking(torch: Any) -> tuple[Any, ...]:
             return second if first is None else first
 
     return Grow, Count, Nothing, Weighed, Once, Both
+
+
+def _several(torch: Any) -> tuple[Any, ...]:
+    """Those that take or give several things, or call others."""
+    Function = torch.autograd.Function
+
+    class Swap(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return y, x
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            return second * 2, first * 3
+
+    class Halves(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x[:1], x[1:] * 2
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return torch.cat([first, second * 2]) + x * 0
+
+    class Scaled(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, factor: Any) -> Any:
+            ctx.factor = factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * ctx.factor, None
+
+    class Grown(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            ctx.save_for_backward(y)
+            ctx.mark_dirty(x)
+            return x.mul_(y)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (y,) = ctx.saved_tensors
+            return g * y, None
+
+    class Apart(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x.detach()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 4
+
+    class Nested(Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            ctx.save_for_backward(x)
+            return x.sin()
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return Scaled.apply(g, 2.0) * x.cos()
+
+    return Swap, Halves, Scaled, Grown, Apart, Nested

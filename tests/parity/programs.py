@@ -67,7 +67,7 @@ class Run:
 
     def line(self, source: str) -> bool:
         """Runs a line; says whether it went through."""
-        if "register_" in source and any(stray(t) for name, t in self.tensors().items() if f"{name}." in source):
+        if "register_" in source and any(stray(self.scope[name]) for name in self.named(source)):
             return False  # a program that was made shorter may come to that
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -80,6 +80,10 @@ class Run:
                 self.record += [] if self.broken else [("error", source, kind(error), *text)]
                 return False
         return True
+
+    def named(self, source: str) -> list[str]:
+        """The tensors that a line is about."""
+        return [name for name in self.tensors() if re.search(rf"\b{name}\b", source)]
 
     def tensors(self) -> dict[str, Any]:
         return {
