@@ -27,7 +27,7 @@ _SAME: dict[str, Callable[..., Any]] = {
     "min": np.minimum, "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal, "is_finite": np.isfinite, "not": np.invert, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor, "select": np.where, "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
-    "abs": np.abs, "complex_abs": np.abs, "real": np.real, "imag": np.imag, "conj": np.conj,
+    "abs": np.abs, "complex_abs": np.abs, "real": np.real, "imag": np.imag, "conj": np.conj, "gcd": np.gcd,
 }  # fmt: skip
 
 #: Those that mean the same for floating dtypes. Of complex numbers NumPy's lose digits, so these are compiled.

@@ -19,8 +19,8 @@ def set_evaluator(function: Callable[[Program, Sequence[Any]], list[Any]]) -> No
     _evaluate = function
 
 
-@rule("call")
-def _call(*xs: Any, program: Program) -> list[Any]:
+@rule("call", "custom_jvp", "custom_vjp")
+def _call(*xs: Any, program: Program, **_: Any) -> list[Any]:
     return _evaluate(program, xs)
 
 

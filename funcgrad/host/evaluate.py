@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.host import arithmetic, control, indexing, shape, windows  # noqa: F401  # their rules are in the table now
+from funcgrad.host import arithmetic, control, indexing, linalg, shape, windows  # noqa: F401  # their rules are in the table now
 from funcgrad.host.table import RULES, NotHere
 from funcgrad.ir import Atom, Equation, Literal, Program, kept_with_program
 
@@ -97,8 +97,15 @@ def _windows(equation: Equation) -> int:
     return equation.outputs[0].type.size * math.prod(equation.params["window"].size)
 
 
+def _factored(equation: Equation) -> int:
+    """Some hundred steps a matrix, and some twenty a product."""
+    *lead, m, n = equation.inputs[0].type.shape
+    return math.prod(lead) * (4096 + 20 * m * n * max(m, n) // PRODUCTS)
+
+
 #: What takes longer than its operands and results are large, in elements.
 _WORK: dict[str, Callable[[Equation], int]] = {"dot": _products, "conv": _convolved}
+_WORK.update(dict.fromkeys(linalg.ON_MATRICES, _factored))
 _WORK.update(dict.fromkeys(("window_sum", "window_max", "window_min", "window_argmax", "window_argmin"), _windows))
 
 

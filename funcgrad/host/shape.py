@@ -149,3 +149,12 @@ def _sort(*xs: Any, axis: int, keys: int, stable: bool) -> list[Any]:
         raise NotHere
     order = np.argsort(xs[0], axis=axis, kind="stable")
     return [np.take_along_axis(x, order, axis) for x in xs]
+
+
+@rule("top_k")
+def _top_k(x: Any, *, k: int) -> list[Any]:
+    if x.dtype.kind not in "fiub" or (x.dtype.kind == "f" and np.signbit(x[x == 0]).any()):
+        raise NotHere  # XLA takes -0.0 for less than 0.0
+    # Backwards twice, so that of equal elements the first comes first.
+    order = x.shape[-1] - 1 - np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., : -k - 1 : -1]
+    return [np.take_along_axis(x, order, -1), order]

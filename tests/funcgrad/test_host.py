@@ -14,8 +14,14 @@ import funcgrad.numpy as fnp
 from funcgrad import host, runtime
 from funcgrad.primitives import convolution, indexing, shape, windows
 from funcgrad.primitives import elementwise as ew
+from funcgrad.primitives import fft as ft
+from funcgrad.primitives import linalg as la
+from funcgrad.primitives import linalg_factors as factors
+from funcgrad.primitives import linalg_solving as solving
+from funcgrad.primitives import linalg_spectral as spectral
 from funcgrad.primitives.convolution import convolve
-from funcgrad.primitives.sorting import sort
+from funcgrad.primitives.integers import gcd
+from funcgrad.primitives.sorting import sort, top_k
 from funcgrad.runtime.programs import Executable
 
 RNG = np.random.default_rng(0)
@@ -38,6 +44,57 @@ def of_windows(primitive: Any, **options: Any) -> Callable[..., Any]:
     return lambda x: primitive(x, window=window)
 
 
+# Stacks of 2 square matrices, the second of which is not definite, and right-hand sides.
+_HALF = RNG.normal(size=(2, 5, 5))
+_DEFINITE = _HALF @ np.swapaxes(_HALF, -1, -2) * np.array([1, -1])[:, None, None] + np.eye(5)
+_RIGHT = RNG.normal(size=(2, 5, 3))
+MATRICES = [
+    (_DEFINITE, _RIGHT), (_DEFINITE.astype(np.float32), _RIGHT.astype(np.float32)),
+    (_DEFINITE + 1j * (_HALF - np.swapaxes(_HALF, -1, -2)), _RIGHT + 1j * _RIGHT[:, ::-1]),
+]  # fmt: skip
+
+
+def by_factors(primitive: Any, **params: Any) -> Callable[..., Any]:
+    def run(a: Any, b: Any) -> Any:
+        packed, _, order = solving.factors(a)
+        return primitive(a, packed, order, b, **params)
+
+    return run
+
+
+def by_pivots(primitive: Any) -> Callable[..., Any]:
+    return lambda a, b: primitive(a, *factors.lu(a))
+
+
+LINEAR: list[Callable[..., Any]] = [
+    *[
+        lambda a, b, s=s, w=w, t=t, u=u: la.triangular_solve(
+            a, b if s else fnp.matrix_transpose(b), left=s, lower=w, transposed=t, unit=u)
+        for s in (False, True) for w in (False, True) for t in (False, True) for u in (False, True)
+    ],
+    lambda a, b: factors.cholesky(a),
+    solving.definite_solve,
+    lambda a, b: factors.lu(a),
+    lambda a, b: factors.lu(b),
+    lambda a, b: factors.permutation(factors.lu(b)[1], length=5),
+    *[by_factors(solving.factored_solve, transposed=t) for t in (False, True)],
+    by_pivots(solving.factored_determinant),
+    by_pivots(solving.factored_logdet),
+    lambda a, b: solving.inverse(a),
+    lambda a, b: solving.inverse(a * 0),
+    lambda a, b: solving.first_zero_pivot(factors.lu(a - a[:, :1])[0]),
+    lambda a, b: factors.reflectors(b),
+    *[lambda a, b, x=x, f=f: factors.qr((b, fnp.matrix_transpose(b), a)[x], full=f)
+      for x in range(3) for f in (False, True)],
+    *[lambda a, b, w=w: spectral.eigh(a, lower=w) for w in (False, True)],
+    *[lambda a, b, x=x, f=f: spectral.svd((b, fnp.matrix_transpose(b))[x], full=f, vectors=True)
+      for x in range(2) for f in (False, True)],
+    lambda a, b: spectral.svd(b, full=False, vectors=False),
+    *[lambda a, b, h=h: solving.pseudoinverse(
+        a if h else b, np.zeros(2, b.real.dtype), np.full(2, 1e-6, b.real.dtype), hermitian=h)
+      for h in (False, True)],
+]  # fmt: skip
+
 FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *[(p, (X,)) for p in (ew.neg, ew.exp, ew.expm1, ew.tanh, ew.logistic, ew.erf, ew.erfc, ew.sin, ew.sign, ew.floor)],
     *[(p, (POSITIVE,)) for p in (ew.log, ew.log1p, ew.sqrt, ew.rsqrt, ew.cbrt, ew.lgamma, ew.digamma, ew.acosh)],
@@ -46,6 +103,7 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     *[(p, (WHOLE, np.int64(3))) for p in (ew.div, ew.rem, ew.remainder, ew.floor_divide, ew.eq)],
     *[(p, (WHOLE, np.int64(-3))) for p in (ew.div, ew.rem, ew.remainder, ew.floor_divide)],
     *[(p, (WHOLE, np.int64(2))) for p in (ew.shift_left, ew.shift_right, ew.shift_right_logical, ew.bitwise_and)],
+    (gcd, (WHOLE, np.int64(6))),
     *[(lambda x, n=n: ew.integer_power(x, exponent=n), (POSITIVE,)) for n in (-3, 0, 1, 7)],
     (lambda x: ew.cast(x, dtype=np.dtype(np.int32)), (X,)),
     (lambda x: ew.bitcast(x, dtype=np.dtype(np.int32)), (X,)),
@@ -83,6 +141,13 @@ FUNCTIONS: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
     (lambda x: fg.scan(lambda c, row: (c * row, c + row), x[0], x, reverse=True), (X,)),
     (lambda x: fg.cond(x[0, 0] > 0, lambda v: v + 1, lambda v: v * 2, x), (X,)),
     (lambda x: fg.jit(fnp.sin)(x) + 1, (X,)),
+    *[(lambda x, k=k: top_k(x, k=k), (x,))
+      for k in (0, 1, 3) for x in (X, np.round(X) + 0, WHOLE, BITS, X[0] * np.nan)],
+    *[(f, (x, b)) for x, b in MATRICES for f in LINEAR],
+    *[(f, (_DEFINITE[0], _RIGHT[0])) for f in LINEAR[16:-2]],
+    *[(lambda x, i=i: ft.fft(x, axes=(2, 0), inverse=i), (IMAGES.astype(np.complex64),)) for i in (False, True)],
+    (lambda x: ft.rfft(x, axis=1), (IMAGES,)),
+    *[(lambda x, n=n: ft.irfft(x, axis=1, n=n), (IMAGES.astype(np.complex128),)) for n in (6, 7)],
 ]  # fmt: skip
 
 
@@ -97,7 +162,7 @@ def test_the_same_as_xla(case: int) -> None:
         want = np.asarray(want)
         assert (have.dtype, have.shape) == (want.dtype, want.shape)
         # Both round each operation; float16 is computed in float32 by both.
-        rtol = {2: 2e-3, 4: 2e-5}.get(want.dtype.itemsize, 1e-12) if want.dtype.kind in "fc" else 0
+        rtol = {2: 2e-3, 4: 2e-5}.get(want.real.dtype.itemsize, 1e-12) if want.dtype.kind in "fc" else 0
         np.testing.assert_allclose(have, want, rtol=rtol, atol=rtol)
 
 
@@ -110,6 +175,8 @@ def test_the_same_as_xla(case: int) -> None:
         (lambda x: ew.cast(x, dtype=np.dtype(np.int8)), (X * 1000,)),
         (lambda x: ew.cast(x, dtype=np.dtype(np.int32)), (np.float32([np.nan]),)),
         (ew.polygamma, (POSITIVE, POSITIVE)),
+        (lambda x: top_k(x, k=2), (X * 0,)),
+        (factors.cholesky, (np.zeros((0, 2, 2)),)),
         (of_windows(windows.window_argmax), (IMAGES * np.float32(np.nan),)),
     ],
 )
@@ -172,8 +239,9 @@ def test_two_results_never_share_memory() -> None:
 def test_rules_are_for_primitives_that_exist() -> None:
     from funcgrad.host.table import RULES
 
-    modules = (ew, shape, indexing, windows, convolution)
+    modules = (ew, shape, indexing, windows, convolution, la, factors, solving, spectral, ft)
     known = {p.name for m in modules for p in vars(m).values() if isinstance(p, fg.primitive.Primitive)}
     others = {"sort", "dot", "scan", "cond", "call", "optimization_barrier", "name", "cumsum", "cumprod", "cummax",
-              "cummin", "prod", "any", "all", "argmax", "argmin", "reduce_max", "reduce_min"}  # fmt: skip
+              "cummin", "prod", "any", "all", "argmax", "argmin", "reduce_max", "reduce_min", "top_k", "custom_jvp",
+              "custom_vjp", "gcd"}  # fmt: skip
     assert set(RULES) <= known | others
