@@ -11,9 +11,10 @@ import jax
 import numpy as np
 
 from funcgrad.errors import ConcretizationError, Source
+from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, current_source, running, type_of, typed
+from funcgrad.tracing import Interpreter, Tracer, current_source, running, state, type_of, typed
 
 
 class StagedTracer(Tracer):
@@ -28,6 +29,9 @@ class StagedTracer(Tracer):
         self.variable = variable
 
     def underlying(self) -> Any:
+        needed = self.interpreter.needed(self.variable)
+        if needed is not None:
+            return self.interpreter.value(self.variable, needed)
         raise ConcretizationError(
             f"Under {self.interpreter.description} an array has a shape and a dtype but no value. Choose between "
             "arrays with funcgrad.numpy.where and between computations with funcgrad.cond, repeat with "
@@ -48,7 +52,7 @@ class Staging(Interpreter):
         constants: what was met that is not this interpreter's: arrays, and tracers of outer interpreters.
     """
 
-    __slots__ = ("equations", "constants", "_captured", "_literals", "description")
+    __slots__ = ("equations", "constants", "_captured", "_literals", "_places", "_placed", "_values", "description")
 
     def __init__(self, description: str = "trace") -> None:
         super().__init__()
@@ -57,6 +61,9 @@ class Staging(Interpreter):
         self.constants: list[tuple[Var, Any]] = []
         self._captured: dict[int, Var] = {}
         self._literals: dict[tuple[ArrayType, bytes], Literal] = {}
+        self._places: dict[Var, int] = {}  # of the equations, by what they compute; so far of the first so many
+        self._placed = 0
+        self._values: dict[Var, Any] = {}
 
     def input(self, type: ArrayType) -> StagedTracer:
         return StagedTracer(self, Var(type))
@@ -93,10 +100,54 @@ class Staging(Interpreter):
         self.equations.append(Equation(primitive, inputs, [output], params, current_source()))
         return StagedTracer(self, output)
 
+    def needed(self, variable: Var) -> list[Equation] | None:
+        """The equations that a variable comes of, None where they start from what has no value or act on the world."""
+        for place in range(self._placed, len(self.equations)):
+            self._places.update(dict.fromkeys(self.equations[place].outputs, place))
+        self._placed = len(self.equations)
+        constants = {v for v, _ in self.constants} | self._values.keys()
+        places: set[int] = set()
+        pending: list[Atom] = [variable]
+        while pending:
+            atom = pending.pop()
+            if isinstance(atom, Literal) or atom in constants:
+                continue
+            place = self._places.get(atom)
+            if place is None or self.equations[place].primitive.effect:
+                return None
+            if place not in places:
+                places.add(place)
+                pending.extend(self.equations[place].inputs)
+        return [self.equations[place] for place in sorted(places)]
+
+    def value(self, variable: Var, needed: list[Equation]) -> Any:
+        """What a variable holds that comes of constants alone, which it has also while the function is traced.
+
+        Raises:
+            ConcretizationError: where a constant is traced by an outer interpreter, and has no value there.
+        """
+        atoms = {atom for equation in needed for atom in equation.inputs} | {variable}
+        known = (*self.constants, *self._values.items())
+        program = Program([], [(v, concrete(x)) for v, x in known if v in atoms], needed, [variable], "known")
+        floor, state.floor = state.floor, None
+        try:
+            (found,) = evaluate(program, [])
+        finally:
+            state.floor = floor
+        self._values[variable] = found
+        return found
+
     def program(self, inputs: Sequence[StagedTracer], outputs: Sequence[Any], name: str) -> Program:
         return Program(
             [t.variable for t in inputs], self.constants, self.equations, [self.atom(x) for x in outputs], name
         )
+
+
+def concrete(x: Any) -> Any:
+    """What is beneath the tracers."""
+    while isinstance(x, Tracer):
+        x = x.underlying()
+    return x
 
 
 def stage(

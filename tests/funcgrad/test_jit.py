@@ -14,6 +14,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from funcgrad.interpreters.staging import Staging
 from tests.funcgrad.oracle import assert_close
 
 X = np.array([0.5, -1.0, 2.0])
@@ -336,6 +337,51 @@ def test_it_can_be_turned_off() -> None:
             f(2.0, 3)
     with pytest.raises(fg.ConcretizationError):
         f(2.0, 3)
+
+
+def test_what_comes_of_constants_alone_has_a_value() -> None:
+    table = fnp.asarray([3, 4])
+
+    def f(x: Any) -> Any:
+        sizes = fnp.asarray(table) * 2
+        if fnp.any(sizes == 8):
+            for i in range(int(fnp.sum(sizes) - 10)):
+                x = x + i
+        return x * float(fnp.max(sizes))
+
+    for transform in (fg.jit, fg.grad, fg.vmap):
+        x = fnp.ones(2) if transform is fg.vmap else 1.0
+        np.testing.assert_array_equal(fg.jit(transform(f))(x), transform(f)(x))
+
+    def inside(x: Any) -> Any:
+        number = fnp.sum(fnp.asarray(table))
+        return fg.scan(lambda carry, _: (carry * int(number + 1), None), x, None, length=3)[0]
+
+    assert float(fg.jit(inside)(1.0)) == 8.0**3  # the loop's body has a trace of its own
+    # Whatever the argument has a part in has none, nor what acts on the world.
+    for unknown in (lambda x: bool((x + table > 0).all()), lambda x: int(fg.random.key(0)[0] + x)):
+        with pytest.raises(fg.ConcretizationError, match="Under jit"):
+            fg.jit(unknown)(1)
+
+
+def test_values_of_constants_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    computed = []
+    value = Staging.value
+
+    def counting(self: Any, variable: Any, needed: Any) -> Any:
+        computed.append(len(needed))
+        return value(self, variable, needed)
+
+    def f(x: Any) -> Any:
+        i = fnp.asarray(0)
+        for _ in range(20):
+            x, i = x + 1, fnp.add(i, 1)
+            assert int(i) > 0
+        return x * i
+
+    monkeypatch.setattr(Staging, "value", counting)
+    assert float(fg.jit(f)(1.0)) == 420
+    assert computed == [1] * 20  # each of what the last gave
 
 
 # ---------------------------------------------------------------- what it compiles to, and threads
