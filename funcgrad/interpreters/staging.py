@@ -112,12 +112,12 @@ class Staging(Interpreter):
             atom = pending.pop()
             if isinstance(atom, Literal) or atom in constants:
                 continue
-            place = self._places.get(atom)
-            if place is None or self.equations[place].primitive.effect:
+            made = self._places.get(atom)
+            if made is None or self.equations[made].primitive.effect:
                 return None
-            if place not in places:
-                places.add(place)
-                pending.extend(self.equations[place].inputs)
+            if made not in places:
+                places.add(made)
+                pending.extend(self.equations[made].inputs)
         return [self.equations[place] for place in sorted(places)]
 
     def value(self, variable: Var, needed: list[Equation]) -> Any:
