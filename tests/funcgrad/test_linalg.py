@@ -221,6 +221,12 @@ def test_errors_come_inside_grad_and_not_where_there_are_no_numbers() -> None:
         (lambda: linalg.tensorsolve(np.ones((2, 3)), np.ones(2)), np.linalg.LinAlgError, "^tensorsolve: f64"),
         (lambda: linalg.lstsq(np.ones(2), np.ones(2)), np.linalg.LinAlgError, "^lstsq: takes matrices"),
         (lambda: linalg.outer(np.eye(2), np.ones(2)), ValueError, "^outer: takes vectors"),
+        (
+            lambda: linalg.cross(np.ones(3), np.ones(2)),
+            ValueError,
+            r"^cross: wants vectors of three, got 2 in f64\[2\]",
+        ),
+        (lambda: linalg.cross(1.0, np.ones(3)), ValueError, "^cross: axis -1 is out of range for an array of 0"),
         (lambda: linalg.matrix_power(np.eye(2), 0.5), TypeError, "^matrix_power: the exponent must be an integer"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 from funcgrad import dtypes
 from funcgrad.numpy import indexing, numerical, products, reductions
 from funcgrad.numpy.products import matmul, tensordot, vecdot
-from funcgrad.numpy.promotion import asoperand
+from funcgrad.numpy.promotion import asoperand, normalized_axis
 from funcgrad.numpy.shape import matrix_transpose
 from funcgrad.tracing import type_of
 
@@ -22,6 +22,11 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
         >>> print(cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
         [0. 0. 1.]
     """
+    x1, x2 = asoperand(x1, "cross"), asoperand(x2, "cross")
+    for t in map(type_of, (x1, x2)):
+        size = t.shape[normalized_axis(axis, t.ndim, "cross")]
+        if size != 3:
+            raise ValueError(f"cross: wants vectors of three, got {size} in {t}")
     return numerical.cross(x1, x2, axis=axis)
 
 
