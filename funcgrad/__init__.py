@@ -42,6 +42,7 @@ from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
 from funcgrad.rematerialization import checkpoint, checkpoint_name
 from funcgrad.serialization import export, load
+from funcgrad.sharding import with_sharding_constraint
 from funcgrad.transforms import grad, hvp, jvp, linear_transpose, linearize, stop_gradient, value_and_grad, vjp
 from funcgrad.vectorization import vmap
 
@@ -58,4 +59,5 @@ __all__ = [
     "linearize", "load", "make_ggnvp", "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute",
     "pshuffle", "psum", "psum_scatter", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch",
     "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
+    "with_sharding_constraint",
 ]  # fmt: skip

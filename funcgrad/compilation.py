@@ -40,6 +40,8 @@ def jit(
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Iterable[str] | None = None,
     keep_unused: bool = False,
+    in_shardings: Any = None,
+    out_shardings: Any = None,
 ) -> Callable[..., Any]:
     """``f``, compiled by XLA: traced and compiled when it meets new shapes, dtypes or static arguments, run ever after.
 
@@ -49,6 +51,9 @@ def jit(
         static_argnums, static_argnames: arguments that are Python values, hashable; each new value compiles anew.
         donate_argnums, donate_argnames: arguments whose buffers the results may reuse; do not use them afterwards.
         keep_unused: arguments that nothing depends on are arguments of the compiled program all the same.
+        in_shardings, out_shardings: where the parts of arguments and results are, as for ``jax.jit``; by default
+            arguments stay where they are, and the compiler chooses for the results. Inside another transform,
+            ``with_sharding_constraint`` says it.
 
     Returns:
         A function like ``f``. Its attributes: ``trace(*args)``, the optimized ``Program``; ``lower(*args)``, what
@@ -70,14 +75,17 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames,
             donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
+            in_shardings=in_shardings, out_shardings=out_shardings,
         )  # fmt: skip
     if not callable(f):
         raise TypeError(f"jit: wants a function, got {kind(f)}")
     statics = _Statics(f, static_argnums, static_argnames)
     traced = _Traced(f, statics)
+    shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
     compiled = jax.jit(
         traced.stage, static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
         donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
+        **{name: given for name, given in shardings.items() if given is not None},
     )  # fmt: skip
     return Jitted(f, compiled, traced)
 

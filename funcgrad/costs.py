@@ -59,8 +59,8 @@ _SIMPLE = frozenset((
 # Not elementwise, and nothing but elements moved.
 _MOVING = frozenset((
     "all_gather", "all_to_all", "broadcast", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "iota",
-    "optimization_barrier", "pad", "permutation", "ppermute", "put", "reshape", "reverse", "scatter", "slice",
-    "transpose",
+    "optimization_barrier", "pad", "permutation", "ppermute", "put", "reshape", "reverse", "scatter",
+    "sharding_constraint", "slice", "transpose",
 ))  # fmt: skip
 
 

@@ -13,12 +13,14 @@ from functools import cache
 from typing import Any, cast
 
 import jax
+from jax.sharding import NamedSharding
 
 from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
 from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.contraction import worth_turning
+from funcgrad.primitives.markers import anywhere_on
 
 try:
     import jax.extend.core
@@ -74,10 +76,29 @@ def lowered(program: Program) -> Callable[..., list[Any]]:
     # JAX keeps it while the function below lives, which the program's own cache may hold.
     bare = _without_cache(closed)
 
+    said = _a_sharding(closed)
+
     def run(*arguments: Any) -> list[Any]:
-        return program_p.bind(*constants, *arguments, program=bare)
+        outs = program_p.bind(*constants, *arguments, program=bare)
+        return outs if said is None or not outs else [anywhere_on(said.mesh, outs[0]), *outs[1:]]
 
     return run
+
+
+def _a_sharding(program: Program) -> NamedSharding | None:
+    """A sharding that the program wants of a value inside. JAX, which does not look there, has to be told of its mesh.
+
+    Otherwise it compiles for one device where the arguments are on none in particular.
+    """
+    for equation in program.equations:
+        for value in equation.params.values():
+            if isinstance(value, NamedSharding):
+                return value
+            for inner in value if type(value) is tuple else (value,):
+                found = _a_sharding(inner) if isinstance(inner, Program) else None
+                if found is not None:
+                    return found
+    return None
 
 
 def _without_cache(program: Program) -> Program:

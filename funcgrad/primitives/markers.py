@@ -1,12 +1,17 @@
-"""Primitives that compute nothing, and say something to whoever reads the program: a name, a barrier."""
+"""Primitives that compute nothing, and say something to whoever reads the program: a name, a barrier, a sharding."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from jax import lax
+from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import elementwise
+from funcgrad.tracing import type_of
 
 # What ``checkpoint`` may be told to keep.
 name_p = elementwise("name", lambda x, *, name: x, (lambda g, out, x, *, name: g,), accepts="any")
@@ -23,4 +28,44 @@ barrier_p = Primitive(
     ),
     batch=lambda size, operands, dims: (barrier_p(*operands), dims),
     multiple=True,
+)
+
+
+def _sharded_type(x: ArrayType, *, sharding: Sharding | PartitionSpec) -> ArrayType:
+    spec = _spec(sharding)
+    if spec is not None and len(spec) > x.ndim:
+        raise ValueError(f"with_sharding_constraint: {spec} names {len(spec)} axes, but {x} has {x.ndim}")
+    return x
+
+
+def _spec(sharding: Sharding | PartitionSpec) -> PartitionSpec | None:
+    """What it says axis by axis; None where it says nothing of axes."""
+    if isinstance(sharding, PartitionSpec):
+        return sharding
+    return sharding.spec if isinstance(sharding, NamedSharding) else None
+
+
+def anywhere_on(mesh: Any, x: Any) -> Any:
+    """JAX's ``x``, of which all that is said is that it is on the devices of a mesh."""
+    return lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)))
+
+
+def _sharded_batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, sharding: Any) -> tuple[Any, int]:
+    """An axis more, about which nothing is said."""
+    (x,), (dim,) = operands, dims
+    spec = _spec(sharding)
+    if spec is not None:
+        whole = [*spec, *[None] * (type_of(x).ndim - 1 - len(spec))]
+        wider = PartitionSpec(*whole[:dim], PartitionSpec.UNCONSTRAINED, *whole[dim:])
+        sharding = wider if isinstance(sharding, PartitionSpec) else NamedSharding(sharding.mesh, wider)
+    return sharded_p(x, sharding=sharding), dim
+
+
+# Where the compiler is to put the parts of an array; its cotangent's parts go to the same places.
+sharded_p = Primitive(
+    "sharding_constraint",
+    infer=_sharded_type,
+    lower=lambda x, *, sharding: lax.with_sharding_constraint(x, sharding),
+    transpose=(lambda ct, x, *, sharding: sharded_p(ct, sharding=sharding),),
+    batch=_sharded_batch,
 )

@@ -6,7 +6,10 @@ import os
 import subprocess
 import sys
 
-SCRIPT = """
+CASES = {"sharding_constraint": 0}
+
+SCRIPT = r"""
+import re
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 import funcgrad as fg, funcgrad.numpy as fnp
@@ -54,6 +57,37 @@ same(shares, x / x.sum(0), on("data", None))
 # The program for several devices exchanges what it must, and no more than the program says.
 text = fg.jit(fg.grad(loss)).lower(params, batch).compile().as_text()
 assert "all-reduce" in text
+# What a program says of values in between holds for their cotangents too, and under vmap for each example.
+def said(x):
+    return fg.with_sharding_constraint({"y": fnp.sin(x), "n": 3}, {"y": on("model", "data"), "n": None})["y"]
+
+rows = rng.normal(size=(2, 4))
+same(fg.jit(said)(rows), np.sin(rows), on("model", "data"))
+total = lambda x: fnp.sum(fg.with_sharding_constraint(x, on("model")))
+same(fg.jit(fg.grad(total))(rows), np.ones((2, 4)), on("model"))
+same(fg.jit(fg.jvp, static_argnums=0)(said, (rows,), (rows,))[1], np.cos(rows) * rows, on("model", "data"))
+three = rng.normal(size=(2, 3, 4))
+text = fg.jit(fg.vmap(said, in_axes=1)).lower(three).as_text()
+assert '[{"model"}, {?}, {"data"}]' in text, text
+np.testing.assert_allclose(fg.jit(fg.vmap(said, in_axes=1))(three), np.sin(np.moveaxis(three, 1, 0)))
+with jax.set_mesh(mesh):
+    same(fg.jit(lambda x: fg.with_sharding_constraint(x * 2, P("model")))(rows), rows * 2, on("model"))
+
+# Where arguments and results are, said at the function.
+place = dict(in_shardings=({"x": on("data")},), out_shardings=on(None))
+double = fg.jit(lambda p, n: {"y": p["x"] * n}, static_argnums=1, **place)
+same(double({"x": batch}, 2)["y"], 2 * x, on(None))
+assert double.lower({"x": x}, 2).compile().input_shardings[0][0]["x"].is_equivalent_to(on("data"), 2)
+
+for wrong, error, text in [
+    (on("data", "model"), ValueError, r"names 2 axes, but f64\[4\] has 1"),
+    ("data", TypeError, "wants a Sharding or a PartitionSpec, got 'data'"),
+]:
+    try:
+        fg.jit(lambda x: fg.with_sharding_constraint(x, wrong))(np.ones(4))
+        raise AssertionError("accepted")
+    except error as found:
+        assert re.search(text, str(found)), found
 print("done")
 """
 
