@@ -113,7 +113,16 @@ class _Task:
         return node in self.wanted or node in self.captures
 
     def counts(self, node: Node) -> bool:
-        """The same for those that ask PyTorch's engine, which forgets the root where there is only one."""
+        """The same for those that ask PyTorch's engine, which forgets the root where there is only one.
+
+        Raises:
+            RuntimeError: for a leaf's node within ``autograd.grad``, which captures the gradient before it gets there.
+        """
+        if node in self.captures and not node.next_functions:
+            raise RuntimeError(
+                "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
+                "This is currently not supported."
+            )
         return self.roots != [node] and self.reaches(node)
 
     def hands_over(self, grad: Tensor) -> bool:

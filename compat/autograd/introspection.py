@@ -39,13 +39,7 @@ def will_engine_execute_node(node: Any) -> bool:
         raise RuntimeError(f"_will_engine_execute_node expects an grad_fn, but got {type(node).__name__}")
     if mode.task is None:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward pass")
-    task = mode.task
-    if node in task.captures and not node.next_functions:
-        raise RuntimeError(
-            "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). This is "
-            "currently not supported."
-        )
-    return bool(task.counts(node))
+    return bool(mode.task.counts(node))
 
 
 @function("C._current_graph_task_execution_order")

@@ -368,7 +368,18 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     """
     if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
         raise fits_none("fill_", [value], {}, ["Tensor value", "Number value"])
-    return (_fill_tensor if isinstance(value, Tensor) else _fill_number).inplace(self, value)
+    if not isinstance(value, Tensor):
+        return _fill_number.inplace(self, value)
+    if value._storage is self._storage and (value._node is not None or not value._rg):
+        value = _read_before(value)
+    return _fill_tensor.inplace(self, value)
+
+
+def _read_before(value: Tensor) -> Tensor:
+    """What a tensor holds now, at its place in the graph: what is written may be the memory that it lies in."""
+    held = value.detach().clone()
+    held._rg, held._node, held._nr = value._rg, value._node, value._nr
+    return held
 
 
 @op("ZeroBackward0", names="", inplace="Tensor.zero_ torch.zero_", name="zero", overlapping=True)

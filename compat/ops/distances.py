@@ -347,10 +347,10 @@ def renorm(input: Array, p: int | float, dim: Dim, maxnorm: int | float) -> Any:
 
 
 def _check_trace(input: Tensor) -> None:
-    if input.dim() != 2:
-        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
     if input.dtype is dtypes.bool_:
         raise NotImplementedError("\"trace\" not implemented for 'Bool'")
+    if input.dim() != 2:
+        raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.dim()}")
 
 
 @op("TraceBackward0", saved="self.sym_sizes", out=False, check=_check_trace)

@@ -15,7 +15,7 @@ from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import dense_layout, overlaps_itself, preserved_strides
 from compat.meta import on_meta
-from compat.ops.inplace import check_memory, put
+from compat.ops.inplace import check_memory, check_recorded, put
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
@@ -77,12 +77,14 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     """
     if t._view is not None:
         sync(t)
+    recorded = mode.grad and (t._rg or any(o._rg for o in others))
+    if recorded:
+        check_recorded(t)
     layout = t._layout
     if overlaps_itself(layout.size, layout.stride):
         raise RuntimeError(OVERLAPS_ITSELF)
     check_memory(t, others)
     assert layout.dtype.numpy is not None
-    recorded = mode.grad and (t._rg or any(o._rg for o in others))
     # An empty tensor may be over memory that has elements.
     whole = (
         layout.whole

@@ -252,11 +252,12 @@ def disagreements(
         ours = ran(program, second, texts).record
         # The author looked at the tensors while writing, and that alone can give views new nodes; and what broke is no
         # longer as the program that was kept of it leaves it. So it is a run of its own that counts.
-        if any(difference(r.record, ours) is None for r in (author.run, ran(program, first, texts))):
+        found = [difference(r.record, ours) for r in (author.run, ran(program, first, texts))]
+        if None in found:
             continue
         # On its own, to see whether it is the program that differs and not the memory of earlier ones.
         if compared(program, first, second, texts) is None:
-            yield {"seed": seed, "program": program, "difference": "only after the programs before it"}
+            yield {"seed": seed, "program": program, "difference": f"only after the programs before it: {found[1]}"}
             continue
         program = shortened(program, lambda p: compared(p, first, second, texts) is not None)
         yield {"seed": seed, "program": program, "difference": compared(program, first, second, texts)}
