@@ -61,8 +61,7 @@ class ConstantPad1d(_ConstantPadNd):
     """Adds ``value`` before and after the last dimension.
 
     Args:
-        padding: how much before and after
-         one number for both.
+        padding: how much before and after, or one number for both.
         value: what is added.
 
     Example:
@@ -78,8 +77,7 @@ class ConstantPad2d(_ConstantPadNd):
     """Adds ``value`` before and after the last two dimensions.
 
     Args:
-        padding: left, right, top, bottom
-         or one number for all.
+        padding: left, right, top, bottom, or one number for all.
         value: what is added.
 
     Example:
@@ -95,8 +93,7 @@ class ConstantPad3d(_ConstantPadNd):
     """Adds ``value`` before and after the last three dimensions.
 
     Args:
-        padding: left, right, top, bottom, front, back
-         or one number for all.
+        padding: left, right, top, bottom, front, back, or one number for all.
         value: what is added.
 
     Example:
@@ -120,8 +117,7 @@ class ZeroPad1d(_ZeroPad, ConstantPad1d):
     """Adds zeros before and after the last dimension.
 
     Args:
-        padding: how much before and after
-         one number for both.
+        padding: how much before and after, or one number for both.
 
     Example:
         >>> import compat as torch
@@ -147,8 +143,7 @@ class ZeroPad3d(_ZeroPad, ConstantPad3d):
     """Adds zeros before and after the last three dimensions.
 
     Args:
-        padding: left, right, top, bottom, front, back
-         or one number for all.
+        padding: left, right, top, bottom, front, back, or one number for all.
 
     Example:
         >>> import compat as torch
@@ -161,8 +156,7 @@ class ReflectionPad1d(_Pad):
     """Adds what the last dimension shows mirrored at its ends.
 
     Args:
-        padding: how much before and after
-         one number for both. Less than there is.
+        padding: how much before and after, or one number for both. Less than there is.
 
     Example:
         >>> import compat as torch
@@ -177,8 +171,7 @@ class ReflectionPad2d(_Pad):
     """Adds what the last two dimensions show mirrored at their ends.
 
     Args:
-        padding: left, right, top, bottom
-         or one number for all. Less than there is.
+        padding: left, right, top, bottom, or one number for all. Less than there is.
 
     Example:
         >>> import compat as torch
@@ -193,8 +186,7 @@ class ReflectionPad3d(_Pad):
     """Adds what the last three dimensions show mirrored at their ends.
 
     Args:
-        padding: left, right, top, bottom, front, back
-         or one number for all. Less than there is.
+        padding: left, right, top, bottom, front, back, or one number for all. Less than there is.
 
     Example:
         >>> import compat as torch
@@ -209,8 +201,7 @@ class ReplicationPad1d(_Pad):
     """Repeats the ends of the last dimension.
 
     Args:
-        padding: how much before and after
-         one number for both.
+        padding: how much before and after, or one number for both.
 
     Example:
         >>> import compat as torch
@@ -225,8 +216,7 @@ class ReplicationPad2d(_Pad):
     """Repeats the ends of the last two dimensions.
 
     Args:
-        padding: left, right, top, bottom
-         or one number for all.
+        padding: left, right, top, bottom, or one number for all.
 
     Example:
         >>> import compat as torch
@@ -241,8 +231,7 @@ class ReplicationPad3d(_Pad):
     """Repeats the ends of the last three dimensions.
 
     Args:
-        padding: left, right, top, bottom, front, back
-         or one number for all.
+        padding: left, right, top, bottom, front, back, or one number for all.
 
     Example:
         >>> import compat as torch
@@ -268,8 +257,7 @@ class CircularPad1d(_CircularPadNd):
     """Continues the last dimension as if it were a circle.
 
     Args:
-        padding: how much before and after
-         one number for both. At most what there is.
+        padding: how much before and after, or one number for both. At most what there is.
 
     Example:
         >>> import compat as torch
@@ -284,8 +272,7 @@ class CircularPad2d(_CircularPadNd):
     """Continues the last two dimensions as if they were circles.
 
     Args:
-        padding: left, right, top, bottom
-         or one number for all. At most what there is.
+        padding: left, right, top, bottom, or one number for all. At most what there is.
 
     Example:
         >>> import compat as torch
@@ -300,8 +287,7 @@ class CircularPad3d(_CircularPadNd):
     """Continues the last three dimensions as if they were circles.
 
     Args:
-        padding: left, right, top, bottom, front, back
-         or one number for all. At most what there is.
+        padding: left, right, top, bottom, front, back, or one number for all. At most what there is.
 
     Example:
         >>> import compat as torch

@@ -250,8 +250,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     """Means of windows, so that depth, height and width become ``output_size``.
 
     Args:
-        output_size: one number or three
-         None keeps a size.
+        output_size: one number or three; None keeps a size.
 
     Example:
         >>> import compat as torch
@@ -299,8 +298,7 @@ class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
     """Maxima of windows, so that height and width become ``output_size``; with ``return_indices`` their places, too.
 
     Args:
-        output_size: one number or two
-         None keeps a size.
+        output_size: one number or two; None keeps a size.
         return_indices: whether to return places as well.
 
     Example:
@@ -316,8 +314,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     """Maxima of windows, so that depth, height and width become ``output_size``; see ``AdaptiveMaxPool2d``.
 
     Args:
-        output_size: one number or three
-         None keeps a size.
+        output_size: one number or three; None keeps a size.
         return_indices: whether to return places as well.
 
     Example:
