@@ -120,10 +120,12 @@ def log_softmax(
     return log_softmax_plain.function(_converted(input, dtype), axis if dim is None else dim, out=out)
 
 
-def _implicit(name: str, ndim: int, stacklevel: int) -> int:
-    """The dimension that is meant where none was named: the first of 0, 1 or 3 dimensions, else the second."""
+def _named(name: str, input: Tensor, dim: int | None) -> int:
+    """The dimension given; where none was, the first of 0, 1 or 3 dimensions, else the second."""
+    if dim is not None:
+        return dim
     warn(f"Implicit dimension choice for {name} has been deprecated. Change the call to include dim=X as an argument.")
-    return 0 if ndim in (0, 1, 3) else 1
+    return 0 if input.dim() in (0, 1, 3) else 1
 
 
 @function("F.softmax")
@@ -141,7 +143,7 @@ def functional_softmax(
         >>> torch.nn.functional.softmax(torch.zeros(2), dim=0)
         tensor([0.5000, 0.5000])
     """
-    return softmax(input, _implicit("softmax", input.dim(), _stacklevel) if dim is None else dim, dtype)
+    return softmax(input, _named("softmax", input, dim), dtype)
 
 
 @function("F.softmin")
@@ -153,7 +155,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: 
         >>> torch.nn.functional.softmin(torch.zeros(2), dim=0)
         tensor([0.5000, 0.5000])
     """
-    return softmax(input.neg(), _implicit("softmin", input.dim(), _stacklevel) if dim is None else dim, dtype)
+    return softmax(input.neg(), _named("softmin", input, dim), dtype)
 
 
 @function("F.log_softmax")
@@ -171,4 +173,4 @@ def functional_log_softmax(
         >>> torch.nn.functional.log_softmax(torch.zeros(2), dim=0)
         tensor([-0.6931, -0.6931])
     """
-    return log_softmax(input, _implicit("log_softmax", input.dim(), _stacklevel) if dim is None else dim, dtype)
+    return log_softmax(input, _named("log_softmax", input, dim), dtype)
