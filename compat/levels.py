@@ -22,7 +22,7 @@ from compat.storage import UntypedStorage
 from funcgrad import runtime
 from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
-from funcgrad.interpreters.forward import ForwardTracer
+from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.interpreters.reverse import Reverse, ReverseTracer
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
@@ -311,6 +311,7 @@ class Beneath(Aside):
             while isinstance(new, ForwardTracer | ReverseTracer) and new.interpreter is old.interpreter:
                 new = new.underlying()
         if isinstance(old, ForwardTracer):
+            assert isinstance(old.interpreter, Forward)
             new = ForwardTracer(old.interpreter, new, old.tangent)
         elif isinstance(old, ReverseTracer):
             new = old.interpreter.wrap(new, old.type)
