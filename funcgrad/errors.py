@@ -5,9 +5,11 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import sysconfig
 from types import CodeType
 
 _HIDDEN = [os.path.dirname(os.path.abspath(__file__)) + os.sep]
+_STANDARD = sysconfig.get_path("stdlib") + os.sep
 
 
 class FuncgradError(Exception):
@@ -38,6 +40,10 @@ def hide_frames_below(folder: str) -> None:
 
 def _is_library(filename: str) -> bool:
     return filename.startswith((*_HIDDEN, "<frozen")) or f"{os.sep}jax{os.sep}" in filename
+
+
+def _is_installed(filename: str) -> bool:
+    return filename.startswith(_STANDARD) or bool({"site-packages", "dist-packages"} & set(filename.split(os.sep)))
 
 
 Source = tuple[CodeType, int]
@@ -92,5 +98,12 @@ def locate(error: Exception) -> None:
 
 
 def here() -> str:
-    """The user's line that is running now, described."""
-    return describe_location(user_location())
+    """The user's line that is running now, described; where it is of an installed library, also the one it serves."""
+    source = user_location()
+    found = describe_location(source)
+    if source is None or not _is_installed(source[0].co_filename):
+        return found
+    frame = sys._getframe(1)
+    while frame is not None and (_is_library(frame.f_code.co_filename) or _is_installed(frame.f_code.co_filename)):
+        frame = frame.f_back  # type: ignore[assignment]
+    return found if frame is None else f"{found}, called from {describe_location((frame.f_code, frame.f_lasti))}"

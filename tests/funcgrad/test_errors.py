@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
@@ -257,6 +258,17 @@ def test_a_leaked_tracer_says_where_it_was_made() -> None:
             assert f"made at test_errors.py:{f.__code__.co_firstlineno + 1 + (line != 'fnp.sin(x)')}" in text
             assert f"kept.append({line})" in text and "was used at test_errors.py" in text
         kept.clear()
+
+
+def test_lines_of_installed_libraries_come_with_the_line_that_called_them() -> None:
+    def loss(x: Any) -> Any:
+        return fnp.sum(fnp.asarray(scipy.linalg.expm(x)))
+
+    text = message(lambda: fg.grad(loss)(fnp.eye(2)))
+    line = loss.__code__.co_firstlineno + 1
+    called = ", called from test_errors.py:"
+    assert "(in expm)" in text and f"{called}{line} (in loss): return fnp.sum" in text
+    assert called not in message(lambda: fg.jit(np.asarray)(X))
 
 
 def test_what_to_write_instead_is_named() -> None:
