@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -244,34 +244,39 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     return reshape(x, tuple(n for i, n in enumerate(mine) if i not in axes))
 
 
-def atleast_1d(x: Any) -> Any:
-    """At least one axis.
+def _each(function: Callable[[Any], Any], arrays: Sequence[Any], name: str) -> Any:
+    found = tuple(function(asoperand(x, name)) for x in arrays)
+    return found[0] if len(found) == 1 else found
+
+
+def atleast_1d(*arrays: Any) -> Any:
+    """At least one axis for each array; of several, all in a tuple.
 
     Example:
         >>> atleast_1d(np.float32(3)).shape
         (1,)
     """
-    return x if ndim(x) >= 1 else reshape(x, (1,))
+    return _each(lambda x: x if ndim(x) >= 1 else reshape(x, (1,)), arrays, "atleast_1d")
 
 
-def atleast_2d(x: Any) -> Any:
-    """At least two axes.
+def atleast_2d(*arrays: Any) -> Any:
+    """At least two axes for each array; of several, all in a tuple.
 
     Example:
         >>> atleast_2d(np.ones(3)).shape
         (1, 3)
     """
-    return x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 0)
+    return _each(lambda x: x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 0), arrays, "atleast_2d")
 
 
-def atleast_3d(x: Any) -> Any:
-    """At least three axes; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``.
+def atleast_3d(*arrays: Any) -> Any:
+    """At least three axes for each array; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``.
 
     Example:
         >>> atleast_3d(np.ones(3)).shape
         (1, 3, 1)
     """
-    return x if ndim(x) >= 3 else expand_dims(atleast_2d(x), -1)
+    return _each(lambda x: x if ndim(x) >= 3 else expand_dims(atleast_2d(x), -1), arrays, "atleast_3d")
 
 
 def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Any:

@@ -269,7 +269,7 @@ log = elementwise("log", lax.log, (lambda g, out, x: div(g, x),), accepts="inexa
 log1p = elementwise("log1p", lax.log1p, (lambda g, out, x: div(g, shift(x, 1)),), accepts="inexact")
 sqrt = elementwise("sqrt", lax.sqrt, (lambda g, out, x: div(scale(g, 0.5), out),), accepts="inexact")
 rsqrt = elementwise("rsqrt", lax.rsqrt, (lambda g, out, x: scale(mul(g, div(out, x)), -0.5),), accepts="inexact")
-cbrt = elementwise("cbrt", lax.cbrt, (lambda g, out, x: div(scale(mul(g, out), 1 / 3), x),), accepts="float")
+cbrt = elementwise("cbrt", lax.cbrt, (lambda g, out, x: div(scale(g, 1 / 3), mul(out, out)),), accepts="float")
 logistic = elementwise(
     "logistic", lax.logistic, (lambda g, out, x: mul(g, mul(out, sub(number(1, out), out))),), accepts="inexact"
 )

@@ -98,6 +98,7 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "squeeze": (lambda xp, x: xp.squeeze(x, axis=0), (A[:1],)),
     "broadcast_to": (lambda xp, x: xp.broadcast_to(x, (4, 2, 3)), (A,)),
     "broadcast_arrays": (lambda xp, x, y: xp.broadcast_arrays(x, y)[1], (CUBE, V[:, None])),
+    "atleast of several": (lambda xp, x: xp.concatenate(xp.atleast_2d(x, np.ones((2, 3)))), (V,)),
     "atleast": (lambda xp, x: xp.atleast_3d(x) + xp.atleast_2d(x)[0, 0] + xp.atleast_1d(x)[0], (V,)),
     "concatenate": (lambda xp, x, y: xp.concatenate([x, y, x], axis=1), (A, B)),
     "concatenate of all": (lambda xp, x, y: xp.concatenate([x, y], axis=None), (A, V)),

@@ -328,3 +328,8 @@ def test_logsumexp_and_softmax() -> None:
 def test_refusals(call: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("name", ["sqrt", "cbrt"])
+def test_a_root_is_upright_at_zero(name: str) -> None:
+    assert fg.grad(getattr(fnp, name))(0.0) == np.inf
