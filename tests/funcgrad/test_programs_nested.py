@@ -292,40 +292,47 @@ def trees(draw: st.DrawFn, kind: str, depth: int) -> Program:
 
 ROWS = np.stack([C, 0.5 - C, C[::-1] * 0.7, np.array([0.2, 0.9, -0.4])])
 
-WHOLE: dict[str, dict[str, Callable[[Any, Function], Any]]] = {
+
+def _reverse_twice(m: Any, f: Function, c: Any) -> Any:
+    gradient = m.grad(lambda x: m.np.sum(f(x)))
+    return m.grad(lambda x: m.np.sum(gradient(x) * c))(c)
+
+
+# Of a vector and four.
+WHOLE: dict[str, dict[str, Callable[[Any, Function, Any, Any], Any]]] = {
     "both": {
-        "value": lambda m, f: f(C),
-        "gradient": lambda m, f: m.grad(lambda x: m.np.sum(f(x) ** 2))(C),
-        "vmap of gradient": lambda m, f: m.vmap(m.value_and_grad(lambda x: m.np.sum(f(x) * C)))(ROWS),
-        "gradient of vmap": lambda m, f: m.grad(lambda r: m.np.sum(m.vmap(f)(r) ** 2))(ROWS),
-        "hessian": lambda m, f: m.hessian(lambda x: m.np.sum(f(x) * C))(C),
-        "reverse over reverse": lambda m, f: m.grad(lambda x: m.np.sum(m.grad(lambda y: m.np.sum(f(y)))(x) * C))(C),
-        "vmap of jvp": lambda m, f: m.vmap(lambda x, t: m.jvp(f, (x,), (t,)), (None, 0))(C, ROWS),
-        "jacobians": lambda m, f: (m.jacfwd(f)(C), m.jacrev(f)(C)),
-        "vmap of hvp": lambda m, f: m.vmap(
-            lambda x: m.jvp(m.grad(lambda y: m.np.sum(m.np.sin(f(y)))), (x,), (C,))[1], in_axes=1
-        )(ROWS.T),
-        "gradient of a scan": lambda m, f: m.grad(
-            lambda x: m.np.sum(m.scan(lambda c, r: (m.np.tanh(f(c) + r), c), x, ROWS)[1])
-        )(C),
+        "value": lambda m, f, c, r: f(c),
+        "gradient": lambda m, f, c, r: m.grad(lambda x: m.np.sum(f(x) ** 2))(c),
+        "vmap of gradient": lambda m, f, c, r: m.vmap(m.value_and_grad(lambda x: m.np.sum(f(x) * c)))(r),
+        "gradient of vmap": lambda m, f, c, r: m.grad(lambda x: m.np.sum(m.vmap(f)(x) ** 2))(r),
+        "hessian": lambda m, f, c, r: m.hessian(lambda x: m.np.sum(f(x) * c))(c),
+        "reverse over reverse": lambda m, f, c, r: _reverse_twice(m, f, c),
+        "vmap of jvp": lambda m, f, c, r: m.vmap(lambda x, t: m.jvp(f, (x,), (t,)), (None, 0))(c, r),
+        "jacobians": lambda m, f, c, r: (m.jacfwd(f)(c), m.jacrev(f)(c)),
+        "vmap of hvp": lambda m, f, c, r: m.vmap(
+            lambda x: m.jvp(m.grad(lambda y: m.np.sum(m.np.sin(f(y)))), (x,), (c,))[1], in_axes=1
+        )(r.T),
+        "gradient of a scan": lambda m, f, c, r: m.grad(
+            lambda x: m.np.sum(m.scan(lambda v, y: (m.np.tanh(f(v) + y), v), x, r)[1])
+        )(c),
     },
     "forward": {
-        "value": lambda m, f: f(C),
-        "jvp": lambda m, f: m.jvp(f, (C,), (ROWS[1],)),
-        "vmap": lambda m, f: m.vmap(f)(ROWS),
-        "vmap of jvp": lambda m, f: m.vmap(lambda x, t: m.jvp(f, (x,), (t,)))(ROWS, ROWS[::-1]),
-        "jacfwd": lambda m, f: m.jacfwd(f)(C),
-        "jacfwd twice": lambda m, f: m.jacfwd(m.jacfwd(lambda x: m.np.sum(f(x))))(C),
-        "linearize": lambda m, f: m.linearize(f, C)[1](ROWS[1]),
+        "value": lambda m, f, c, r: f(c),
+        "jvp": lambda m, f, c, r: m.jvp(f, (c,), (r[1],)),
+        "vmap": lambda m, f, c, r: m.vmap(f)(r),
+        "vmap of jvp": lambda m, f, c, r: m.vmap(lambda x, t: m.jvp(f, (x,), (t,)))(r, r[::-1]),
+        "jacfwd": lambda m, f, c, r: m.jacfwd(f)(c),
+        "jacfwd twice": lambda m, f, c, r: m.jacfwd(m.jacfwd(lambda x: m.np.sum(f(x))))(c),
+        "linearize": lambda m, f, c, r: m.linearize(f, c)[1](r[1]),
     },
     "reverse": {
-        "value": lambda m, f: f(C),
-        "gradient": lambda m, f: m.grad(lambda x: m.np.sum(f(x) ** 2))(C),
-        "vmap of gradient": lambda m, f: m.vmap(m.value_and_grad(lambda x: m.np.sum(f(x) * C)))(ROWS),
-        "gradient of vmap": lambda m, f: m.grad(lambda r: m.np.sum(m.vmap(f)(r) ** 2))(ROWS),
-        "reverse over reverse": lambda m, f: m.grad(lambda x: m.np.sum(m.grad(lambda y: m.np.sum(f(y)))(x) * C))(C),
-        "jacrev": lambda m, f: m.jacrev(f)(C),
-        "gradient of checkpoint": lambda m, f: m.grad(lambda x: m.np.sum(m.checkpoint(f)(x)))(C),
+        "value": lambda m, f, c, r: f(c),
+        "gradient": lambda m, f, c, r: m.grad(lambda x: m.np.sum(f(x) ** 2))(c),
+        "vmap of gradient": lambda m, f, c, r: m.vmap(m.value_and_grad(lambda x: m.np.sum(f(x) * c)))(r),
+        "gradient of vmap": lambda m, f, c, r: m.grad(lambda x: m.np.sum(m.vmap(f)(x) ** 2))(r),
+        "reverse over reverse": lambda m, f, c, r: _reverse_twice(m, f, c),
+        "jacrev": lambda m, f, c, r: m.jacrev(f)(c),
+        "gradient of checkpoint": lambda m, f, c, r: m.grad(lambda x: m.np.sum(m.checkpoint(f)(x)))(c),
     },
 }  # fmt: skip
 
@@ -335,7 +342,9 @@ def programs(draw: st.DrawFn) -> tuple[str, Callable[[Any], Any]]:
     kind = draw(st.sampled_from(["both", "both", "forward", "reverse"]))
     program = draw(trees(kind, draw(st.sampled_from([3, 2, 4]))))
     name = draw(st.sampled_from(sorted(WHOLE[kind])))
-    return f"{name} of {program.text}", lambda m: WHOLE[kind][name](m, program.of(m))
+    return f"{name} of {program.text}", lambda m: WHOLE[kind][name](
+        m, program.of(m), m.np.asarray(C), m.np.asarray(ROWS)
+    )
 
 
 @examples(20)
