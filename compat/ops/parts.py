@@ -99,8 +99,7 @@ def diagonal(input: Array, offset: int = 0, dim1: Dim = 0, dim2: Dim = 1) -> Any
     """The places where two dimensions have equal indices (``offset`` apart), as a new last dimension.
 
     Args:
-        offset: how far above the main diagonal
-         below, if negative.
+        offset: how far above the main diagonal; below, if negative.
         dim1, dim2: the dimensions of the matrices.
 
     Example:
