@@ -85,7 +85,7 @@ def to_numpy(buffer: Any, layout: Layout, offset: int = 0) -> np.ndarray:
 
 def buffer_from_numpy(array: np.ndarray) -> Any:
     """A buffer of the array's shape with a copy of its contents."""
-    return runtime.from_numpy(array)
+    return runtime.on_host(array)
 
 
 # ---------------------------------------------------------------- pieces

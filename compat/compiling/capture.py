@@ -185,9 +185,9 @@ class Capturing:
                 raise NotReplayable("arguments share memory, with each other or with what the function refers to")
             return mine[0] if mine else list(found.values())
         for drawn, draw in self.capture.draws:
-            if drawn is buffer:
+            if runtime.computed(drawn) is buffer:
                 return draw
-        if any(made is buffer for made in self.capture.host):
+        if any(runtime.computed(made) is buffer for made in self.capture.host):
             raise NotReplayable("it makes a tensor of Python's values, which may be others the next time")
         if not runtime.is_constant(buffer) and all(made is not buffer for made in self.capture.tables):
             raise NotReplayable("it uses a tensor that it was not seen to refer to")

@@ -85,7 +85,7 @@ class Replay:
             return runtime.ready(source[0].buffer)
         if source.__class__ is int:
             return runtime.ready(tensors[source]._storage.buffer)
-        return source.buffer if source.__class__ is Constant else runtime.drawn(source)
+        return source.buffer if source.__class__ is Constant else runtime.value_of(runtime.drawn(source))
 
     def _done(self, inputs: list[Any]) -> Sequence[Any]:
         """The window's outputs. What is written lets go of its buffers first, so that they can be taken over."""

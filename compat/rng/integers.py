@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from compat.errors import warn
 from compat.rng.engine import Engine
 from compat.rng.kinds import (
     FLOATS,
@@ -169,10 +169,11 @@ def _check_span(low: int, last: int, dtype: np.dtype) -> None:
         exact = digits(dtype)
         for name, value in ends:
             if abs(value) > 1 << exact:
-                warn(
+                warnings.warn(
                     f"{name} is out of bounds [-(2^{exact}), 2^{exact}]. Due to precision limitations {c_name(dtype)} "
                     "can support discrete uniform distribution only within this range. This warning will become an "
-                    "error in version 1.7 release, please fix the code in advance"
+                    "error in version 1.7 release, please fix the code in advance",
+                    stacklevel=4,
                 )
 
 

@@ -17,9 +17,10 @@ from funcgrad.runtime.deferred import (
     record,
     record_all,
     settings,
+    value_of,
 )
 from funcgrad.runtime.eager import Eager, execute
-from funcgrad.runtime.programs import Executable, executable, from_numpy, to_numpy
+from funcgrad.runtime.programs import Executable, executable, from_numpy, on_host, to_numpy
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table
 from funcgrad.runtime.segment import Segment, noted, segment
@@ -28,6 +29,6 @@ from funcgrad.runtime.windows import Recording, clear, insist
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
     "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy",
-    "insist", "is_constant", "later", "looking", "noted", "own", "ready", "record", "record_all", "scalar", "segment",
-    "settings", "stats", "table", "to_numpy", "wait",
+    "insist", "is_constant", "later", "looking", "noted", "on_host", "own", "ready", "record", "record_all", "scalar",
+    "segment", "settings", "stats", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad.errors import here
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock, queues
-from funcgrad.runtime.programs import from_numpy
+from funcgrad.runtime.programs import on_host
 from funcgrad.runtime.windows import Recording, Window, run_entangled, run_recording, runnable
 
 Draw = Callable[[], Any]
@@ -64,10 +64,10 @@ def drawn(draw: Draw) -> Any:
     """A buffer of random numbers: what ``draw`` gives, and will give again when what is captured is run again."""
     hold = local.hold
     if not isinstance(hold, Capture):
-        return from_numpy(draw())
+        return on_host(draw())
     hold._drawing = True
     try:
-        buffer = from_numpy(draw())
+        buffer = on_host(draw())
     finally:
         hold._drawing = False
     hold.draws.append((buffer, draw))

@@ -34,14 +34,17 @@ class Deferred(Tracer):
     """A buffer that is still to be computed, or was meanwhile.
 
     Attributes:
-        value: the buffer, once computed.
+        value: the buffer, once computed; a small array of NumPy's, if it was made by that and nobody has asked yet for
+            a buffer.
+        used: set when such an array was an input of a compiled program.
         error: what its operation raised, if that failed twice.
     """
 
     # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
-    __slots__ = ("value", "error")
+    __slots__ = ("value", "used", "error")
     interpreter: Interpreter
     value: Any
+    used: bool
     error: Exception
 
     def underlying(self) -> Any:

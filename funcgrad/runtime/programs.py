@@ -15,14 +15,17 @@ from funcgrad import host
 from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
 from funcgrad.runtime.constants import copied, scalar
-from funcgrad.runtime.deferred import catch_up, let_go, local, set_put, settings, value_of
+from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.options import compiler_options
+from funcgrad.tracing import type_of
 
 #: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
 #: convolutional network and a transformer.
 PROGRAM_COST, EQUATION_COST = 14.0, 1.5
 #: How many times as long as compiling takes a program runs by NumPy: its window may be compiled meanwhile.
 PATIENCE = 4
+#: What it takes to call a compiled program and to look at its result, in milliseconds.
+CALL_COST = 0.03
 
 
 class Executable:
@@ -74,10 +77,11 @@ class Executable:
         return PROGRAM_COST + EQUATION_COST * len(self.program)
 
     def light(self) -> bool:
-        """Whether to run it by NumPy rather than compile it: it is small, and did not run often."""
-        if not by_numpy() or self.spent > PATIENCE * self.compile_cost():
+        """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny."""
+        if not by_numpy() or self.spent == math.inf:
             return False
-        return host.milliseconds(self.program) <= self.compile_cost() / 2
+        takes = host.milliseconds(self.program)
+        return takes <= CALL_COST or (takes <= self.compile_cost() / 2 and self.spent <= PATIENCE * self.compile_cost())
 
     def cold(self) -> set[Executable]:
         """What would have to be compiled for ``now``."""
@@ -116,19 +120,45 @@ def _typed(number: Any, dtype: np.dtype) -> np.generic:
     return dtype.type(number)
 
 
+#: Arrays up to so many bytes stay NumPy's until somebody needs them on the device.
+SMALL = 1 << 16
+
+
+def _small(array: np.ndarray) -> np.ndarray | None:
+    """A copy that nobody can change, of a small array."""
+    if array.nbytes > SMALL:
+        return None
+    # It may be a view of a constant's memory, or of another result's.
+    copy = np.array(array)
+    copy.flags.writeable = False
+    return copy
+
+
 def lasting(values: Sequence[Any]) -> Sequence[Any]:
-    """What ``Executable.now`` gave, to be kept: buffers, and arrays of NumPy's that nobody else has."""
+    """What ``Executable.now`` gave, to be kept: buffers, and small arrays of NumPy's that nobody changes."""
     found = list(values)
     for i, value in enumerate(found):
         if value.__class__ is np.ndarray:
-            # It may be a view of a constant's memory, or another result's, and its memory may be given away.
-            found[i] = value.copy()
-            found[i].flags.writeable = False
+            small = _small(value)
+            found[i] = copied(value) if small is None else small
     return found
 
 
+def on_host(array: np.ndarray) -> Any:
+    """A buffer with the array's contents, as they are now, which is on the device when somebody needs it there."""
+    small = _small(array) if by_numpy() else None
+    if small is None:
+        return from_numpy(array)
+    buffer = Deferred()
+    buffer.type = type_of(small)
+    buffer.value = small
+    if local.hold is not None:
+        local.hold.from_host(buffer)
+    return buffer
+
+
 def from_numpy(array: np.ndarray) -> jax.Array:
-    """A buffer with the array's contents; the array may be changed afterwards."""
+    """A buffer on the device with the array's contents; the array may be changed afterwards."""
     buffer = copied(array)
     if local.hold is not None:
         local.hold.from_host(buffer)

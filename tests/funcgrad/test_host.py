@@ -208,11 +208,14 @@ def test_what_is_large_is_compiled_at_once() -> None:
     assert not runtime.executable(_program(5_000_000)).light()
 
 
-def test_what_keeps_coming_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = runtime.executable(_program(6))
+@pytest.mark.parametrize(("size", "compiled"), [(6, False), (100_000, True)])
+def test_what_keeps_coming_is_compiled_unless_it_is_tiny(
+    size: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = runtime.executable(_program(size))
     monkeypatch.setattr(code, "spent", 1e6)
-    code.now([jax.numpy.zeros(6, np.float32)], ())
-    assert code.warm
+    code.now([jax.numpy.zeros(size, np.float32)], ())
+    assert code.warm is compiled
 
 
 def test_where_there_are_several_devices_nothing_is(monkeypatch: pytest.MonkeyPatch) -> None:

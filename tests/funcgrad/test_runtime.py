@@ -20,7 +20,7 @@ import funcgrad.numpy as fnp
 from funcgrad import runtime
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
-from funcgrad.runtime import Deferred, background, deferred, report, windows
+from funcgrad.runtime import Deferred, background, deferred, programs, report, windows
 from funcgrad.runtime.constants import filled
 
 pytestmark = pytest.mark.deferral
@@ -128,6 +128,26 @@ def test_what_ran_by_numpy_is_put_on_the_device_once_and_by_whoever_needs_it_the
     assert isinstance(buffer, jax.Array) and runtime.ready(result) is buffer
     # XLA may overwrite a buffer that nobody else has: not what NumPy was shown.
     assert not np.shares_memory(np.asarray(buffer), seen)
+
+
+def test_small_arrays_of_python_stay_numpys_until_a_program_has_taken_them_twice() -> None:
+    double = executable(lambda x: fnp.multiply(x, np.float32(2)))
+
+    def quadrupled(x: Any) -> Any:
+        result = runtime.to_numpy(runtime.record(double, [runtime.record(double, [x])])).tolist()
+        runtime.wait()
+        return result
+
+    for _ in range(2):
+        quadrupled(START)
+    array = np.arange(4, dtype=np.float32)
+    mine = runtime.on_host(array)
+    array += 1
+    for wanted in (np.ndarray, jax.Array):
+        assert quadrupled(mine) == [0, 4, 8, 12]
+        assert isinstance(mine.value, wanted)
+    assert report.stats.hits == 2
+    assert isinstance(runtime.on_host(np.zeros(programs.SMALL + 1, np.int8)), jax.Array)
 
 
 def test_a_window_after_a_single_operation_with_a_program_of_its_own_is_kept_with_the_others() -> None:
