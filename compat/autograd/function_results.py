@@ -155,12 +155,14 @@ def _forbid_writing(ctx: Any, outputs: Sequence[Any], results: Sequence[Any], di
 
 
 def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) -> None:
-    """Turns what ``save_for_backward`` was given into what the node keeps.
+    """Turns what ``save_for_backward`` was given into what the node keeps: nothing, if it is in no graph.
 
     Raises:
         TypeError: if something else than tensors is to be saved.
     """
     wanted, ctx.to_save, ctx.saved_for_forward = ctx.to_save or (), None, None
+    if not recorded:
+        wanted = ()
     entries = []
     for i, t in enumerate(wanted):
         if t is not None and not isinstance(t, Tensor):
@@ -168,6 +170,6 @@ def keep(ctx: Any, results: Sequence[Any], args: Sequence[Any], recorded: bool) 
                 f"save_for_backward can only save variables, but argument {i} is of type {type(t).__name__}"
             )
         place = next((nr for nr, r in enumerate(results) if r is t), None) if t is not None else None
-        own = recorded and place is not None and t is not None and t._node is ctx
+        own = place is not None and t is not None and t._node is ctx
         entries.append(save_result(t, place) if own else save(t))  # type: ignore[arg-type]
     ctx.saved = tuple(entries)

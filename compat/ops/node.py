@@ -63,9 +63,9 @@ class OpNode(Node):
             return (None,) * len(self.next_functions)
         backward = derivative.backward(tuple(present), self.plan.grad_strides)
         results: Sequence[Any] = ()
+        # Whether it is used or not, what was kept must be as it was.
+        kept = [unpack(entry, self) for entry in self.saved]
         if backward.kernel is not None:
-            # Whether it is used or not, what was kept must be as it was.
-            kept = [unpack(entry, self) for entry in self.saved]
             values = [grads[i] for i in backward.grads]
             values += [kept[i] for i in backward.saved]
             values += [self.numbers[i] for i in backward.numbers]

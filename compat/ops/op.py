@@ -224,6 +224,9 @@ class Op(Declared):
                 )
         if late is not None:
             late.check(*self._positional(args), **self._keywords(args))
+        if self.inspect is not None and any(not t.numel() for t in tensors):
+            # Where there is nothing, every index is wrong, and there may be no program to be made.
+            self.inspect(*self._positional(args), **self._keywords(args))
         kinds, mask = self._kinds(args)
         statics = self.statics(args, tensors[0].dim() if tensors else 0)
         kernel = self._kernel(args, kinds, statics)

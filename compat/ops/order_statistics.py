@@ -64,6 +64,8 @@ def _check_rank(name: str, kernel: str) -> Any:
         along = wrap_dim(dim, input.dim())
         if input.dim() and not input.shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
+        if not input.dim() and kernel != "median_out":
+            return  # no kernel is needed for one element
         if input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu"):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
 
@@ -113,7 +115,7 @@ def _declare_median(name: str, skip: bool) -> None:
         share = np.astype(chosen, type_of(input).dtype)
         return np.multiply(share, np.divide(ct, np.sum(share)))
 
-    one = op(f"{node}1", name=name, names="", check=_check_rank("median", "median_cpu"), **_ONE)(along)
+    one = op(f"{node}1", name=name, names="", check=_check_rank("median", "median_out"), **_ONE)(along)
     one.backward(_back)
     _publish_median(name, all, one, skip)
 
@@ -139,10 +141,11 @@ _declare_median("nanmedian", True)
 
 
 def _check_kth(input: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> None:
-    _check_rank("kthvalue", "kthvalue_cpu")(input, dim, keepdim)
     along = wrap_dim(dim, input.dim())
-    if not 1 <= k <= (input.shape[along] if input.dim() else 1):
+    count = input.shape[along] if input.dim() else 1
+    if count and not 1 <= k <= count:
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {along}")
+    _check_rank("kthvalue", "kthvalue_cpu")(input, dim, keepdim)
 
 
 def _takes_one(values: str, indices: str) -> dict[str, Any]:

@@ -157,11 +157,11 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def _check_top(input: Tensor, k: int, dim: int = -1, *_: Any) -> None:
     along = wrap_dim(dim, input.dim())
+    if not 0 <= k <= (input.shape[along] if input.dim() else 1):
+        raise RuntimeError("selected index k out of range")
     if input.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
         which = "bool" if input.dtype is dtypes.bool_ else "complex"
         raise RuntimeError(f"{' ' if which == 'complex' else ''}topk does not support {which} dtypes on CPU")
-    if not 0 <= k <= (input.shape[along] if input.dim() else 1):
-        raise RuntimeError("selected index k out of range")
 
 
 @op("TopkBackward0", saved="dim indices self.sym_sizes", returns="values indices", keeps="result1", check=_check_top)

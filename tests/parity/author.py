@@ -4,7 +4,8 @@ A line is a template of which ``{x}`` and ``{y}`` are tensors that the program h
 ``{x}`` most often, and ``{a}`` and ``{b}`` new ones. A kind of lines has a weight, and the tensors that it may be
 written about. Not written, as what PyTorch does then is known to be different, or anybody's guess:
 
-- ``inference_mode``; hooks on views that are in the graph only because their base is, where PyTorch crashes;
+- ``inference_mode``, after which PyTorch writes first and refuses then; hooks on views that are in the graph only
+  because their base is, where PyTorch crashes;
 - ``detach_`` and ``requires_grad_`` of what shares memory with other tensors, ``set_`` and ``data = `` of what is in
   the graph, and sizes changed in place under ``no_grad``;
 - writing where elements share places, or where what is read lies in the same memory but elsewhere, and gradients of
@@ -95,7 +96,8 @@ BINARY = (
     "{x}.add(0.5).masked_fill({x} > 0, {y})", "{x}.index_add(0, torch.tensor([0]), {y})",
     "torch.nn.functional.linear({x}, {y})", "{x} > {y}", "torch.dot({x}, {y})", "torch.hypot({x}, {y})",
     "torch.fmax({x}, {y})", "torch.addmm({x}, {y}, {y})", "torch.einsum('...,...->...', {x}, {y})", "{x}.cross({y})",
-    "torch.hstack([{x}, {y}])", "torch.atan2({x}, {y})", "torch.nn.functional.mse_loss({x}, {y})", "{x}.dist({y})",
+    "torch.hstack([{x}, {y}])", "torch.atan2({x}, {y})", "torch.nn.functional.l1_loss({x}, {y}).clone()",
+    "{x}.dist({y})",
     "{x}.scatter(0, torch.zeros_like({y}, dtype=torch.int64)[:1], {y}[:1])",
     "{x}.index_copy(0, torch.tensor([0]), {y})",
     "{x}.masked_scatter({x} > 999, {y})", "{x}.rsub({y})", "torch.logaddexp({x}, {y})", "torch.kron({x}, {y})",
@@ -226,7 +228,7 @@ BLOCKS = (
     "torch.no_grad()",
     "torch.enable_grad()",
     "torch.set_grad_enabled(False)",
-    "torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t * 1)",
+    "torch.autograd.graph.saved_tensors_hooks(lambda t: t.clone(), lambda t: t.clone())",
     "torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t)",
     "torch.autograd.graph.save_on_cpu()",
     "torch.autograd.set_multithreading_enabled(False)",
