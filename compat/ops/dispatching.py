@@ -323,7 +323,7 @@ _METHODS = {
 _FILLING = (
     "uniform_", "normal_", "random_", "exponential_", "bernoulli_", "cauchy_", "geometric_", "log_normal_",
 )  # fmt: skip
-_FUNCTIONS = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like")
+_FUNCTIONS = ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like")
 _NO_MEMORY = {
     "numpy": ".numpy() is not supported for tensor subclasses.",
     "tolist": ".tolist() is not supported for tensor subclasses, got {}",
@@ -349,6 +349,8 @@ def _shown_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
     def call(asked: list[Tensor], *args: Any, requires_grad: bool = False, **kwargs: Any) -> Any:
         made = answer(asked, aten.packet(name).overload(overload), plain, args, kwargs)
+        if name == "detach" and isinstance(made, Tensor):
+            made._counter = args[0]._counter
         return made.requires_grad_() if requires_grad else made
 
     return call
@@ -380,15 +382,20 @@ def _without_memory(plain: Callable[..., Any], complaint: str) -> Callable[..., 
     return call
 
 
-def _replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
-    """Puts ``_if_asked(plain, make(plain))`` in place of a public function; returns it."""
+def replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
+    """Puts ``make(plain)`` in place of a public function, also of one that asks ``__torch_function__``; returns it."""
     found = vars(place)[name]
     if isinstance(found, Overridable):
-        found._function = made = _if_asked(found._function, make(found._function))
+        found._function = made = make(found._function)
     else:
-        made = _if_asked(found, make(found))
+        made = make(found)
         setattr(place, name, made)
     return made
+
+
+def _replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
+    """Puts ``_if_asked(plain, make(plain))`` in place of a public function; returns it."""
+    return replace(place, name, lambda plain: _if_asked(plain, make(plain)))
 
 
 def _enable() -> None:
@@ -434,4 +441,4 @@ _by_default = _tensor.__torch_function__.__func__
 _tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 when_subclassed(_defined)
 
-__all__ = ["DisableTorchDispatch", "has_say", "is_wrapper", "owners"]
+__all__ = ["DisableTorchDispatch", "has_say", "is_wrapper", "owners", "replace"]

@@ -112,7 +112,12 @@ def _show(
         ran.append(called(*args, **kwargs))
         return ran[-1]
 
-    ask = lambda: watcher.__torch_dispatch__(overload, (), *called_with(declared, args, out, named))
+    shown, keywords = called_with(declared, args, out, named)
+
+    def ask() -> Any:
+        found = watcher.__torch_dispatch__(overload, (), shown, keywords)
+        return call(*shown, **keywords) if found is NotImplemented else found  # the next one is asked
+
     try:
         with showing(overload, call):
             record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))

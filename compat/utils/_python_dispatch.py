@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from compat.ops import watched_makers
 from compat.ops.dispatching import has_say
 from compat.ops.watching import state, unwatched, watched
 from compat.tensor import Tensor
@@ -16,8 +17,8 @@ __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_cor
 class TorchDispatchMode:
     """Within it, its ``__torch_dispatch__`` is called for every operation, and gives its result.
 
-    Operations are those that have nodes of their own, and those without a derivative; not those that make tensors of
-    nothing, and not ``detach``.
+    Operations are those that have nodes of their own, those without a derivative, and those that make tensors of
+    nothing; not ``detach``.
 
     Example:
         >>> import compat as torch
@@ -27,6 +28,8 @@ class TorchDispatchMode:
         ...         return func(*args, **(kwargs or {}))
         >>> with Names():
         ...     y = torch.nn.functional.linear(torch.ones(2, 3), torch.ones(4, 3)).relu()
+        aten.ones.default
+        aten.ones.default
         aten.t.default
         aten.mm.default
         aten.relu.default
@@ -41,6 +44,7 @@ class TorchDispatchMode:
         raise NotImplementedError
 
     def __enter__(self) -> Any:
+        watched_makers.enable()
         stack = ExitStack()
         stack.enter_context(watched())
         self.__dict__.setdefault("_entered", []).append(stack)  # whose __init__ may not have been called

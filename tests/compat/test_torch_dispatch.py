@@ -233,6 +233,28 @@ def test_a_mode_is_asked_before_a_type() -> None:
     assert type(y) is Wrapper and order[0] == "mode aten.add.Tensor" and Wrapper.seen == ["aten.add.Tensor"]
 
 
+def test_modes_see_what_is_made_of_nothing_and_may_leave_it_to_the_next() -> None:
+    class Mode(TorchDispatchMode):
+        def __init__(self, answers: bool):
+            super().__init__()
+            self.answers, self.seen = answers, []
+
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.seen.append((str(func), args))
+            return func(*args, **(kwargs or {})) if self.answers else NotImplemented
+
+    with Mode(True) as outer, Mode(False) as inner:
+        x = torch.ones(2, 3, requires_grad=True)
+        torch.arange(1, 4)
+        torch.zeros_like(x)
+        y = x + 1
+    names = ["aten.ones.default", "aten.arange.start", "aten.zeros_like.default", "aten.add.Tensor"]
+    assert [name for name, _ in outer.seen] == [name for name, _ in inner.seen] == names
+    assert outer.seen[0][1] == ([2, 3],) and x.requires_grad and y.tolist() == [[2.0] * 3] * 2
+    torch.ones(2)
+    assert len(outer.seen) == 4
+
+
 def test_nobody_knows() -> None:
     class Refusing(Tensor):
         @classmethod
@@ -250,6 +272,12 @@ def test_nobody_knows() -> None:
         x.numpy()
     with pytest.raises(TypeError, match="Mute must define __torch_dispatch__"):
         Tensor._make_wrapper_subclass(Mute, (2,))
+
+
+def test_a_detached_tensor_counts_versions_with_its_source() -> None:
+    x = Wrapper(torch.ones(2))
+    x.detach().add_(2)
+    assert x._version == 1 and x.inner.tolist() == [3.0, 3.0]
 
 
 def test_parts() -> None:
