@@ -9,7 +9,7 @@ import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function
-from funcgrad.special.gamma import _beta, _betaincc
+from funcgrad.special.gamma import _beta, _betaincc, _gamma, _rgamma
 
 __all__ = [
     "bdtr", "bdtrc", "binom", "chdtr", "chdtrc", "fdtr", "fdtrc", "gdtr", "gdtrc", "nbdtr", "nbdtrc", "pdtr", "pdtrc",
@@ -55,8 +55,19 @@ def _bdtrc(k: Any, n: Any, q: Any) -> Any:
 
 
 def _binom(x: Any, y: Any) -> Any:
-    above = e.shift(x, 1)
-    return e.div(e.number(1, x), e.mul(above, _beta(e.sub(above, y), e.shift(y, 1))))
+    one = e.number(1, x)
+    left = e.sub(x, y)
+    # Where one of the factorials below has a pole it is 0, with a slope; logarithms would be infinite there.
+    pole = e.bitwise_or(_whole_and_negative(y), _whole_and_negative(left))
+    top, first, second = e.shift(x, 1), e.select(pole, one, e.shift(y, 1)), e.select(pole, one, e.shift(left, 1))
+    usual = e.div(one, e.mul(top, _beta(second, first)))
+    at_pole = e.mul(_gamma(top), e.mul(_rgamma(e.shift(y, 1)), _rgamma(e.shift(left, 1))))
+    found = e.select(pole, at_pole, usual)
+    return e.select(_whole_and_negative(x), e.number(np.nan, x), found)
+
+
+def _whole_and_negative(x: Any) -> Any:
+    return e.bitwise_and(_negative(x), e.eq(x, e.floor(x)))
 
 
 chdtr = function(

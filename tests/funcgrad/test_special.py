@@ -236,6 +236,19 @@ def test_distributions_of_whole_numbers() -> None:
         np.testing.assert_allclose(getattr(special, name)(k[some], n[some], 0.3), wanted, rtol=1e-12)
 
 
+def test_binomial_coefficients_of_whole_numbers() -> None:
+    n, k = (grid.ravel().astype(float) for grid in np.meshgrid(np.arange(-3, 8), np.arange(-3, 10)))
+    inside = n >= 0
+    np.testing.assert_allclose(special.binom(n, k)[inside], sp.binom(n, k)[inside], rtol=1e-13)
+    assert np.isnan(special.binom(n, k)[~inside]).all()
+    # Where it is 0 it has a slope.
+    step = 1e-6
+    for x, y in ((2.0, 4.0), (3.0, -2.0)):
+        difference = (sp.binom(x, y + step) - sp.binom(x, y - step)) / (2 * step)
+        found = fg.grad(special.binom, 1)(np.float64(x), np.float64(y))
+        np.testing.assert_allclose(found, difference, rtol=1e-8)
+
+
 def test_edges_of_small_functions() -> None:
     whole = np.arange(-360.0, 361.0, 30.0)
     for name in ("sindg", "cosdg"):
