@@ -71,7 +71,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Gives the tensor another size, row-major; its storage grows if it must. Returns the tensor.
 
     Raises:
-        RuntimeError: if it requires grad.
+        RuntimeError: if it requires grad, for a negative size, and for sizes that no memory has.
 
     Example:
         >>> import compat as torch
@@ -85,8 +85,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     size = tuple(n.__index__() for n in given)
     if any(n < 0 for n in size):
         raise RuntimeError("numel: integer multiplication overflow")
+    if prod(size) >= 2**63:
+        raise RuntimeError("numel: integer multiplication overflow")
     if prod(size) * self.dtype.itemsize >= 2**63:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(size)}")
+    if prod(max(n, 1) for n in size[1:]) >= 2**63:
+        raise RuntimeError("Stride calculation overflowed")
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
     stride = None if memory_format is None else format_strides(size, self.stride(), memory_format)

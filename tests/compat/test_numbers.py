@@ -70,6 +70,16 @@ def test_sequences_keep_the_shape_of_out(make: Any) -> None:
 def test_complaints() -> None:
     with pytest.raises(RuntimeError, match=r"Storage size calculation overflowed with sizes=\[2, 4, 536870912"):
         torch.empty([2, 4, 2**29, 2**29])
+    for size, error in (
+        ((8, 2**29, 2**29), r"Storage size calculation overflowed with sizes=\[8, 536870912"),
+        ((2**40, 2**40), "numel: integer multiplication overflow"),
+        ((0, 4, 2**61), "Stride calculation overflowed"),
+    ):
+        x = torch.ones(2)
+        with pytest.raises(RuntimeError, match=error):
+            x.resize_(size)
+        assert x.tolist() == [1, 1]
+    assert torch.ones(2).resize_(2**48, 0, 2**20).shape == (2**48, 0, 2**20)
     nested: list[Any] = []
     nested.append(nested)
     with pytest.raises(ValueError, match="too many dimensions 'list'"):
