@@ -310,6 +310,11 @@ def can_cast(from_: dtype, to: dtype) -> bool:
         >>> torch.can_cast(torch.float64, torch.float32), torch.can_cast(torch.float32, torch.int64)
         (True, False)
     """
+    for i, (name, given) in enumerate((("from_", from_), ("to", to)), 1):
+        if not isinstance(given, dtype):
+            raise TypeError(
+                f"can_cast(): argument '{name}' (position {i}) must be torch.dtype, not {_type_name(given)}"
+            )
     if from_.category > to.category:
         return False
     return not (to is bool_ and from_ is not bool_)

@@ -183,12 +183,12 @@ def _along_classes(weight: Tensor, ndim: int) -> Tensor:
 
 def _probable(logs: Tensor, target: Tensor, weight: Tensor | None, how: int, smoothing: float) -> Tensor:
     """Cross entropy of probabilities of the classes."""
-    axis = min(1, logs.dim() - 1)
-    classes = logs.shape[axis]
     if not target.dtype.is_floating_point:
         raise RuntimeError(
             f"Expected floating point type for target with class probabilities, got {target.dtype.scalar_name}"
         )
+    axis = min(1, logs.dim() - 1)
+    classes = logs.shape[axis]
     if weight is not None and tuple(weight.shape) != (classes,):
         raise RuntimeError(
             f"cross_entropy: weight tensor should be defined either for all {classes} classes or no classes but got "
@@ -254,7 +254,7 @@ def cross_entropy(
     how = reduction_number(reduction, size_average, reduce)
     tensor_argument("cross_entropy_loss", "input", 1, input)
     tensor_argument("cross_entropy_loss", "target", 2, target)
-    if not 0.0 <= label_smoothing <= 1.0:
+    if label_smoothing > 1.0:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}")
     same = input.shape == target.shape
     if same and ignore_index >= 0:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from compat.errors import size_text
+from compat.errors import size_text, wrong_argument
 from compat.layout import contiguous_strides
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
@@ -209,6 +209,8 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         tensor([[3., 2., 1., 2., 3.]])
     """
     tensor_argument("pad", "input", 1, input)
+    if not isinstance(pad, tuple | list):
+        raise wrong_argument("pad", "pad", 2, "tuple of ints", pad)
     pad, n = tuple(p.__index__() for p in pad), input.dim()
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")

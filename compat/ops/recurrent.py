@@ -190,6 +190,10 @@ class _Call:
         )
 
     def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
+        for t, weight in ((input, given[0]), (h, given[1])):
+            if t.dtype is not weight.dtype:
+                names = f"{t.dtype.scalar_name} and {weight.dtype.scalar_name}"
+                raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names}")
         batch = input.shape[1]
         if input.shape[-1] != given[0].shape[1]:
             rows = input.numel() // max(input.shape[-1], 1)

@@ -53,7 +53,7 @@ def arange(
     first = names.get("start", 0 if start is None else _number(start))
     last = names.get("end", _number(end))
     by = names.get("step", 1 if step is None else _number(step))
-    if last is None:
+    if last is None or len(given) > 3:
         raise wrong_combination("arange", bounds)
     for name, value in (("end", last), ("start", first), ("step", by)):
         if not isinstance(value, bool | int | float):

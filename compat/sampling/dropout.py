@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from compat import rng
+from compat import dtypes, rng
 from compat.errors import warn
 from compat.layout import contiguous_layout
+from compat.ops.arguments import tensor_argument
 from compat.ops.creation import zeros
 from compat.random import default_generator
 from compat.registry import function
@@ -54,11 +55,17 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
         feature: one toss for each channel of each sample.
         alpha: what is dropped becomes the least value of a ``selu``, and all is scaled back to mean 0 and variance 1.
     """
+    tensor_argument(f"{'feature_' * feature}{'alpha_' * alpha}dropout", "input", 1, input)
     _check(p)
     if p == 0 or not train or input.numel() == 0:
         return input
     if p == 1:
         return _multiplied(input, zeros((), dtype=input.dtype), inplace)
+    if input.dtype.category < dtypes.FLOATING:
+        raise RuntimeError(
+            f"result type {dtypes.get_default_dtype().scalar_name} can't be cast to the desired output type "
+            f"{input.dtype.scalar_name}"
+        )
     kind = np.dtype(input.dtype.numpy)
 
     def made(draw: Any) -> Tensor:
