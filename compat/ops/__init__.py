@@ -97,7 +97,7 @@ from compat.ops import (
 )
 
 # After them all, since it knows what they declare.
-from compat.ops import watching, dispatching, wrappers  # isort: skip
+from compat.ops import watching, dispatching, watched_makers, wrappers  # isort: skip
 from compat.ops.libraries import namespace  # isort: skip
 from compat.ops.overloads import aten  # isort: skip
 
@@ -200,6 +200,7 @@ __all__ = [
     "views",
     "weight_norm",
     "dispatching",
+    "watched_makers",
     "watching",
     "wrappers",
 ]
