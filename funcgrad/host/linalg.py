@@ -90,9 +90,9 @@ def _order(pivots: Any, length: int) -> Any:
 
 @rule("permutation")
 def _permutation(pivots: Any, *, length: int) -> Any:
-    found = [_order(p, length) for p in pivots.reshape(-1, pivots.shape[-1])]
-    if not found:
+    if not pivots.size:
         raise NotHere
+    found = [_order(p, length) for p in pivots.reshape(-1, pivots.shape[-1])]
     return np.stack(found).reshape((*pivots.shape[:-1], length))
 
 
