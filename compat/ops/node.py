@@ -9,7 +9,6 @@ from typing import Any
 from compat.autograd.node import Node
 from compat.autograd.saved import SavedTensor, unpack
 from compat.device import META
-from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
 from compat.layout import broadcast_size
@@ -46,7 +45,7 @@ class OpNode(Node):
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         outputs = self.plan.outputs
-        if nr >= len(outputs) or outputs[nr].dtype.category < FLOATING:  # indices behind values get no gradient
+        if nr >= len(outputs) or not self.plan.derivative.differentiable()[nr]:  # indices behind values get no gradient
             return None
         return outputs[nr].size, outputs[nr].dtype
 

@@ -288,3 +288,26 @@ def test_values_of_pools_and_upsampling() -> None:
     large = F.interpolate(a, scale_factor=2, mode="nearest")
     assert large.shape == (1, 3, 8, 8)
     assert (large.grad_fn._saved_scales_h, large.grad_fn._saved_self_sym_sizes) == (2.0, IMAGE)
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda a: torch.linalg.slogdet(a)[1],
+        lambda a: torch.linalg.solve(a, a),
+        lambda a: F.nll_loss(a, torch.tensor([2, 0, 1])),
+        lambda a: a.max(0)[0],
+        lambda a: a.sort()[0],
+    ],
+    ids=["slogdet", "solve", "nll_loss", "max", "sort"],
+)
+def test_a_node_expects_gradients_of_what_has_some(f: Callable[[Tensor], Tensor]) -> None:
+    a = randn(3, 3)
+    out = f(a)
+    expected = [tuple(m.shape) for m in out.grad_fn._input_metadata]
+    assert expected in ([tuple(out.shape)], [(), ()]), "and of the sign of a determinant, which has none but zero"
+    grads = [torch.ones(size) for size in expected]
+    (by_backward,) = torch.autograd.grad(out, a, torch.ones_like(out), retain_graph=True)
+    called = out.grad_fn(*grads)
+    by_call = called[0] + called[1] if isinstance(called, tuple) else called
+    assert torch.allclose(by_call, by_backward, atol=1e-4)
