@@ -192,10 +192,14 @@ def wrap(indices: Any, size: int) -> Any:
 def _known(mask: Any, type: ArrayType) -> np.ndarray:
     mask = ready(mask)
     if isinstance(mask, Tracer):
-        raise ConcretizationError(
-            f"a mask's values make the shape of x[mask], but at {here()} an array of type {type} is indexed by a "
-            f"traced mask of type {mask.type}. Use funcgrad.numpy.where(mask, x, 0), or x.at[mask].set(...) to write."
-        )
+        try:
+            mask = mask._concrete("a mask")
+        except ConcretizationError:
+            raise ConcretizationError(
+                f"a mask's values make the shape of x[mask], but at {here()} an array of type {type} is indexed by a "
+                f"traced mask of type {mask.type}. Use funcgrad.numpy.where(mask, x, 0), or x.at[mask].set(...) to "
+                "write."
+            ) from None
     return np.asarray(mask)
 
 

@@ -325,3 +325,12 @@ def test_of_several_values_for_one_place_one_is_credited_or_every_one() -> None:
         loss = lambda v, every=every: fnp.sum(fnp.at(x)[np.array([0, 0, 2])].set(v, every=every) * weights)
         assert_close(fg.grad(loss)(v), np.array(wanted), f"every={every}")
         assert_close(fg.vmap(fg.grad(loss))(v[None]), np.array([wanted]), f"every={every}, batched")
+
+
+def test_masks_that_have_a_value_pick_elements() -> None:
+    x, mask = fnp.arange(3.0), fnp.asarray([True, False, True], copy=True)
+    np.testing.assert_array_equal(x[mask], [0, 2])  # a copy that may be written to
+    of_constants = lambda x: x[fnp.asarray([1, 0, 1]) == fnp.ones(3)]
+    for f in (lambda x: x[mask], of_constants):
+        np.testing.assert_array_equal(fg.jit(f)(x), [0, 2])
+        np.testing.assert_array_equal(fg.grad(lambda x, f=f: fnp.sum(f(x)))(x), [1, 0, 1])
