@@ -118,7 +118,7 @@ def _inverse(x: Any) -> list[Any]:
 
 
 def _sign_of(pivots: Any) -> int:
-    return 1 - 2 * (np.count_nonzero(pivots != np.arange(1, len(pivots) + 1)) % 2)
+    return 1 - 2 * (int(np.count_nonzero(pivots != np.arange(1, len(pivots) + 1))) % 2)
 
 
 @_by_matrix("factored_determinant")
