@@ -237,9 +237,28 @@ def _zeta_by_s(s: Any, q: Any) -> Any:
     return total
 
 
+def _zeta(s: Any, q: Any) -> Any:
+    """Hurwitz's zeta function, of which XLA has the sum of a few terms and of a tail that begins above zero.
+
+    The terms of a negative ``q`` that are below zero are, but for their sign, a sum of the same kind above it: with the
+    fraction ``f`` of ``-q`` they are those of ``zeta(s, f)`` that ``zeta(s, 1 - q)`` has not.
+    """
+    whole = lax.eq(s, lax.floor(s)) & lax.gt(s, lax.full_like(s, 1))
+    below = whole & lax.lt(q, lax.full_like(q, 0)) & lax.ne(q, lax.floor(q))
+
+    def turned(s: Any, q: Any) -> Any:
+        one = lax.full_like(q, 1)
+        fraction = lax.select(below, -q - lax.floor(-q), one / 2)
+        sign = one - 2 * lax.rem(s, 2 * one)
+        under = lax.zeta(s, fraction) - lax.zeta(s, lax.select(below, one - q, one))
+        return lax.select(below, sign * under + lax.zeta(s, one - fraction), lax.zeta(s, q))
+
+    return lax.cond(below.any(), turned, lax.zeta, s, q)
+
+
 zeta = elementwise(
     "zeta",
-    widened(lax.zeta),
+    widened(_zeta),
     (
         lambda g, out, s, q: mul(g, _zeta_by_s(s, q)),
         lambda g, out, s, q: neg(mul(g, mul(s, zeta(shift(s, 1), q)))),

@@ -366,6 +366,17 @@ def test_incomplete_gamma_at_the_ends():
     torch.testing.assert_close(torch.igammac(a, x), 1 - expected, equal_nan=True)
 
 
+def test_zeta_below_zero() -> None:
+    # Of float64 as PyTorch gives it: whole exponents only, the terms below zero summed one by one.
+    q = torch.tensor([-0.5, -1.5, -7.5, -8.5, -20.3, -100.7, -3.0, -2.5], dtype=torch.float64)
+    sums = lambda s: torch.stack([((v + torch.arange(200, dtype=q.dtype)) ** -s).sum() + torch.special.zeta(s, v + 200)
+                                  for v in q])  # fmt: skip
+    for s in (2, 3, 9):
+        torch.testing.assert_close(torch.special.zeta(s, q), sums(s), rtol=1e-12, atol=1e-12)
+    assert torch.special.zeta(2.5, q).isnan().tolist() == [v != -3 for v in q.tolist()]
+    torch.testing.assert_close(torch.special.zeta(3, q.float()), sums(3).float(), rtol=1e-4, atol=1e-4)
+
+
 def test_zeta_at_its_poles():
     s, q = torch.tensor([3.0, 2.5, math.inf, math.inf, 0.5]), torch.tensor([-2.0, -2.0, 1.0, 0.5, -1.0])
     expected = torch.tensor([math.inf, math.inf, 1.0, math.inf, math.nan])

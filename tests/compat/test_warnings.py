@@ -40,7 +40,7 @@ def test_a_scalar_of_the_graph() -> None:
         x.item,
         lambda: bool(x),
         lambda: float(x.detach()),
-        lambda: torch.no_grad()(lambda: float(x))(),
+        torch.no_grad()(lambda: float(x)),
     ):
         assert _warned(quiet) == []
 
