@@ -19,7 +19,7 @@ from jax import lax
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive, Rule
-from funcgrad.primitives.elementwise import add, cast, div, eq, mul, number, select
+from funcgrad.primitives.elementwise import add, cast, div, eq, mul, number, select, sub
 from funcgrad.primitives.shape import Dims, broadcast, concatenate, full, iota, moved, reshape, zeros
 from funcgrad.tracing import type_of
 
@@ -311,8 +311,9 @@ def _mul_jvp(
 ) -> tuple[Any, Any]:
     """The derivative of a product of x and the updates to its place, by counting the factors that are zero.
 
-    No zero: product * sum of t / factor. One: the product of the others times its t. More: 0. (With unique indices
-    there are two factors at most, and the rule is exact to all orders; otherwise to the first where several are zero.)
+    No zero: product * sum of t / factor. One: the product of the others times its t. More: 0. What is multiplied by a
+    factor that is zero stands there for the second derivative. (With unique indices there are two factors at most, and
+    the rule is exact to all orders; otherwise to the second where there are zeros.)
     """
     x, indices, u = primals
     tx, tu = _or_zero(tangents[0], x), _or_zero(tangents[2], u)
@@ -327,8 +328,13 @@ def _mul_jvp(
     count = scatter_add(cast(zx, dtype=dtypes.int32), indices, cast(zu, dtype=dtypes.int32), **params)
     others = scatter_mul(fx, indices, fu, **params)
     nonzero = scatter_add(div(select(zx, zero, tx), fx), indices, div(select(zu, zero, tu), fu), **params)
-    at_zero = scatter_add(select(zx, tx, zero), indices, select(zu, tu, zero), **params)
-    total = select(eq(count, np.int32(0)), nonzero, select(eq(count, np.int32(1)), at_zero, zero))
+    zeros_of = lambda vx, vu: scatter_add(select(zx, vx, zero), indices, select(zu, vu, zero), **params)
+    at_zero, nothing = zeros_of(tx, tu), zeros_of(x, u)
+    at_two = sub(mul(nothing, at_zero), zeros_of(mul(x, tx), mul(u, tu)))
+    cases = ((1, add(at_zero, mul(nothing, nonzero))), (2, at_two))
+    total = select(eq(count, np.int32(0)), nonzero, zero)
+    for number_of_zeros, change in cases:
+        total = select(eq(count, np.int32(number_of_zeros)), change, total)
     return out, mul(others, total)
 
 

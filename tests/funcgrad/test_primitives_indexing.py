@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
+import funcgrad as fg
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import indexing as p
@@ -363,3 +364,18 @@ def test_slices_that_do_not_fit_are_named(
         p.dynamic_update_slice.output_types([X, starts, ArrayType(sizes, dtypes.float32)], {})
     with pytest.raises(TypeError, match=r"^dynamic_update_slice: .*f32\[4,5\] and i32\[1,1\]"):
         p.dynamic_update_slice.output_types([X, starts, ArrayType((1, 1), dtypes.int32)], {})
+
+
+@pytest.mark.parametrize(
+    "factors", [(1.0, 0.0, 3.0), (0.0, 2.0, 3.0), (2.0, 0.0, 0.0), (0.0, 0.0, 5.0), (0.0, 0.0, 0.0)]
+)
+def test_second_derivatives_of_products_with_factors_that_are_zero(factors: tuple[float, ...]) -> None:
+    def scattered(f: Any) -> Any:
+        indices = np.zeros((2, 1), np.int32)
+        return p.scatter_mul(
+            f[:1], indices, f[1:], dims=p.IndexDims((), (0,), (), (), (0,)), mode="fill", unique=False
+        )[0]
+
+    at = np.array(factors)
+    for derivative in (fg.grad, fg.hessian):
+        np.testing.assert_allclose(derivative(scattered)(at), derivative(lambda f: f[0] * f[1] * f[2])(at), atol=1e-15)
