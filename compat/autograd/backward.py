@@ -33,7 +33,7 @@ _CYCLE = (
 
 
 def _several(x: Any) -> tuple:
-    return (x,) if isinstance(x, Tensor | GradientEdge) or x is None else tuple(x)
+    return (x,) if isinstance(x, Tensor | GradientEdge) else tuple(x)
 
 
 def _device_of(node: Node) -> Device:
@@ -56,6 +56,8 @@ class _Root(NamedTuple):
     @classmethod
     def of(cls, given: Tensor | GradientEdge) -> _Root:
         if not isinstance(given, GradientEdge):
+            if not isinstance(given, Tensor):
+                raise AssertionError("Expected output to be a torch.Tensor")
             edge = edge_of(given) if given.grad_fn is None else (given._node, given._nr)
             return cls(edge, given.shape, given.dtype, given.device)
         expected = given.node.expects(given.output_nr)
@@ -146,8 +148,10 @@ def backward(
                 "only use `grad_tensors`."
             )
         grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, Tensor) and len(inputs) == 0:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    if inputs is not None:
+        inputs = _several(inputs)
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     roots = _several(tensors)
     given = [None] * len(roots) if grad_tensors is None else _several(grad_tensors)
     edges, grads = _begin(roots, given)
@@ -156,7 +160,7 @@ def backward(
     targets = None
     if inputs is not None:
         targets = []
-        for t in _several(inputs):
+        for t in inputs:
             if isinstance(t, Tensor):
                 t.retain_grad()  # of a leaf it says nothing
             targets.append(_input_edge(t))
@@ -167,6 +171,8 @@ def backward(
 def _input_edge(t: Tensor | GradientEdge) -> Edge:
     if isinstance(t, GradientEdge):
         return (t.node, t.output_nr)
+    if not isinstance(t, Tensor):
+        raise RuntimeError(f"all inputs have to be Tensors or GradientEdges, but got {type(t).__name__}")
     if not t.requires_grad:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     # A leaf's node may be gone: then nothing recorded leads to it.
