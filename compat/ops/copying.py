@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.device import CPU, available
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
+from compat.errors import OVERLAPS_ITSELF
 from compat.formats import (
     channels_last,
     channels_last_3d,
@@ -325,9 +326,22 @@ def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None
             raise RuntimeError(f"output with shape {list(mine)} doesn't match the broadcast shape {list(theirs)}")
 
 
-copy.check = _check_copy
-assert copy.node is not None
-copy.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's own are
+#: The same for a target whose elements share places, and which is its own source.
+_copy_same = op("CopyBackwards", names="", inplace="", name="copy", overlapping=True)(copy.body)
+
+
+def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
+    """Into a tensor whose elements share places nothing is written but what is there."""
+    _check_copy(self, other, non_blocking)
+    if self._storage is not other._storage or self._offset != other._offset or self._layout != other._layout:
+        raise RuntimeError(OVERLAPS_ITSELF)
+    return _copy_same.inplace(self, other, non_blocking)
+
+
+copy.check, copy.overlapping = _check_copy, _copy_shared
+for _declared in (copy, _copy_same):
+    assert _declared.node is not None
+    _declared.node.name = lambda self: "torch::autograd::CopyBackwards"  # type: ignore[method-assign]  # as the engine's
 
 
 def _filled(self: Any, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy
@@ -17,11 +17,11 @@ from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.creation import empty, from_table
 from compat.ops.joining import flatten
-from compat.ops.op import op
+from compat.ops.op import Op, op
 from compat.ops.signature import Array, Arrays, Dim
 from compat.ops.views import expand, reshape, unsqueeze
 from compat.ops.windows import suggests_channels_last
-from compat.registry import function
+from compat.registry import function, publish
 from compat.tensor import Tensor, from_array
 from funcgrad import numpy as np
 from funcgrad.primitives.elementwise import ge, select
@@ -60,7 +60,7 @@ def _triangle_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [None]
 
 
-@op("TrilBackward0", saved="diagonal", check=_check_triangle("tril"), inplace="Tensor.tril_", strides=_triangle_strides)
+@op("TrilBackward0", saved="diagonal", check=_check_triangle("tril"), strides=_triangle_strides)
 def tril(input: Array, diagonal: int = 0) -> Any:
     """The lower triangle of matrices, zeros above ``diagonal``.
 
@@ -76,7 +76,7 @@ def tril(input: Array, diagonal: int = 0) -> Any:
     return select(_below(input, diagonal), input, _nothing(input))
 
 
-@op("TriuBackward0", saved="diagonal", check=_check_triangle("triu"), inplace="Tensor.triu_", strides=_triangle_strides)
+@op("TriuBackward0", saved="diagonal", check=_check_triangle("triu"), strides=_triangle_strides)
 def triu(input: Array, diagonal: int = 0) -> Any:
     """The upper triangle of matrices, zeros below ``diagonal``.
 
@@ -90,6 +90,57 @@ def triu(input: Array, diagonal: int = 0) -> Any:
                 [0., 1.]])
     """
     return select(_below(input, diagonal - 1), _nothing(input), input)
+
+
+def _kept(kept: numpy.ndarray, stride: Sequence[int]) -> numpy.ndarray:
+    """Which of the elements keep their values: those that share their places with none that becomes zero."""
+    places = sum(numpy.arange(n).reshape(-1, *(1,) * (kept.ndim - 1 - d)) * stride[d] for d, n in enumerate(kept.shape))
+    places = numpy.broadcast_to(places, kept.shape)
+    return ~numpy.isin(places, places[~kept])
+
+
+def _one_by_one(t: Tensor) -> bool:
+    """Whether PyTorch writes the zeros alone, not a copy in whole: matrices may lie in any way, batches of several
+    dimensions one after the other only."""
+    if t._layout.dense:
+        return False  # it makes no difference
+    step = t.shape[-1] * t.shape[-2]
+    for d in range(t.dim() - 3, -1, -1) if t.dim() > 3 else ():
+        if t.stride(d) != step and (d > 0 or (t.stride(d) != 0 and t.shape[d] != 1)):
+            return False
+        step *= t.shape[d]
+    return True
+
+
+def _declare_inplace(plain: Op, triangle: Callable[[numpy.ndarray, int], numpy.ndarray]) -> None:
+    """Makes the variant public that writes into its argument: zeros, and nothing else."""
+
+    def body(input: Array, diagonal: int = 0, *, stride: Any = None) -> Any:
+        kept = _kept(triangle(numpy.ones(type_of(input).shape, bool), diagonal), stride)
+        return select(np.asarray(kept), input, _nothing(input))
+
+    name = plain.name
+    check = _check_triangle(name)
+    options: dict[str, Any] = dict(saved="diagonal", name=name, names="", inplace="", overlapping=True)
+    node = f"{name.capitalize()}Backward0"
+    shared = op(node, check=lambda input, diagonal=0, stride=None: check(input), **options)(body)
+
+    @shared.backward
+    def back(ct: Any, diagonal: int) -> Any:
+        return plain.body(ct, diagonal)
+
+    def public(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(input, Tensor) and input.dim() > 1 and _one_by_one(input):
+            return shared.inplace(input, *args, stride=tuple(input.stride()), **kwargs)
+        return plain.inplace(input, *args, **kwargs)
+
+    public.__name__ = public.__qualname__ = f"{name}_"
+    public.__doc__ = f"As ``{name}``, written into the tensor, elements of which may share places."
+    publish(public, f"Tensor.{name}_")
+
+
+_declare_inplace(tril, numpy.tril)
+_declare_inplace(triu, numpy.triu)
 
 
 def _check_diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> None:
