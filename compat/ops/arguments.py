@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from compat.errors import type_name, wrong_argument, wrong_combination
+from compat.grad_mode import mode
 from compat.tensor import Tensor
 
 
@@ -21,6 +22,16 @@ def tensor_argument(function: str, name: str, position: int, value: Any) -> Tens
     if not isinstance(value, Tensor):
         raise wrong_argument(function, name, position, "Tensor", value)
     return value
+
+
+def no_complex_derivative(function: str, *values: Tensor) -> None:
+    """Whether what is to be recorded is real, for functions that have a derivative only then.
+
+    Raises:
+        RuntimeError: for complex tensors, if the function is recorded.
+    """
+    if mode.grad and values[0].is_complex() and any(t.requires_grad for t in values):
+        raise RuntimeError(f"{function} does not support automatic differentiation for outputs with complex dtype.")
 
 
 def tensors_argument(function: str, value: Any, name: str = "tensors", position: int = 1) -> tuple[Tensor, ...]:

@@ -119,10 +119,10 @@ def _comparable(x: Any) -> Any:
 
 def _declare_position(name: str, primitive: Callable[..., Any], what: str) -> None:
     def check(input: Tensor, dim: Any = None, keepdim: bool = False) -> None:
-        _check_elements(name, input, dim, IndexError)
         for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
             if input.dtype.category == category:
                 raise RuntimeError(f"{name}(): does not support {kind} input")
+        _check_elements(name, input, dim, IndexError)
 
     def body(input: Array, dim: Dim | None = None, keepdim: bool = False) -> Any:
         return _position(primitive, input, dim, keepdim)

@@ -9,6 +9,7 @@ import numpy
 from compat import dtypes
 from compat.errors import wrap_dim
 from compat.layout import broadcast_size
+from compat.ops.arguments import no_complex_derivative
 from compat.ops.composite import composite
 from compat.ops.extremes import at_places
 from compat.ops.inspection import values_of
@@ -85,9 +86,13 @@ def _alone(input: Any) -> tuple[Any, Any]:
     return input, np.zeros((), fdtypes.int64)
 
 
-def _check_all(input: Tensor) -> None:
-    if input.dtype.is_complex or input.dtype is dtypes.bool_:
-        raise NotImplementedError(f"\"median_cpu\" not implemented for '{input.dtype.scalar_name}'")
+def _check_all(name: str) -> Any:
+    def check(input: Tensor) -> None:
+        if input.numel() and (input.dtype.is_complex or input.dtype is dtypes.bool_):
+            raise NotImplementedError(f"\"median_cpu\" not implemented for '{input.dtype.scalar_name}'")
+        no_complex_derivative(name, input)
+
+    return check
 
 
 def _declare_median(name: str, skip: bool) -> None:
@@ -96,7 +101,7 @@ def _declare_median(name: str, skip: bool) -> None:
     def whole(input: Array) -> Any:
         type = type_of(input)
         if not type.size:
-            nothing = numpy.nan if _floating(input) else numpy.iinfo(type.dtype).min
+            nothing = numpy.iinfo(type.dtype).min if type.dtype.kind in "iu" else numpy.nan  # which is true of bools
             return full(type.dtype.type(nothing), ())
         values, order = sorted_with_order(reshape(input, shape=(type.size,)), axis=0)
         return _one(values, order, _middle(values, 0, skip), 0, False)[0]
@@ -107,7 +112,8 @@ def _declare_median(name: str, skip: bool) -> None:
         values, order = sorted_with_order(input, axis=dim)
         return _one(values, order, _middle(values, dim, skip), dim, keepdim)
 
-    all = op(f"{node}0", saved="result self", keeps="input", name=name, names="", out=True, check=_check_all)(whole)
+    options: dict[str, Any] = dict(saved="result self", keeps="input", name=name, names="", out=True)
+    all = op(f"{node}0", check=_check_all(name), **options)(whole)
 
     @all.backward
     def all_back(ct: Any, input: Any, result: Any) -> Any:

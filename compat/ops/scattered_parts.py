@@ -11,6 +11,7 @@ from compat import dtypes, lens
 from compat.errors import size_text, wrap_dim
 from compat.grad_mode import mode
 from compat.layout import Base
+from compat.ops.arguments import no_complex_derivative
 from compat.ops.index_rows import check_rows
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
@@ -45,8 +46,8 @@ def _check_recorded(name: str, input: Tensor, src: Tensor) -> None:
     """
     if not mode.grad or not (input.requires_grad or src.requires_grad):
         return
-    if name and input.is_complex():
-        raise RuntimeError(f"{name} does not support automatic differentiation for outputs with complex dtype.")
+    if name:
+        no_complex_derivative(name, input, src)
     if input.dtype.category < dtypes.FLOATING:
         raise RuntimeError(f"Autograd not support dtype: {input.dtype.scalar_name}")
 

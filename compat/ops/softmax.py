@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
-from compat.errors import warn
+from compat.errors import warn, wrap_dim
+from compat.ops.arguments import no_complex_derivative
+from compat.ops.elements import category
 from compat.ops.op import op
 from compat.ops.reduction import accumulated, axes_of, less_peak, reduce
 from compat.ops.signature import Array, Dim
@@ -19,9 +21,13 @@ from funcgrad.tracing import type_of
 
 def _check(kernel: str) -> Any:
     def check(input: Tensor, dim: int) -> None:
-        if not input.dtype.is_floating_point:
-            last = "_lastdim" if dim in (-1, input.dim() - 1) else ""
-            raise NotImplementedError(f"\"{kernel}{last}_kernel_impl\" not implemented for '{input.dtype.scalar_name}'")
+        last = wrap_dim(dim, input.dim()) == max(input.dim() - 1, 0)
+        if input.dtype.is_floating_point:
+            return
+        if input.numel():
+            full = f"{kernel}_lastdim_kernel_impl" if last else f"{kernel}_kernel_impl"
+            raise NotImplementedError(f"\"{full}\" not implemented for '{input.dtype.scalar_name}'")
+        no_complex_derivative(f"_{kernel}", input)
 
     return check
 
@@ -40,7 +46,7 @@ def softmax_plain(input: Array, dim: Dim) -> Any:
         return e.div(weights, reduce(r.reduce_sum, weights, axes, True))
 
     axes = axes_of(input, dim)
-    return accumulated(input, body)
+    return accumulated(input, body) if category(input) == dtypes.FLOATING else input  # of which there is nothing
 
 
 @softmax_plain.backward
@@ -56,7 +62,7 @@ def log_softmax_plain(input: Array, dim: Dim) -> Any:
         return e.sub(shifted, e.log(reduce(r.reduce_sum, e.exp(shifted), axes, True)))
 
     axes = axes_of(input, dim)
-    return accumulated(input, body)
+    return accumulated(input, body) if category(input) == dtypes.FLOATING else input  # of which there is nothing
 
 
 @log_softmax_plain.backward
