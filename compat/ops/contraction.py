@@ -10,7 +10,7 @@ from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.joining import flatten
 from compat.ops.products import dot, mm
-from compat.ops.views import permute, reshape, reshaped, squeeze, unsafe_view
+from compat.ops.views import permute, reshape, squeeze, unsafe_view
 from compat.tensor import Tensor
 
 
@@ -118,8 +118,8 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     tensor_argument("kron", "other", 2, other)
     n = max(input.dim(), other.dim())
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
-    left = reshaped(input, tuple(v for k in a for v in (k, 1)))
-    right = reshaped(other, tuple(v for k in b for v in (1, k)))
+    left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
+    right = unsafe_view(other, tuple(v for k in b for v in (1, k)))
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 

@@ -18,7 +18,7 @@ from compat.ops.signature import Array, Dim, Dims, Ints
 from compat.ops.view import Geometry
 from compat.ops.view_op import view
 from compat.registry import function
-from compat.tensor import Tensor, set_regenerate
+from compat.tensor import Tensor, Version, set_regenerate
 
 # ---------------------------------------------------------------- dimensions in another order
 
@@ -338,9 +338,12 @@ def reshaped(input: Array, *size: Ints) -> Any:
 
 @function("torch._unsafe_view")
 def unsafe_view(input: Tensor, size: Sequence[int]) -> Tensor:
-    """A tensor that nobody else will see, in another shape; not a view for its users."""
+    """A tensor that nobody else will see, in another shape; not a view for its users, and it counts by itself what
+    is written."""
     made = reshaped(input, tuple(size))
     made._view = None
+    if made._counter is not None:
+        made._counter = Version()
     return made
 
 
