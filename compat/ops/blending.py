@@ -8,7 +8,7 @@ from compat import dtypes
 from compat.errors import cpp_name
 from compat.ops.arithmetic import times
 from compat.ops.declared import Late
-from compat.ops.elements import common, overloaded, refuses
+from compat.ops.elements import common, divisor, overloaded, refuses
 from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
@@ -73,7 +73,7 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
         >>> torch.addcdiv(torch.ones(2), torch.tensor([1.0, 2.0]), torch.tensor([2.0, 4.0]), value=10)
         tensor([6., 6.])
     """
-    return np.add(input, np.divide(times(tensor1, value), tensor2))
+    return np.add(input, np.divide(times(tensor1, value), divisor(tensor2)))
 
 
 def _check_lerp(input: Any, end: Any, weight: Any) -> None:

@@ -16,6 +16,7 @@ from compat.ops.signature import Array
 from compat.registry import publish
 from compat.tensor import Tensor, from_array
 from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.elementwise import number
 from funcgrad.tracing import type_of
 
@@ -283,6 +284,15 @@ def binary(
     if backward is not None:
         declared.backward(backward)
     return declared
+
+
+def divisor(x: Any) -> Any:
+    """What to divide by. Quotients of complex numbers by zero have the signs of those, whichever zero it is."""
+    if category(x) != dtypes.COMPLEX:
+        return x
+    zero = e.number(0, x)
+    nothing = np.where(x == zero, zero, e.number(complex(-0.0, -0.0), x))
+    return x + e.stop_gradient(nothing)  # so that the derivative is that of ``x``
 
 
 def zero_gradient(ct: Any) -> Any:

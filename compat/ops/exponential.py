@@ -10,7 +10,7 @@ import numpy
 from compat import dtypes
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.copying import to
-from compat.ops.elements import binary, category, is_operand, overloaded, refuses, unary, zeros_like
+from compat.ops.elements import binary, category, divisor, is_operand, overloaded, refuses, unary, zeros_like
 from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
@@ -123,7 +123,7 @@ def _reciprocal_backward(ct: Any, result: Any) -> Any:
 reciprocal = unary(
     "reciprocal",
     "ReciprocalBackward0",
-    lambda x: e.div(e.number(1, x), x),
+    lambda x: e.div(e.number(1, x), divisor(x)),
     "One over each element.",
     saved="result",
     backward=_reciprocal_backward,
@@ -159,10 +159,18 @@ def _power(x: Any, y: Any) -> Any:
     if type_of(found).dtype.kind == "i":
         return np.where(y < e.number(0, y), _inverse_power(x, y), found)
     if category(found) == dtypes.COMPLEX:
-        # By way of the logarithm it would be NaN.
-        nothing = np.logical_and(x == e.number(0, x), np.real(y) > e.number(0, np.real(y)))
-        return np.where(nothing, e.number(0, found), found)
+        return np.where(x == e.number(0, x), _power_of_zero(y, found), found)
     return found
+
+
+def _power_of_zero(y: Any, like: Any) -> Any:
+    """Zero to complex powers: by the real part of the power nothing, without bounds, or anything."""
+    real, imaginary = np.real(y), np.imag(y)
+    zero = e.number(0, real)
+    below = e.number(complex(0.0, -0.0), like)
+    nothing = np.where(imaginary < zero, e.number(0, like), below)
+    endless, unknown = e.number(complex(math.inf, math.nan), like), e.number(complex(math.nan, math.nan), like)
+    return np.where(real > zero, nothing, np.where(real < zero, endless, unknown))
 
 
 def _inverse_power(x: Any, y: Any) -> Any:

@@ -10,6 +10,7 @@ from compat.ops.elements import (
     binary,
     category,
     common,
+    divisor,
     operator,
     overloaded,
     reflected,
@@ -28,10 +29,15 @@ from funcgrad.primitives import elementwise as e
 
 # ---------------------------------------------------------------- quotients
 
+
+def _quotient(x: Any, y: Any) -> Any:
+    return np.divide(x, divisor(y))
+
+
 _div = binary(
     "div",
     "DivBackward0",
-    in_single(np.divide),
+    in_single(_quotient),
     "``input / other``.",
     saved="other self",
     promote="float",
@@ -106,7 +112,7 @@ def _div_rounded(input: Array, other: Array, *, rounding_mode: Any = None) -> An
     if category(input) < dtypes.FLOATING:
         floating: Any = dtypes.get_default_dtype().numpy
         input, other = np.astype(input, floating), np.astype(other, floating)
-    return np.divide(input, other)
+    return _quotient(input, other)
 
 
 @_div_rounded.backward
