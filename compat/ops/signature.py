@@ -300,7 +300,7 @@ def entry(
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
     """
     # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
-    scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older}
+    scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older, "MISSING": MISSING}
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
@@ -391,10 +391,11 @@ def _scan(p: Param) -> list[str]:
             f"except (AttributeError, TypeError): {n}_k = None",
         ]
     if p.starred:
-        # Given as one sequence they are looked for as if they had been given one by one.
+        # Given as one sequence they are looked for as if they had been given one by one; () is a sequence, too.
         return [
             f"if len({n}) == 1 and {n}[0].__class__ is not int:",
             f"    if isinstance({n}[0], (tuple, list)): {n} = tuple({n}[0])",
+            f"elif not {n}: {n} = MISSING",
         ]
     return []
 

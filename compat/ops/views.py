@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Any, SupportsIndex
 
 from compat import dtypes
-from compat.errors import size_text, warn, wrap_dim, wrong_argument
+from compat.errors import size_text, type_name, warn, wrap_dim, wrong_argument, wrong_combination
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
@@ -266,8 +266,28 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     """
     if dtype is None and len(size) == 1 and isinstance(size[0], dtypes.dtype):
         dtype = size[0]
-    # Bytes have no derivative: what is read of them as another dtype is no part of the graph.
-    return view_dtype(self.detach(), dtype).detach() if dtype is not None else view_size(self, *size, **named)
+    if dtype is not None:
+        # Bytes have no derivative: what is read of them as another dtype is no part of the graph.
+        return view_dtype(self.detach(), dtype).detach()
+    try:
+        return view_size(self, *size, **named)
+    except TypeError:
+        _check_size(size)
+        raise
+
+
+def _check_size(size: Sequence[Any]) -> None:
+    """Raises PyTorch's error for what is no size of a view."""
+    if size and isinstance(size[0], tuple | list | SupportsIndex) and not isinstance(size[0], bool):
+        size_argument("view", "size", 1, size)
+        return
+    few = (
+        f"      didn't match because some of the arguments have invalid types: (!{type_name(size[0])}!)\n"
+        if size
+        else ""
+    )
+    either = f" * (torch.dtype dtype)\n{few} * (tuple of ints size)\n{few}"
+    raise TypeError(f"{wrong_combination('view', size)}, but expected one of:\n{either}")
 
 
 @function("Tensor.view_as")
