@@ -14,6 +14,8 @@ from compat.layout import broadcast_size
 from compat.ops.arguments import tensor_argument
 from compat.ops.arithmetic import check_difference
 from compat.ops.composite import composite
+from compat.ops.declared import Late
+from compat.ops.elements import checks
 from compat.ops.norms import norm_along, norm_gradient, norm_over, vector_norm_of
 from compat.ops.op import op
 from compat.ops.products import vdot
@@ -378,13 +380,20 @@ def _check_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
     if input.dim() == 0 or input.shape[d] != 3 or other.shape[d] != 3:
         sizes = [t.shape[d] if t.dim() else 1 for t in (input, other)]
         raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {sizes[0]} and {sizes[1]}")
+
+
+@Late
+def _check_cross_dtypes(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
+    if input.dtype is dtypes.bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {other.dtype.scalar_name}")
 
 
 @op(
     "LinalgCrossBackward0", saved="self other dim", name="linalg_cross", names="linalg.cross", out=True,
-    check=_check_cross, promote="common", numbers=False, strides="contiguous", broadcasts=True,
+    check=checks(_check_cross, _check_cross_dtypes), promote="common", numbers=False, strides="contiguous",
+    broadcasts=True,
 )  # fmt: skip
 def linalg_cross(input: Array, other: Array, *, dim: Dim = -1) -> Any:
     """The products of vectors of three elements that stand upright on both.
