@@ -31,7 +31,7 @@ class set_detect_anomaly:
         check_nan: whether not-a-number is an anomaly.
 
     Example:
-        >>> import compat as torch
+        >>> import compat as torch, warnings
         >>> x = torch.tensor([-1.0], requires_grad=True)
         >>> with torch.autograd.set_detect_anomaly(True), warnings.catch_warnings():
         ...     warnings.simplefilter("ignore")

@@ -355,7 +355,7 @@ def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any
 
     Example:
         >>> import compat as torch
-        >>> torch.nanmean(torch.tensor([1.0, float("nan"), 3.0]))
+        >>> torch.nanmean(torch.tensor([1.0, torch.nan, 3.0]))
         tensor(2.)
     """
     if not (input.dtype.is_floating_point or input.dtype.is_complex):

@@ -129,7 +129,7 @@ def nansum(input: Array, dim: Dims | None = None, keepdim: bool = False, *, dtyp
 
     Example:
         >>> import compat as torch
-        >>> torch.nansum(torch.tensor([1.0, float("nan"), 2.0]))
+        >>> torch.nansum(torch.tensor([1.0, torch.nan, 2.0]))
         tensor(3.)
     """
     if fdtypes.is_complex(type_of(input).dtype):

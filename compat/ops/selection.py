@@ -436,7 +436,7 @@ def nan_to_num(
 
     Example:
         >>> import compat as torch
-        >>> torch.nan_to_num(torch.tensor([1.0, float("nan")]), nan=5.0)
+        >>> torch.nan_to_num(torch.tensor([1.0, torch.nan]), nan=5.0)
         tensor([1., 5.])
     """
     if category(input) < dtypes.FLOATING:

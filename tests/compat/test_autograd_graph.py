@@ -268,15 +268,16 @@ def _steps(count: int) -> list[int]:
         optimizer.step()
         if i % (count // 8) == count // 8 - 1:
             gc.collect()
-            runtime.flush()
+            runtime.flush_all()
+            runtime.wait()  # what is compiled meanwhile keeps constants of its own
             found.append(len(jax.live_arrays()))
     return found
 
 
 def test_two_thousand_steps_hold_a_flat_number_of_arrays() -> None:
     counts = _steps(2000)
-    # An array kept every hundredth step would be 17 more; what is compiled meanwhile keeps a few constants.
-    assert max(counts[1:]) <= counts[1] + 8, counts
+    # An array kept every hundredth step would be 15 more.
+    assert max(counts[2:]) <= counts[2] + 8, counts
 
 
 def _dies(run: Any) -> bool:

@@ -21,7 +21,7 @@ NO_ITEM = r"Tensor.item\(\) cannot be called on meta tensors"
 
 
 def meta(*size: int, **options: Any) -> Any:
-    return torch.empty(*size, device="meta", **options)
+    return torch.empty(size, device="meta", **options)
 
 
 @contextmanager
