@@ -11,6 +11,7 @@ from compat.ops.op import op, overloads
 from compat.ops.overlapping import write_places
 from compat.ops.scattering import as_dtype_of, is_tensor, put_at
 from compat.ops.signature import Array, Dim, Index, Scalar
+from compat.ops.views import check_room
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives.shape import reshape
@@ -129,6 +130,12 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
 
 def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     along = wrap_dim(dim, input.dim())
+    if not input.numel():
+        # Nothing has no slices: PyTorch complains when it makes one to write to, if that has elements.
+        if index.numel():
+            size = [1 if d == along else n for d, n in enumerate(input.shape)]
+            check_room(input, size, [0 if d == along else n for d, n in enumerate(input.stride())], input._offset)
+        return
     bad = outside(index, 0, extent(input, along))
     if bad is not None:
         raise IndexError(
