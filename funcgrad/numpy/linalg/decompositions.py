@@ -73,8 +73,12 @@ def cholesky(a: Any, /, *, upper: bool = False) -> Any:
             and half that of its conjugate transpose.
         upper: the upper triangular factor, the conjugate transpose, instead.
 
+    Returns:
+        ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
+
     Raises:
-        LinAlgError: for a matrix that is not positive definite.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix, or is not positive definite.
 
     Example:
         >>> print(cholesky([[4.0, 2.0], [2.0, 5.0]]))
@@ -126,6 +130,14 @@ def lu(a: Any, /) -> LUResult:
     Args:
         a: ``(*, m, n)``.
 
+    Returns:
+        A named tuple of ``P``, ``(*, m, m)``, ``L``, ``(*, m, k)``, and ``U``, ``(*, k, n)``, with ``k`` the smaller of
+        ``m`` and ``n``; of the dtype of ``a``, float32 for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for less than two axes.
+
     Example:
         >>> found = lu([[1.0, 2.0], [4.0, 4.0]])
         >>> print(found.L, found.U)
@@ -163,6 +175,15 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
         a: ``(*, n, n)``.
         UPLO: which triangle is read, and has the derivative: ``"L"`` or ``"U"``.
 
+    Returns:
+        A named tuple of eigenvalues, ``(*, n)``, real, and eigenvectors, ``(*, n, n)``, of the dtype of ``a``; float32
+        for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: for another ``UPLO``.
+        LinAlgError: for what is no square matrix.
+
     Example:
         >>> print(eigh([[2.0, 1.0], [1.0, 2.0]]).eigenvalues)
         [1. 3.]
@@ -172,6 +193,18 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
 
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of Hermitian matrices, in ascending order.
+
+    Args:
+        a: ``(*, n, n)``.
+        UPLO: which triangle is read, and has the derivative: ``"L"`` or ``"U"``.
+
+    Returns:
+        ``(*, n)``, real: of the precision of ``a``, float32 for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: for another ``UPLO``.
+        LinAlgError: for what is no square matrix.
 
     Example:
         >>> print(eigvalsh([[2.0, 1.0], [1.0, 2.0]]))
@@ -185,8 +218,16 @@ def eig(a: Any, /) -> EigResult:
 
     An eigenvector may be multiplied by any number of magnitude 1; derivatives are right for what does not depend on it.
 
+    Args:
+        a: ``(*, n, n)``.
+
+    Returns:
+        A named tuple of eigenvalues, ``(*, n)``, and eigenvectors, ``(*, n, n)``, complex of the precision of ``a``;
+        complex64 for integers and booleans.
+
     Raises:
-        LinAlgError: for numbers that are not finite.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix, and for numbers that are not finite.
 
     Example:
         >>> print(eig([[1.0, 5.0], [0.0, 2.0]]).eigenvalues)
@@ -201,8 +242,15 @@ def eig(a: Any, /) -> EigResult:
 def eigvals(a: Any, /) -> Any:
     """The eigenvalues of square matrices, in no order; complex, whatever the numbers are.
 
+    Args:
+        a: ``(*, n, n)``.
+
+    Returns:
+        ``(*, n)``, complex of the precision of ``a``; complex64 for integers and booleans.
+
     Raises:
-        LinAlgError: for numbers that are not finite.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix, and for numbers that are not finite.
 
     Example:
         >>> print(eigvals([[1.0, 5.0], [0.0, 2.0]]))
@@ -225,8 +273,15 @@ def svd(a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: 
         compute_uv: False for the singular values alone.
         hermitian: ``a`` is Hermitian, which is faster; the lower triangle is read.
 
+    Returns:
+        A named tuple of ``U``, ``(*, m, m)``, ``S``, ``(*, k)``, and ``Vh``, ``(*, n, n)``, with ``k`` the smaller of
+        ``m`` and ``n``; without ``full_matrices``, ``(*, m, k)`` and ``(*, k, n)``. ``S`` is real, the others have the
+        dtype of ``a``, float32 for integers and booleans. Or ``S`` alone.
+
     Raises:
-        LinAlgError: for numbers that are not finite.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for less than two axes, or, if ``hermitian``, no square matrix; without it, for numbers that are
+            not finite.
 
     Example:
         >>> print(svd([[0.0, 2.0], [1.0, 0.0]]).S)
@@ -257,8 +312,15 @@ def _hermitian_svd(a: Any) -> SVDResult:
 def svdvals(x: Any, /) -> Any:
     """The singular values of matrices, in descending order.
 
+    Args:
+        x: ``(*, m, n)``.
+
+    Returns:
+        ``(*, k)``, ``k`` the smaller of ``m`` and ``n``; real, float32 for integers and booleans.
+
     Raises:
-        LinAlgError: for numbers that are not finite.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for less than two axes, and for numbers that are not finite.
 
     Example:
         >>> print(svdvals([[0.0, 2.0], [1.0, 0.0]]))

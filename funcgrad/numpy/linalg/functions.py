@@ -23,8 +23,13 @@ def matrix_power(a: Any, n: int) -> Any:
 
     Args:
         a: ``(*, m, m)``; integers stay integers unless ``n`` is negative.
+        n: an int.
+
+    Returns:
+        ``(*, m, m)``, of the dtype of ``a``; for a negative ``n``, float32 for integers and booleans.
 
     Raises:
+        TypeError: for what is no array, an ``n`` that is no int, and a negative power of float16 or bfloat16.
         LinAlgError: for matrices that are not square, and for a singular one and a negative power.
 
     Example:
@@ -72,8 +77,13 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
     Args:
         arrays: at least two; the first may be a row and the last a column, as vectors.
 
+    Returns:
+        A matrix of the first one's rows and the last one's columns, without the axis that a vector has not; of the
+        dtype that they promote to.
+
     Raises:
-        ValueError: for fewer.
+        TypeError: for what is no array.
+        ValueError: for fewer, and for sizes that do not fit.
         LinAlgError: for other numbers of axes.
 
     Example:
@@ -102,6 +112,13 @@ def expm(a: Any, /) -> Any:
 
     Args:
         a: ``(*, n, n)``.
+
+    Returns:
+        ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix.
 
     Example:
         >>> print(np.round(expm(np.array([[0.0, 1.0], [0.0, 0.0]])), 6))

@@ -64,9 +64,17 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     """The norms of vectors: ``sum(|x| ** ord) ** (1 / ord)``. At zero, the derivative is zero.
 
     Args:
+        x: numbers of any shape.
         axis: one axis or several that make a vector; all of them, by default.
         keepdims: leave these axes, with one element.
         ord: the order; ``inf`` and ``-inf`` for the greatest and least magnitude, 0 for how many are not zero.
+
+    Returns:
+        The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an axis that is out of range or named twice, and the greatest or least magnitude of nothing.
 
     Example:
         >>> print(vector_norm(np.array([3.0, 4.0])), vector_norm(np.array([3.0, 4.0]), ord=np.inf))
@@ -85,13 +93,19 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norms of matrices, which are the last two axes.
 
     Args:
+        x: ``(*, m, n)``.
         keepdims: leave these axes, with one element.
         ord: ``"fro"`` for the root of the sum of squares; 1 and ``inf`` for the greatest sum of magnitudes of a column
             and of a row, -1 and ``-inf`` for the least; 2 and -2 for the greatest and the least singular value,
             ``"nuc"`` for their sum.
 
+    Returns:
+        ``(*)``, or ``(*, 1, 1)``; real, of the precision of ``x``, float32 for integers and booleans.
+
     Raises:
+        TypeError: for what is no array, and for float16 and bfloat16 where singular values are asked for.
         ValueError: for another order.
+        LinAlgError: for less than two axes; where singular values are asked for, for numbers that are not finite.
 
     Example:
         >>> print(matrix_norm(np.array([[1.0, -2.0], [3.0, 4.0]]), ord=1))
@@ -116,12 +130,19 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     """The norms of vectors or matrices.
 
     Args:
+        x: numbers of any shape.
         ord: as for ``vector_norm`` and ``matrix_norm``; by default the root of the sum of squares.
         axis: one axis for vectors, two for matrices; by default what ``x`` is, or, without ``ord``, all elements.
         keepdims: leave these axes, with one element.
 
+    Returns:
+        The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
+
     Raises:
-        ValueError: for more axes than two, and an order that there is none of.
+        TypeError: for what is no array, and for float16 and bfloat16 where singular values are asked for.
+        ValueError: for more axes than two, an axis that is out of range or named twice, and an order that there is none
+            of.
+        LinAlgError: where singular values are asked for, for numbers that are not finite.
 
     Example:
         >>> print(norm(np.array([[3.0, 4.0], [6.0, 8.0]]), axis=1))
@@ -149,7 +170,18 @@ def cond(x: Any, p: Any = None) -> Any:
     """How much a matrix may magnify relative errors: its norm times that of its inverse; infinite if it is singular.
 
     Args:
+        x: ``(*, m, n)``; ``(*, n, n)`` unless ``p`` is None, 2 or -2.
         p: the order of the norm, as for ``matrix_norm``; by default 2.
+
+    Returns:
+        ``(*)``, real, of the precision of ``x``; float32 for integers and booleans. By singular values, NaN for zeros
+        alone.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: for another order.
+        LinAlgError: for less than two axes, for no square matrix where one is wanted; by singular values, for numbers
+            that are not finite.
 
     Example:
         >>> print(cond(np.array([[4.0, 0.0], [0.0, 2.0]])))
@@ -176,8 +208,13 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
         rtol: the same as a fraction of the greatest value; by default the larger of ``m`` and ``n`` times the dtype's
             precision.
 
+    Returns:
+        ``(*)``, int64; of a vector or a number, one number.
+
     Raises:
-        ValueError: for both tolerances.
+        TypeError: for what is no array, and for matrices of float16 or bfloat16.
+        ValueError: for both tolerances, and more of them than matrices.
+        LinAlgError: for numbers that are not finite, and, if ``hermitian``, no square matrix.
 
     Example:
         >>> print(matrix_rank(np.array([[1.0, 2.0], [2.0, 4.0]])))

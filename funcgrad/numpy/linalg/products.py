@@ -15,8 +15,16 @@ from funcgrad.tracing import type_of
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The products of vectors of three along an axis that stand upright on both.
 
+    Args:
+        x1, x2: numbers with three elements along the axis; the other axes broadcast.
+        axis: of both, and of the result.
+
+    Returns:
+        The broadcast shape, of the dtype that the two promote to.
+
     Raises:
-        ValueError: for vectors of other than three elements.
+        TypeError: for what is no array, and for booleans.
+        ValueError: for vectors of other than three elements, an axis out of range, shapes that do not broadcast.
 
     Example:
         >>> print(cross([1.0, 0.0, 0.0], [0.0, 1.0, 0.0]))
@@ -33,7 +41,14 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 def outer(x1: Any, x2: Any, /) -> Any:
     """All products of an element of one vector and one of another.
 
+    Args:
+        x1, x2: ``(m,)`` and ``(n,)``.
+
+    Returns:
+        ``(m, n)``, of the dtype that the two promote to.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: where an operand is no vector.
 
     Example:
@@ -51,7 +66,15 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
     """The diagonals of matrices, which are the last two axes.
 
     Args:
-        offset: how many columns above the main diagonal.
+        x: ``(*, m, n)``.
+        offset: how many columns above the main diagonal; negative, how many rows below.
+
+    Returns:
+        ``(*, k)`` with the diagonal's ``k`` elements, 0 for one outside; of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for less than two axes.
 
     Example:
         >>> print(diagonal([[1, 2], [3, 4]], offset=1))
@@ -64,8 +87,16 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     """The sums of the diagonals of matrices, which are the last two axes.
 
     Args:
-        offset: how many columns above the main diagonal.
+        x: ``(*, m, n)``.
+        offset: how many columns above the main diagonal; negative, how many rows below.
         dtype: the dtype to sum in; that of a sum, by default.
+
+    Returns:
+        ``(*)``, of that dtype: int64 for integers and booleans, uint64 for unsigned ones, otherwise the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or no dtype.
+        ValueError: for less than two axes.
 
     Example:
         >>> print(trace([[1, 2], [3, 4]]))

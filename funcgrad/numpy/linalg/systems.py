@@ -55,8 +55,14 @@ def solve(a: Any, b: Any, /) -> Any:
         a: ``(*, n, n)``.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, with the broadcast leading axes; of the dtype that the two promote to, float32 for
+        integers and booleans.
+
     Raises:
-        LinAlgError: for a singular matrix.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: where sizes do not fit, or leading axes do not broadcast.
+        LinAlgError: for what is no square matrix, or is singular.
 
     Example:
         >>> print(solve(np.array([[2.0, 0.0], [0.0, 4.0]]), np.array([2.0, 2.0])))
@@ -82,6 +88,15 @@ def solve_triangular(a: Any, b: Any, /, *, lower: bool = False, unit_diagonal: b
         lower: which triangle.
         unit_diagonal: take the diagonal for ones.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, with the broadcast leading axes; of the dtype that the two promote to, float32 for
+        integers and booleans. Not finite for a singular matrix.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: where sizes do not fit, or leading axes do not broadcast.
+        LinAlgError: for what is no square matrix.
+
     Example:
         >>> print(solve_triangular(np.array([[2.0, 2.0], [0.0, 4.0]]), np.array([2.0, 4.0])))
         [0. 1.]
@@ -94,8 +109,15 @@ def solve_triangular(a: Any, b: Any, /, *, lower: bool = False, unit_diagonal: b
 def inv(a: Any, /) -> Any:
     """The inverses of square matrices.
 
+    Args:
+        a: ``(*, n, n)``.
+
+    Returns:
+        ``(*, n, n)``, of the dtype of ``a``; float32 for integers and booleans.
+
     Raises:
-        LinAlgError: for a singular matrix.
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix, or is singular.
 
     Example:
         >>> print(inv(np.array([[2.0, 0.0], [0.0, 4.0]])))
@@ -111,9 +133,14 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of ``a`` as a map between tensors: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
 
     Args:
-        ind: how many of the first axes belong to the results; the others, to the operands, are as many elements.
+        a: numbers, with as many elements along the first ``ind`` axes as along the others.
+        ind: how many of the first axes belong to the results; the others belong to the operands.
+
+    Returns:
+        The other axes, then the first ``ind``; of the dtype of ``a``, float32 for integers and booleans.
 
     Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
         ValueError: unless ``ind`` is positive.
         LinAlgError: where it is singular or not square.
 
@@ -134,9 +161,16 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 
     Args:
         a: the axes of ``b``, then those of ``x``, with as many elements.
+        b: the right-hand side; of its shape, only the numbers of axes and of elements count.
         axes: axes of ``a`` to bring to its end first.
 
+    Returns:
+        The last axes of ``a``, those after ``b.ndim``; of the dtype that the two promote to, float32 for integers and
+        booleans.
+
     Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: for axes out of range.
         LinAlgError: where it is singular or not square.
 
     Example:
@@ -159,6 +193,16 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 def det(a: Any, /) -> Any:
     """The determinants of square matrices; singular ones have derivatives too.
 
+    Args:
+        a: ``(*, n, n)``.
+
+    Returns:
+        ``(*)``, of the dtype of ``a``; float32 for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix.
+
     Example:
         >>> print(det(np.array([[1.0, 2.0], [3.0, 4.0]])))
         -2.0
@@ -170,6 +214,17 @@ def det(a: Any, /) -> Any:
 
 def slogdet(a: Any, /) -> SlogdetResult:
     """The directions of determinants, and the logarithms of their magnitudes, which do not overflow.
+
+    Args:
+        a: ``(*, n, n)``.
+
+    Returns:
+        A named tuple of ``sign``, ``(*)``, of the dtype of ``a``, float32 for integers and booleans, and ``logabsdet``,
+        ``(*)``, real; of a singular matrix, 0 and ``-inf``.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        LinAlgError: for what is no square matrix.
 
     Example:
         >>> found = slogdet(np.array([[1.0, 2.0], [3.0, 4.0]]))
