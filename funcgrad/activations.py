@@ -27,6 +27,15 @@ def _between(x: Any, low: float, high: float, name: str) -> Any:
 def relu6(x: Any) -> Any:
     """``min(max(x, 0), 6)``, with derivative 0 at both ends.
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape and the dtype of ``x``; integers stay integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+
     Example:
         >>> print(relu6([-1.0, 2.0, 7.0]))
         [0. 2. 6.]
@@ -36,6 +45,15 @@ def relu6(x: Any) -> Any:
 
 def hard_tanh(x: Any) -> Any:
     """``min(max(x, -1), 1)``, with derivative 0 at both ends.
+
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape and the dtype of ``x``; integers stay integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
 
     Example:
         >>> print(hard_tanh([-3.0, 0.5, 3.0]))
@@ -47,6 +65,15 @@ def hard_tanh(x: Any) -> Any:
 def hard_sigmoid(x: Any) -> Any:
     """``relu6(x + 3) / 6``.
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+
     Example:
         >>> print(hard_sigmoid([-3.0, 0.0, 3.0]))
         [0.  0.5 1. ]
@@ -56,6 +83,15 @@ def hard_sigmoid(x: Any) -> Any:
 
 def hard_silu(x: Any) -> Any:
     """``x * hard_sigmoid(x)``; also ``hard_swish``.
+
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
 
     Example:
         >>> print(hard_silu([-3.0, 1.5, 3.0]))
@@ -77,7 +113,15 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
 
     Args:
-        alpha: how far below zero it goes.
+        x: a real array or number.
+        alpha: how far below zero it goes; a real number, or an array that broadcasts with ``x``.
+
+    Returns:
+        An array of the shapes of ``x`` and ``alpha`` broadcast together, in their promoted floating dtype.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(celu([0.0, 2.0]))
@@ -92,6 +136,15 @@ def selu(x: Any) -> Any:
 
     Source: Klambauer, Unterthiner, Mayr, Hochreiter, "Self-normalizing neural networks" (2017).
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+
     Example:
         >>> print(selu([0.0, 1.0]))
         [0.       1.050701]
@@ -103,6 +156,15 @@ def selu(x: Any) -> Any:
 def mish(x: Any) -> Any:
     """``x * tanh(log(1 + exp(x)))``.
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+
     Example:
         >>> print(mish(0.0))
         0.0
@@ -113,6 +175,15 @@ def mish(x: Any) -> Any:
 def log_sigmoid(x: Any) -> Any:
     """The logarithm of ``sigmoid``, without overflow.
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array, or one of complex numbers or bools.
+
     Example:
         >>> print(log_sigmoid(-1000.0))
         -1000.0
@@ -122,6 +193,15 @@ def log_sigmoid(x: Any) -> Any:
 
 def soft_sign(x: Any) -> Any:
     """``x / (1 + |x|)``.
+
+    Args:
+        x: an array or number, complex ones too.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(soft_sign([-1.0, 3.0]))
@@ -134,7 +214,15 @@ def squareplus(x: Any, b: Any = 4.0) -> Any:
     """``(x + sqrt(x**2 + b)) / 2``.
 
     Args:
-        b: how smooth it is; 0 is ``relu``.
+        x: an array or number, complex ones too.
+        b: how smooth it is, 0 is ``relu``; a number, or an array that broadcasts with ``x``.
+
+    Returns:
+        An array of the shapes of ``x`` and ``b`` broadcast together, in their promoted floating dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(squareplus(0.0))
@@ -147,11 +235,15 @@ def glu(x: Any, axis: int = -1) -> Any:
     """The first half of ``x`` along an axis, times the sigmoid of the other half.
 
     Args:
-        x: of even size along the axis.
-        axis: which one.
+        x: an array with at least one axis, of even size along it; complex ones too.
+        axis: an int.
+
+    Returns:
+        An array of half the size along the axis, in the floating dtype of ``x``; float32 for integers.
 
     Raises:
-        ValueError: where the size is odd.
+        TypeError: for what is no array.
+        ValueError: where the size is odd, or the axis is not there.
 
     Example:
         >>> print(glu([2.0, 0.0]))

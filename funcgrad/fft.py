@@ -156,15 +156,16 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
     """The Fourier transform along an axis: ``sum(a[j] * exp(-2j * pi * j * k / n) for j in range(n))``.
 
     Args:
-        a: an array; a real one becomes complex.
-        n: how many elements to transform: ``a`` is cut, or filled up with zeros. If not given, all.
-        axis: the axis.
-        norm: see the module's docstring.
+        a: an array with at least one axis; a real one becomes complex.
+        n: how many elements to transform; ``a`` is cut, or filled up with zeros. All if not given.
+        axis: an int.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
 
     Returns:
-        A complex array, of size ``n`` along the axis.
+        An array of size ``n`` along the axis: complex64, or complex128 for double precision.
 
     Raises:
+        TypeError: for what is no array.
         ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
@@ -175,7 +176,20 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
 
 
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
-    """The inverse of ``fft``; arguments as there.
+    """The inverse of ``fft``.
+
+    Args:
+        a: an array with at least one axis; a real one becomes complex.
+        n: how many elements to transform; ``a`` is cut, or filled up with zeros. All if not given.
+        axis: an int.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of size ``n`` along the axis: complex64, or complex128 for double precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ifft(fft(np.array([1.0, 2.0, 4.0]))).real.round(5))
@@ -189,14 +203,17 @@ def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> 
 
     Args:
         a: an array; a real one becomes complex.
-        s: how many elements to transform along each axis; -1 for all.
-        axes: the axes; one that is there twice is transformed twice. If not given, the last ``len(s)``, or all.
-        norm: see the module's docstring.
+        s: how many elements to transform along each axis, one number for each; -1, or no ``s``, for all.
+        axes: a sequence of ints; one that is there twice is transformed twice. If not given, the last
+            ``len(s)``, or all.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
 
     Returns:
-        A complex array.
+        An array of the shape of ``a``, with sizes ``s`` along the axes: complex64, or complex128 for double
+        precision.
 
     Raises:
+        TypeError: for what is no array.
         ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
@@ -208,7 +225,22 @@ def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> 
 
 
 def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
-    """The inverse of ``fftn``; arguments as there.
+    """The inverse of ``fftn``.
+
+    Args:
+        a: an array; a real one becomes complex.
+        s: how many elements to transform along each axis, one number for each; -1, or no ``s``, for all.
+        axes: a sequence of ints; one that is there twice is transformed twice. If not given, the last
+            ``len(s)``, or all.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of the shape of ``a``, with sizes ``s`` along the axes: complex64, or complex128 for double
+        precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ifftn(fftn(np.eye(2))).real)
@@ -221,6 +253,20 @@ def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
     """``fftn`` along two axes, the last two unless others are named.
 
+    Args:
+        a: an array that has these axes; a real one becomes complex.
+        s: how many elements to transform along each axis, one number for each; -1, or no ``s``, for all.
+        axes: a sequence of ints.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of the shape of ``a``, with sizes ``s`` along the axes: complex64, or complex128 for double
+        precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
+
     Example:
         >>> fft2(np.ones((3, 2, 4))).shape
         (3, 2, 4)
@@ -230,6 +276,20 @@ def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None)
 
 def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
     """``ifftn`` along two axes, the last two unless others are named.
+
+    Args:
+        a: an array that has these axes; a real one becomes complex.
+        s: how many elements to transform along each axis, one number for each; -1, or no ``s``, for all.
+        axes: a sequence of ints.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of the shape of ``a``, with sizes ``s`` along the axes: complex64, or complex128 for double
+        precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for axes that are not there, ``s`` of another length, no elements, or an unknown ``norm``.
 
     Example:
         >>> ifft2(np.ones((3, 2, 4))).shape
@@ -245,15 +305,17 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
     """The first ``n // 2 + 1`` elements of the transform of a real array; the others are their conjugates.
 
     Args:
-        a: a real array.
-        n, axis, norm: as for ``fft``.
+        a: a real array with at least one axis; integers become float32.
+        n: how many elements to transform; ``a`` is cut, or filled up with zeros. All if not given.
+        axis: an int.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
 
     Returns:
-        A complex array, of size ``n // 2 + 1`` along the axis.
+        An array of size ``n // 2 + 1`` along the axis: complex64, or complex128 for double precision.
 
     Raises:
-        TypeError: for a complex array.
-        ValueError: as for ``fft``.
+        TypeError: for what is no array, or a complex one.
+        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(rfft(np.array([1.0, 1.0, 1.0])).real)
@@ -271,10 +333,11 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
         axis, norm: as for ``fft``.
 
     Returns:
-        A real array, of size ``n`` along the axis.
+        A real array, of size ``n`` along the axis: float32, or float64 for double precision.
 
     Raises:
-        ValueError: as for ``fft``.
+        TypeError: for what is no array.
+        ValueError: as for ``fft``; so for one coefficient without ``n``.
 
     Example:
         >>> print(irfft(rfft(np.array([1.0, 2.0, 3.0])), 3).round(5))
@@ -284,7 +347,22 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
 
 
 def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
-    """``rfft`` along the last of ``axes``, then ``fft`` along the others; arguments as for ``fftn``.
+    """``rfft`` along the last of ``axes``, then ``fft`` along the others.
+
+    Args:
+        a: a real array with at least one axis; integers become float32.
+        s: how many elements to transform along each axis, one number for each; -1, or no ``s``, for all.
+        axes: a sequence of ints, the last of them only once. If not given, the last ``len(s)``, or all.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of the sizes ``s`` along the axes, ``s[-1] // 2 + 1`` along the last: complex64, or complex128
+        for double precision.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+            length, no elements, or an unknown ``norm``.
 
     Example:
         >>> rfftn(np.ones((3, 4))).shape
@@ -296,6 +374,21 @@ def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
 def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
     """The inverse of ``rfftn``; the size along the last axis as for ``irfft``.
 
+    Args:
+        a: an array with at least one axis; a real one becomes complex.
+        s: the sizes of the result along the axes; if not given, those of ``a``, and ``2 * (m - 1)`` along the
+            last, for ``m`` coefficients.
+        axes: a sequence of ints, the last of them only once. If not given, the last ``len(s)``, or all.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        A real array of the sizes ``s`` along the axes: float32, or float64 for double precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+            length, no elements, or an unknown ``norm``.
+
     Example:
         >>> irfftn(rfftn(np.ones((3, 5))), (3, 5)).shape
         (3, 5)
@@ -306,6 +399,21 @@ def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -
 def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
     """``rfftn`` along two axes, the last two unless others are named.
 
+    Args:
+        a: a real array that has these axes; integers become float32.
+        s: how many elements to transform along each axis, one number for each; -1, or no ``s``, for all.
+        axes: a sequence of ints.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of the sizes ``s`` along the axes, ``s[-1] // 2 + 1`` along the last: complex64, or complex128
+        for double precision.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+            length, no elements, or an unknown ``norm``.
+
     Example:
         >>> rfft2(np.ones((5, 3, 4))).shape
         (5, 3, 3)
@@ -315,6 +423,21 @@ def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
 
 def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
     """``irfftn`` along two axes, the last two unless others are named.
+
+    Args:
+        a: an array that has these axes; a real one becomes complex.
+        s: the sizes of the result along the axes; if not given, those of ``a``, and ``2 * (m - 1)`` along the
+            last, for ``m`` coefficients.
+        axes: a sequence of ints.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        A real array of the sizes ``s`` along the axes: float32, or float64 for double precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for axes that are not there, no axis at all, the last one named twice, ``s`` of another
+            length, no elements, or an unknown ``norm``.
 
     Example:
         >>> irfft2(np.ones((5, 3, 3))).shape
@@ -332,7 +455,11 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         axis, norm: as for ``fft``.
 
     Returns:
-        A real array, of size ``n`` along the axis.
+        A real array, of size ``n`` along the axis: float32, or float64 for double precision.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: as for ``fft``; so for one element without ``n``.
 
     Example:
         >>> print(hfft(np.array([1.0, 0.0, 0.0])))
@@ -344,6 +471,19 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
     """The inverse of ``hfft``: the first half of the inverse transform of a real array.
+
+    Args:
+        a: a real array with at least one axis; integers become float32.
+        n: how many elements to transform; ``a`` is cut, or filled up with zeros. All if not given.
+        axis: an int.
+        norm: ``"backward"``, ``"ortho"`` or ``"forward"``: see the module's docstring.
+
+    Returns:
+        An array of size ``n // 2 + 1`` along the axis: complex64, or complex128 for double precision.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+        ValueError: for an axis that is not there, no elements, or an unknown ``norm``.
 
     Example:
         >>> print(ihfft(np.array([1.0, 1.0, 1.0, 1.0])).real)
@@ -369,9 +509,16 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> An
 
     Args:
         n: the number of elements.
-        d: how far they are apart.
-        dtype: float32 if not given.
+        d: how far they are apart, a number.
+        dtype: floating; float32 if not given.
         device: for the array API; there is one.
+
+    Returns:
+        ``dtype[n]``: those from 0 on, then the negative ones.
+
+    Raises:
+        TypeError: for a dtype that is not floating.
+        ValueError: for an ``n`` that is not positive.
 
     Example:
         >>> print(fftfreq(4))
@@ -386,6 +533,13 @@ def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> A
     Args:
         n, d, dtype, device: as for ``fftfreq``.
 
+    Returns:
+        ``dtype[n // 2 + 1]``.
+
+    Raises:
+        TypeError: for a dtype that is not floating.
+        ValueError: for an ``n`` that is not positive.
+
     Example:
         >>> print(rfftfreq(4))
         [0.   0.25 0.5 ]
@@ -398,7 +552,14 @@ def fftshift(x: Any, axes: int | Axes = None) -> Any:
 
     Args:
         x: an array of any dtype.
-        axes: an axis or several; all if not given.
+        axes: an int or several; all if not given.
+
+    Returns:
+        An array of the shape and the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an axis that is not there, or is named twice.
 
     Example:
         >>> print(fftshift(fftfreq(4)))
@@ -409,6 +570,17 @@ def fftshift(x: Any, axes: int | Axes = None) -> Any:
 
 def ifftshift(x: Any, axes: int | Axes = None) -> Any:
     """The inverse of ``fftshift``.
+
+    Args:
+        x: an array of any dtype.
+        axes: an int or several; all if not given.
+
+    Returns:
+        An array of the shape and the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an axis that is not there, or is named twice.
 
     Example:
         >>> print(ifftshift(fftshift(np.arange(5))))

@@ -43,6 +43,18 @@ _CUT = math.sqrt(1 - 4 * math.exp(-2) / math.sqrt(2 * math.pi) / math.erf(math.s
 def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
     """Zeros; the key does not matter.
 
+    Args:
+        key: anything.
+        shape: a sequence of ints.
+        dtype: any.
+
+    Returns:
+        An array of ``shape`` and ``dtype``.
+
+    Raises:
+        TypeError: for a shape that is no sequence, or what is no dtype.
+        ValueError: for a negative size.
+
     Example:
         >>> print(zeros(None, (2,)))
         [0. 0.]
@@ -52,6 +64,18 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
     """Ones; the key does not matter.
+
+    Args:
+        key: anything.
+        shape: a sequence of ints.
+        dtype: any.
+
+    Returns:
+        An array of ``shape`` and ``dtype``.
+
+    Raises:
+        TypeError: for a shape that is no sequence, or what is no dtype.
+        ValueError: for a negative size.
 
     Example:
         >>> print(ones(None, (2,)))
@@ -63,6 +87,17 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
 def constant(value: Any, dtype: Any = np.float32) -> Initializer:
     """All elements ``value``, which broadcasts to the shape.
 
+    Args:
+        value: a number, or an array that broadcasts to the shape.
+        dtype: any; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
+
+    Raises:
+        TypeError: when called, for a value that is no array.
+        ValueError: when called, for a value that does not broadcast to the shape, or a negative size.
+
     Example:
         >>> print(constant(3.0)(None, (2,)))
         [3. 3.]
@@ -73,6 +108,17 @@ def constant(value: Any, dtype: Any = np.float32) -> Initializer:
 def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
     """Evenly distributed from 0 to ``scale``.
 
+    Args:
+        scale: a positive number.
+        dtype: floating; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
+
+    Raises:
+        TypeError: when called, for what is no key, or a dtype that is not floating.
+        ValueError: when called, for a negative size.
+
     Example:
         >>> bool((uniform(0.5)(random.key(0), (9,)) < 0.5).all())
         True
@@ -82,6 +128,17 @@ def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
 
 def normal(stddev: float = 1e-2, dtype: Any = np.float32) -> Initializer:
     """Normally distributed around 0.
+
+    Args:
+        stddev: the standard deviation, a number.
+        dtype: floating or complex; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
+
+    Raises:
+        TypeError: when called, for what is no key, or a dtype that is not floating or complex.
+        ValueError: when called, for a negative size.
 
     Example:
         >>> normal()(random.key(0), (9,)).shape
@@ -97,8 +154,15 @@ def truncated_normal(
 
     Args:
         stddev: the standard deviation of the distribution before it is cut off.
-        dtype: by default.
-        lower, upper: the bounds, in standard deviations.
+        dtype: floating; by default.
+        lower, upper: the bounds, numbers of standard deviations.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
+
+    Raises:
+        TypeError: when called, for what is no key, or a dtype that is not floating.
+        ValueError: when called, for a negative size.
 
     Example:
         >>> bool((abs(truncated_normal(1.0)(random.key(0), (99,))) <= 2).all())
@@ -130,16 +194,21 @@ def variance_scaling(
     """Numbers of variance ``scale / n``.
 
     Args:
-        scale: see above.
-        mode: what ``n`` is: ``"fan_in"``, as many numbers as go in; ``"fan_out"``, as come out; ``"fan_avg"``, the
-            mean of both.
-        distribution: ``"normal"``, ``"uniform"``, or ``"truncated_normal"``, cut off at two standard deviations.
-        in_axis, out_axis: the axes of what goes in, and of what comes out.
+        scale: see above; positive.
+        mode: what ``n`` is: ``"fan_in"``, as many numbers as go in; ``"fan_out"``, as come out; ``"fan_avg"``,
+            the mean of both.
+        distribution: ``"normal"``, ``"uniform"``, or ``"truncated_normal"``, cut off at two standard
+            deviations.
+        in_axis, out_axis: the axes of what goes in, and of what comes out, each an int or several.
         batch_axis: axes of weights that do not belong together.
-        dtype: by default.
+        dtype: floating, for ``"normal"`` complex too; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        ValueError: for another mode or distribution; when called, for a shape of one axis.
+        TypeError: when called, for what is no key, or another dtype.
+        ValueError: for another mode or distribution; when called, for a shape of one axis or a negative size.
 
     Example:
         >>> w = variance_scaling(1.0, "fan_in", "normal")(random.key(0), (400, 100))
@@ -204,10 +273,15 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
     Args:
         scale: what they are multiplied by.
         column_axis: the axis of the columns; all others are rows.
-        dtype: by default.
+        dtype: float32, float64, complex64 or complex128; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
+        TypeError: when called, for what is no key, or another dtype.
         ValueError: when called, for a shape of one axis.
+        IndexError: when called, for a ``column_axis`` that is not there.
 
     Example:
         >>> q = orthogonal()(random.key(0), (3, 2))
@@ -239,10 +313,15 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
     Args:
         scale: what they are multiplied by.
         column_axis: the axis of the matrix's columns, -1 or -2.
-        dtype: by default.
+        dtype: float32, float64, complex64 or complex128; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
 
     Raises:
-        ValueError: when called, for a shape without places, or with fewer outputs (the last axis) than inputs.
+        TypeError: when called, for what is no key, or another dtype.
+        ValueError: when called, for a shape without one to three axes of places, or with fewer outputs (the
+            last axis) than inputs.
 
     Example:
         >>> kernel = delta_orthogonal()(random.key(0), (3, 3, 2, 4))

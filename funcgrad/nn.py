@@ -48,6 +48,15 @@ from funcgrad.tracing import type_of
 def relu(x: Any) -> Any:
     """``max(x, 0)``, with derivative 0 at 0.
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape and the dtype of ``x``; integers stay integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+
     Example:
         >>> print(relu(np.array([-1.0, 2.0])))
         [0. 2.]
@@ -60,6 +69,18 @@ def relu(x: Any) -> Any:
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """``x`` where positive, ``negative_slope * x`` elsewhere.
 
+    Args:
+        x: a real array or number.
+        negative_slope: a number, or an array that broadcasts with ``x``.
+
+    Returns:
+        An array of the shapes of both broadcast together, in their promoted dtype; float32 for integers and a
+        float.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(leaky_relu(np.array([-1.0, 2.0]), 0.5))
         [-0.5  2. ]
@@ -69,6 +90,17 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
 
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
+
+    Args:
+        x: a real array or number.
+        alpha: a number, or an array that broadcasts with ``x``.
+
+    Returns:
+        An array of the shapes of ``x`` and ``alpha`` broadcast together, in their promoted floating dtype.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(elu(np.array([0.0, 2.0])))
@@ -82,6 +114,15 @@ def elu(x: Any, alpha: Any = 1.0) -> Any:
 def sigmoid(x: Any) -> Any:
     """``1 / (1 + exp(-x))``.
 
+    Args:
+        x: an array or number, complex ones too.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(sigmoid(0.0))
         0.5
@@ -92,6 +133,15 @@ def sigmoid(x: Any) -> Any:
 
 def silu(x: Any) -> Any:
     """``x * sigmoid(x)``, also called swish.
+
+    Args:
+        x: an array or number, complex ones too.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(silu(0.0))
@@ -107,6 +157,15 @@ swish = silu
 def softplus(x: Any) -> Any:
     """``log(1 + exp(x))`` without overflow.
 
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array, or a complex one.
+
     Example:
         >>> print(softplus(1000.0))
         1000.0
@@ -120,9 +179,14 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
 
     Args:
+        x: a real array or number; for ``"tanh"`` a complex one, too.
         approximate: ``"none"``, or ``"tanh"`` for that paper's approximation.
 
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
     Raises:
+        TypeError: for what is no array, or a complex one for ``"none"``.
         ValueError: for another ``approximate``.
 
     Example:
@@ -165,20 +229,22 @@ def conv(
     """The convolution (cross-correlation) of images with kernels, over any number of spatial axes.
 
     Args:
-        x: (batch, channels, ...), or (channels, ...) of a single image.
+        x: (batch, channels, ...), or (channels, ...) of a single image; integers become floats, as those of
+            ``weight``.
         weight: (outputs, channels / groups, ...).
         bias: (outputs,).
         stride: how far the kernel moves along each spatial axis, or along all.
-        padding: zeros at both ends of each spatial axis; ``"valid"`` is none, ``"same"`` as many as keep the size,
-            one more at the far end where that is odd.
+        padding: zeros at both ends of each spatial axis; ``"valid"`` is none, ``"same"`` as many as keep the
+            size, one more at the far end where that is odd.
         dilation: how far apart the kernel's elements meet the image's.
         groups: outputs and channels are split into so many groups, which do not see each other.
 
     Returns:
-        (batch, outputs, ...).
+        (batch, outputs, ...), or (outputs, ...) of a single image, in the promoted floating dtype.
 
     Raises:
-        ValueError: naming the shapes, where they do not fit.
+        TypeError: for what is no array.
+        ValueError: naming the shapes, where they do not fit; for another ``padding``.
 
     Example:
         >>> conv(np.ones((2, 3, 8, 8), "float32"), np.ones((5, 3, 3, 3), "float32"), padding=1).shape
@@ -244,14 +310,21 @@ def max_pool(x: Any, size: Spatial, stride: Spatial | None = None, padding: Spat
     """The largest element of each window; the first of equals has the derivative.
 
     Args:
-        x: (batch, channels, ...); (channels, ...) where ``size`` names the spatial axes.
-        size: of the window along each spatial axis.
+        x: (batch, channels, ...) of real numbers or bools; (channels, ...) where ``size`` names the spatial
+            axes.
+        size: of the window: an int, or one for each spatial axis; so the others.
         stride: how far the window moves; its size unless given.
         padding: at both ends; never the largest.
         dilation: how far apart the elements of a window are.
 
+    Returns:
+        An array of the dtype of ``x``, with one element per window along the spatial axes; none where no window
+        fits.
+
     Raises:
-        ValueError: for padding of more than half a window.
+        TypeError: for what is no array, or a complex one.
+        ValueError: for padding of more than half a window, a size, stride or dilation that is not positive,
+            another number of them than spatial axes, or too few axes.
 
     Example:
         >>> print(max_pool(np.array([[[1.0, 3.0, 2.0, 0.0]]]), 2))
@@ -267,9 +340,18 @@ def avg_pool(
     """The mean of each window.
 
     Args:
-        x, size, stride: as for ``max_pool``.
+        x: (batch, channels, ...); (channels, ...) where ``size`` names the spatial axes.
+        size, stride: as for ``max_pool``.
         padding: zeros at both ends.
         count_include_pad: whether a mean counts the padding.
+
+    Returns:
+        A floating array (float32 for integers), with one element per window along the spatial axes.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for padding of more than half a window, a size or stride that is not positive, another
+            number of them than spatial axes, or too few axes.
 
     Example:
         >>> print(avg_pool(np.array([[[1.0, 3.0, 2.0, 0.0]]]), 2))
@@ -295,8 +377,13 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
         dtype: that of the result.
         axis: where the new axis is in it.
 
+    Returns:
+        An array of ``dtype``, float32 by default, and of the shape of ``x`` with an axis of ``num_classes``
+        more.
+
     Raises:
-        TypeError: for labels that are no integers.
+        TypeError: for labels that are no integers, or a negative ``num_classes``.
+        ValueError: for an ``axis`` that is not there.
 
     Example:
         >>> print(one_hot(np.array([0, 2]), 3))
@@ -318,10 +405,18 @@ def standardize(
     """``x`` less its mean, over its standard deviation.
 
     Args:
-        axis: one axis, or several, over which mean and variance are taken.
-        mean, variance: instead of those of ``x``.
+        x: an array that has the axes.
+        axis: an int, or several, over which mean and variance are taken; None for all.
+        mean, variance: arrays or numbers that broadcast with ``x``, instead of those of ``x``.
         epsilon: is added to the variance.
-        where: booleans: which elements count.
+        where: bools that broadcast to ``x``: which elements count.
+
+    Returns:
+        An array of the shape of ``x``, in its floating dtype; float32 for integers.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an axis that is not there or named twice, or shapes that do not broadcast.
 
     Example:
         >>> print(standardize(np.array([1.0, 2.0, 3.0])).round(3))
@@ -343,14 +438,21 @@ def cross_entropy(
     """The cross entropy of the softmax of ``logits`` and ``labels``.
 
     Args:
-        logits: unnormalized log probabilities, with the classes along ``axis``.
-        labels: integers, of the shape of ``logits`` without ``axis``; or probabilities, of the same shape.
-        label_smoothing: how much of each label is spread evenly over all classes.
+        logits: unnormalized log probabilities, a floating array with the classes along ``axis``.
+        labels: integers, of the shape of ``logits`` without ``axis``; or floating probabilities, of the same
+            shape.
+        axis: an int.
+        label_smoothing: how much of each label is spread evenly over all classes, a number.
         reduction: ``"mean"``, ``"sum"``, or ``"none"`` for one number per example.
 
+    Returns:
+        A floating array of shape ``()``; for ``"none"``, of that of ``logits`` without ``axis``.
+
     Raises:
-        ValueError: where the shapes do not fit.
-        IndexError: for labels that are no class, where they are known: NumPy arrays.
+        TypeError: for what is no array.
+        ValueError: where the shapes do not fit, or labels are neither; for an axis that is not there, another
+            ``reduction``.
+        IndexError: for labels that are no class, where they are known: NumPy arrays and lists.
 
     Example:
         >>> print(cross_entropy(np.array([[0.0, 1000.0]]), np.array([1])))
