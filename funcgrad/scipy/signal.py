@@ -52,8 +52,14 @@ def convolve(
             result has those of ``in1`` first, then those of ``in2``, then the convolved ones.
         dot_axes: axes of each that are multiplied and summed, pairwise.
 
+    Returns:
+        Along each axis ``n + k - 1`` elements if ``"full"``, ``n`` if ``"same"``, ``max(n, k) - min(n, k) + 1`` if
+        ``"valid"``, for ``n`` of ``in1`` and ``k`` of ``in2``; of the promoted floating dtype, integers as float32.
+
     Raises:
-        ValueError: for an unknown mode, axes that do not pair, or ``"valid"`` where neither lies in the other.
+        TypeError: for what is no array.
+        ValueError: for an unknown mode, axes that do not pair, an empty ``in2``, or ``"valid"`` where neither lies in
+            the other.
 
     Example:
         >>> print(convolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])))
@@ -111,6 +117,14 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     Args:
         in1, in2, mode, method: as for ``convolve``.
 
+    Returns:
+        As for ``convolve``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an unknown mode, operands of different numbers of axes, an empty ``in2``, or ``"valid"`` where
+            neither lies in the other.
+
     Example:
         >>> print(correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])))
         [1. 2. 3. 0.]
@@ -123,10 +137,14 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """``convolve`` by Fourier transforms, which is faster for large arrays.
 
     Args:
-        in1, in2, mode: as for ``convolve``.
+        in1, in2, mode: as for ``convolve``; not numbers, and of as many axes.
+
+    Returns:
+        As for ``convolve``, but float32 of float16.
 
     Raises:
-        ValueError: for an unknown mode, or operands of different numbers of axes.
+        TypeError: for what is no array.
+        ValueError: for an unknown mode, operands of different numbers of axes, or of none.
 
     Example:
         >>> print(fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])).round(4))

@@ -97,12 +97,16 @@ def solve_banded(
     Args:
         l_and_u: how many diagonals there are below the main one, and above.
         ab: ``(*, l + u + 1, n)``, a diagonal per row, the topmost first: ``ab[u + i - j, j] = a[i, j]``.
-        b: ``(n,)`` or ``(*, n, k)``.
+        b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         overwrite_ab, overwrite_b, check_finite: of no consequence.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: where ``ab`` has another number of diagonals, or ``b`` does not fit.
-        LinAlgError: for a singular matrix.
+        LinAlgError: for a singular matrix, unless under ``jit``.
 
     Example:
         >>> ab = np.array([[0.0, 1.0], [2.0, 2.0], [1.0, 0.0]])
@@ -146,9 +150,14 @@ def solveh_banded(
         lower: ``ab`` has the diagonals below instead: ``ab[i - j, j] = a[i, j]``.
         overwrite_ab, overwrite_b, check_finite: of no consequence.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: where ``b`` does not fit.
-        LinAlgError: for a singular matrix.
+        IndexError: where ``ab`` has less than two axes.
+        LinAlgError: for a singular matrix, unless under ``jit``.
 
     Example:
         >>> ab = np.array([[0.0, 1.0], [2.0, 2.0]])

@@ -43,12 +43,17 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     The matrix is put together and solved as a general one: the time is that of ``solve``.
 
     Args:
-        c_or_cr: its first column, or a pair of that and its first row, as for ``toeplitz``.
-        b: ``(n,)`` or ``(n, k)``.
+        c_or_cr: its first column, or a tuple of that and its first row, as for ``toeplitz``; no 16-bit floats.
+        b: ``(n,)`` or ``(*, n, k)``.
         check_finite: of no consequence.
 
+    Returns:
+        ``(n,)`` or ``(*, n, k)``, of the promoted floating dtype.
+
     Raises:
-        LinAlgError: for a singular matrix.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for a singular matrix, unless under ``jit``, and for one that is not square.
+        ValueError: where ``b`` does not fit.
 
     Example:
         >>> import numpy as np

@@ -23,12 +23,17 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     """The triangular factor of Hermitian positive definite matrices: ``a = u.conj().mT @ u``.
 
     Args:
-        a: ``(*, n, n)``.
+        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         lower: the lower triangular factor ``l`` instead, ``a = l @ l.conj().mT``.
         overwrite_a, check_finite: of no consequence.
 
+    Returns:
+        ``(*, n, n)``, of the dtype of ``a``, with zeros in the other triangle.
+
     Raises:
-        LinAlgError: for a matrix that is not positive definite.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes; for a matrix that is not positive
+            definite, unless under ``jit``.
 
     Example:
         >>> import numpy as np
@@ -45,8 +50,13 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     Args:
         a, lower, overwrite_a, check_finite: as for ``cholesky``.
 
+    Returns:
+        The factor, ``(*, n, n)`` of the dtype of ``a``, and ``lower`` as it was given.
+
     Raises:
-        LinAlgError: for a matrix that is not positive definite.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes; for a matrix that is not positive
+            definite, unless under ``jit``.
 
     Example:
         >>> import numpy as np
@@ -61,9 +71,17 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     """``p``, ``l`` and ``u`` with ``a = p @ l @ u``.
 
     Args:
-        a: ``(*, m, n)``.
+        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         permute_l: return ``p @ l`` and ``u`` instead.
         overwrite_a, check_finite: of no consequence.
+
+    Returns:
+        ``(*, m, m)``, ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is the smaller of ``m`` and ``n``, of the dtype of
+        ``a``.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for less than two axes.
 
     Example:
         >>> import numpy as np
@@ -81,8 +99,16 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     """The factors in one matrix, and with which row each row was interchanged, for ``lu_solve``.
 
     Args:
-        a: ``(*, n, n)``.
+        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32; for ``lu_solve`` square.
         overwrite_a, check_finite: of no consequence.
+
+    Returns:
+        ``(*, m, n)`` of the dtype of ``a``, ``l`` without its diagonal of ones under ``u``; and int32 ``(*, k)``, where
+        ``k`` is the smaller of ``m`` and ``n``.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for less than two axes.
 
     Example:
         >>> import numpy as np
@@ -100,12 +126,18 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     """``q`` and ``r`` with ``a = q @ r``.
 
     Args:
-        a: ``(*, m, n)``.
+        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         mode: ``"full"``, ``"r"`` for a tuple of ``r`` alone, or ``"economic"`` for no more columns of ``q`` than ``a``
             has.
         overwrite_a, lwork, check_finite: of no consequence.
 
+    Returns:
+        ``(*, m, m)`` and ``(*, m, n)``; if ``"economic"``, ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is the smaller
+        of ``m`` and ``n``; of the dtype of ``a``.
+
     Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for less than two axes.
         ValueError: for another mode.
 
     Example:
@@ -125,14 +157,19 @@ def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite:
     """``t`` and unitary ``z`` with ``a = z @ t @ z.conj().mT``; they have no derivative.
 
     Args:
-        a: ``(*, n, n)``.
+        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         output: ``"complex"`` for upper triangular ``t``; ``"real"``, of real ``a``, for real factors, where a pair of
             complex eigenvalues is a block of two rows.
         overwrite_a, check_finite: of no consequence.
 
+    Returns:
+        Two of ``(*, n, n)``, of the dtype of ``a``; if ``"complex"``, of the complex dtype as precise.
+
     Raises:
+        TypeError: for what is no array, and for 16-bit floats.
         ValueError: for another output.
-        LinAlgError: for matrices that are not square.
+        LinAlgError: for matrices that are not square, and for less than two axes.
+        NonDifferentiableError: where the factors are differentiated.
 
     Example:
         >>> import numpy as np
@@ -154,10 +191,19 @@ def svd(
     """``u``, the singular values and ``vh``, or the values alone.
 
     Args:
-        a: ``(*, m, n)``.
+        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         full_matrices: as many vectors as there are rows and columns.
         compute_uv: False for the values alone.
         overwrite_a, check_finite: of no consequence.
+
+    Returns:
+        ``(*, m, m)``, ``(*, k)`` and ``(*, n, n)``, where ``k`` is the smaller of ``m`` and ``n``; without
+        ``full_matrices`` ``(*, m, k)``, ``(*, k)`` and ``(*, k, n)``. Of the dtype of ``a``, the values real and
+        descending.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for less than two axes, and for elements that are not numbers, unless under ``jit``.
 
     Example:
         >>> import numpy as np
@@ -185,13 +231,19 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-        a: ``(*, n, n)``, of which one triangle is read.
+        a: ``(*, n, n)``, of which one triangle is read, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         b: Hermitian and positive definite: solves ``a @ v = w * (b @ v)``, where vectors have ``v.conj() @ b @ v = 1``.
         lower: which triangle of ``a``.
         eigvals_only: return the values alone.
 
+    Returns:
+        The values, ``(*, n)`` and real, and the vectors, the columns of ``(*, n, n)``, of the promoted dtype.
+
     Raises:
-        LinAlgError: where ``b`` is not positive definite.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes; where ``b`` is not positive definite,
+            unless under ``jit``.
+        ValueError: where ``a`` and ``b`` do not fit.
 
     Example:
         >>> import numpy as np
@@ -214,8 +266,14 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
     Args:
         a, b, lower: as for ``eigh``.
 
+    Returns:
+        The values, ``(*, n)`` and real, as precise as the promoted dtype.
+
     Raises:
-        LinAlgError: where ``b`` is not positive definite.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes; where ``b`` is not positive definite,
+            unless under ``jit``.
+        ValueError: where ``a`` and ``b`` do not fit.
 
     Example:
         >>> import numpy as np
@@ -229,10 +287,15 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """``u`` with orthonormal rows or columns and Hermitian ``p`` with ``a = u @ p``.
 
     Args:
-        a: ``(*, m, n)``.
+        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
         side: ``"right"``, or ``"left"`` for ``a = p @ u``.
 
+    Returns:
+        ``u``, ``(*, m, n)``, and ``p``, ``(*, n, n)``, or ``(*, m, m)`` on the left; of the dtype of ``a``.
+
     Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for less than two axes, and for elements that are not numbers, unless under ``jit``.
         ValueError: for another side.
 
     Example:

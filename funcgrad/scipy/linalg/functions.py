@@ -143,12 +143,17 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
     """The exponentials of square matrices, and their derivatives in a direction.
 
     Args:
-        A, E: ``(*, n, n)``, the matrix and the direction.
+        A, E: ``(*, n, n)``, the matrix and the direction, of numbers of any dtype but float16 and bfloat16; integers count as
+            float32; leading axes broadcast.
         method, check_finite: of no consequence.
         compute_expm: False for the derivative alone.
 
+    Returns:
+        The exponentials and the derivatives, ``(*, n, n)`` each, of the promoted floating dtype.
+
     Raises:
-        LinAlgError: for matrices that are not square.
+        TypeError: for what is no array, and for 16-bit floats; for matrices and directions of different sizes.
+        LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:
         >>> import numpy as np

@@ -30,11 +30,14 @@ def toeplitz(c: Any, r: Any = None) -> Any:
     """The matrix with constant diagonals.
 
     Args:
-        c: its first column.
+        c: its first column; an array of any other number of axes counts as flat.
         r: its first row, of which the first element does not count; by default the conjugate of ``c``.
 
     Returns:
-        ``(len(c), len(r))``.
+        ``(len(c), len(r))``, of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(toeplitz([1, 2, 3], [1, 8, 9]))
@@ -55,11 +58,14 @@ def hankel(c: Any, r: Any = None) -> Any:
     """The matrix with constant antidiagonals.
 
     Args:
-        c: its first column.
+        c: its first column; an array of any other number of axes counts as flat.
         r: its last row, of which the first element does not count; by default zeros.
 
     Returns:
-        ``(len(c), len(r))``.
+        ``(len(c), len(r))``, of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(hankel([1, 2, 3]))
@@ -78,7 +84,13 @@ def circulant(c: Any) -> Any:
     """The matrix whose columns are a vector, turned by one more place each.
 
     Args:
-        c: its first column.
+        c: its first column; an array of any other number of axes counts as flat.
+
+    Returns:
+        ``(len(c), len(c))``, of the dtype of ``c``.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(circulant([1, 2, 3]))
@@ -94,6 +106,15 @@ def circulant(c: Any) -> Any:
 def hilbert(n: int) -> Any:
     """The matrix with ``1 / (i + j + 1)`` at row ``i`` and column ``j``, float32.
 
+    Args:
+        n: how many rows and columns, a Python integer; below 0 none.
+
+    Returns:
+        ``(n, n)``, float32.
+
+    Raises:
+        TypeError: for what is no number.
+
     Example:
         >>> print(hilbert(2))
         [[1.         0.5       ]
@@ -106,10 +127,14 @@ def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal of a large one, with zeros elsewhere.
 
     Args:
-        arrs: matrices; a vector is a row.
+        arrs: matrices; a vector is a row, a number a matrix of one.
+
+    Returns:
+        As many rows and columns as all of them have together, of the promoted dtype; ``(1, 0)`` and float32 of none.
 
     Raises:
-        ValueError: for arrays of more axes.
+        TypeError: for what is no array.
+        ValueError: for arrays of more than two axes.
 
     Example:
         >>> print(block_diag([[1, 2], [3, 4]], [5]))

@@ -40,16 +40,22 @@ def solve(
     """``x`` with ``a @ x = b``.
 
     Args:
-        a: ``(*, n, n)``.
-        b: ``(n,)`` or ``(*, n, k)``.
+        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         lower: which triangle is read, of a positive definite matrix.
         overwrite_a, overwrite_b, check_finite: of no consequence.
-        assume_a: ``"pos"`` (positive definite) is solved by its Cholesky factor, ``"upper triangular"`` and
-            ``"lower triangular"`` as such; any other structure as a general matrix.
+        assume_a: ``"pos"`` (positive definite) is solved by its Cholesky factor, ``"upper triangular"`` and ``"lower
+            triangular"`` as such; any other structure as a general matrix.
         transposed: solve ``a.mT @ x = b``.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype.
+
     Raises:
-        LinAlgError: for a singular matrix, or one that is not positive definite though said to be.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes; for a singular matrix, or one that is
+            not positive definite though said to be, unless triangular or under ``jit``.
+        ValueError: where ``b`` does not fit ``a``.
 
     Example:
         >>> import numpy as np
@@ -78,15 +84,20 @@ def solve_triangular(
     """``x`` with ``a @ x = b``, for triangular matrices.
 
     Args:
-        a: ``(*, n, n)``; one triangle of it is read.
-        b: ``(n,)`` or ``(*, n, k)``.
+        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32; one triangle of it is read.
+        b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
         lower: which triangle.
         unit_diagonal: take the diagonal for ones.
         overwrite_b, check_finite: of no consequence.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where a matrix is singular.
+
     Raises:
-        ValueError: for another ``trans``.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes.
+        ValueError: for another ``trans``, and where ``b`` does not fit ``a``.
 
     Example:
         >>> import numpy as np
@@ -103,8 +114,16 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
 
     Args:
         c_and_lower: as ``cho_factor`` returns them.
-        b: ``(n,)`` or ``(*, n, k)``.
+        b: ``(n,)``, for one matrix, or ``(*, n, k)``; leading axes broadcast.
         overwrite_b, check_finite: of no consequence.
+
+    Returns:
+        ``(n,)`` or ``(*, n, k)``, of the promoted floating dtype.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for a factor that is not square.
+        ValueError: where ``b`` does not fit the factor.
 
     Example:
         >>> import numpy as np
@@ -123,12 +142,17 @@ def lu_solve(
     """``x`` with ``a @ x = b``, by the factors of ``a``.
 
     Args:
-        lu_and_piv: as ``lu_factor`` returns them.
-        b: ``(n,)`` or ``(*, n, k)``.
+        lu_and_piv: as ``lu_factor`` returns them, of square matrices; the second int32.
+        b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
         overwrite_b, check_finite: of no consequence.
 
+    Returns:
+        ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where ``a`` is singular.
+
     Raises:
+        TypeError: for what is no array, and for 16-bit floats; for pivots that are not int32.
+        LinAlgError: for factors that are not square.
         ValueError: for another ``trans``, or shapes that do not fit.
 
     Example:
