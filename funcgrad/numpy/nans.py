@@ -46,7 +46,20 @@ def nansum(
     """The sum over axes of what is a number; 0 where nothing is.
 
     Args:
-        dtype, initial, where: as for ``sum``.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: what to compute in.
+        keepdims: whether the axes stay, of size 1.
+        initial: a number to add.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        of ``x``, or of ``dtype``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(nansum([1.0, np.nan]))
@@ -61,7 +74,20 @@ def nanprod(
     """The product over axes of what is a number; 1 where nothing is.
 
     Args:
-        dtype, initial, where: as for ``prod``.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: what to compute in.
+        keepdims: whether the axes stay, of size 1.
+        initial: a number to multiply with.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        of ``x``, or of ``dtype``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(nanprod([2.0, np.nan]))
@@ -73,6 +99,19 @@ def nanprod(
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The running sum along an axis, NaN counting as 0.
 
+    Args:
+        x: an array or number of any dtype.
+        axis: one; by default all elements are taken in order.
+        dtype: what to compute in.
+
+    Returns:
+        An array of the shape of ``x``, or without ``axis`` a vector; int64 of bools and signed integers, uint64 of
+        unsigned ones, else of the dtype of ``x``, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range.
+
     Example:
         >>> print(nancumsum([1.0, np.nan, 2.0]))
         [1. 1. 3.]
@@ -82,6 +121,19 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The running product along an axis, NaN counting as 1.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one; by default all elements are taken in order.
+        dtype: what to compute in.
+
+    Returns:
+        An array of the shape of ``x``, or without ``axis`` a vector; int64 of bools and signed integers, uint64 of
+        unsigned ones, else of the dtype of ``x``, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range.
 
     Example:
         >>> print(nancumprod([2.0, np.nan, 3.0]))
@@ -131,7 +183,18 @@ def nanmean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fa
     """The mean over axes of what is a number; NaN where nothing is.
 
     Args:
-        dtype, where: as for ``mean``.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: of the result, and what to compute in; halves are averaged in float32.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(nanmean([1.0, np.nan, 3.0]))
@@ -149,7 +212,20 @@ def nanvar(
     """The variance over axes of what is a number; NaN where there are not more than ``ddof`` of them.
 
     Args:
-        dtype, ddof, where, correction: as for ``var``.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: of the result, and what to compute in.
+        ddof, correction: two names of what is taken off the number of elements.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+
+    Returns:
+        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(nanvar([1.0, np.nan, 3.0]))
@@ -169,6 +245,17 @@ def nanstd(
 ) -> Any:  # fmt: skip
     """The standard deviation over axes of what is a number: the root of ``nanvar``, with the same arguments.
 
+    Args:
+        x, axis, dtype, ddof, keepdims, where, correction: as for ``nanvar``.
+
+    Returns:
+        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
     Example:
         >>> print(nanstd([1.0, np.nan, 3.0]))
         1.0
@@ -182,6 +269,17 @@ def nanquantile(
 ) -> Any:
     """As ``quantile``, of what is a number; NaN where nothing is.
 
+    Args:
+        x, q, axis, method, keepdims, weights: as for ``quantile``.
+
+    Returns:
+        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+            shape or with another method.
+
     Example:
         >>> print(nanquantile([1.0, np.nan, 3.0], 0.5))
         2.0
@@ -194,6 +292,17 @@ def nanpercentile(
 ) -> Any:
     """As ``percentile``, of what is a number; NaN where nothing is.
 
+    Args:
+        x, q, axis, method, keepdims, weights: as for ``percentile``.
+
+    Returns:
+        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+            shape or with another method.
+
     Example:
         >>> print(nanpercentile([1.0, np.nan, 3.0], 50))
         2.0
@@ -203,6 +312,18 @@ def nanpercentile(
 
 def nanmedian(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The median over axes of what is a number; NaN where nothing is.
+
+    Args:
+        x: a real array or number.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: over no elements; for an axis out of range or named twice.
 
     Example:
         >>> print(nanmedian([1.0, np.nan, 3.0]))

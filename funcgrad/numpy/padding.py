@@ -26,6 +26,7 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """``x`` with a border.
 
     Args:
+        x: an array or number of any dtype.
         pad_width: an int, a pair for all axes, a pair per axis, or a dict of them by axis.
         mode: what the border is made of: ``"constant"``; ``"edge"``, the last element; ``"reflect"``, the elements
             mirrored at the last one; ``"symmetric"``, mirrored behind it; ``"wrap"``, those of the other end;
@@ -35,8 +36,13 @@ def pad(x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
         kwargs: ``constant_values``, ``end_values``, ``stat_length`` (how many elements the four look at) and
             ``reflect_type`` (``"odd"``: what is mirrored is also turned around the last element), each as NumPy's.
 
+    Returns:
+        An array of the dtype of ``x``, each axis longer by its two widths.
+
     Raises:
-        ValueError: for an unknown mode, an argument that the mode does not have, or nothing to make a border of.
+        TypeError: for what is no array, or ``"median"`` of complex numbers.
+        ValueError: for an unknown mode, an argument that the mode does not have, nothing to make a border of, or widths
+            that are negative or do not broadcast to a pair per axis.
 
     Example:
         >>> print(pad([1, 2, 3], (0, 3), "reflect"))

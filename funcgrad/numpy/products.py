@@ -15,7 +15,16 @@ from funcgrad.tracing import type_of
 def matmul(x: Any, y: Any, /) -> Any:
     """The matrix product; leading axes broadcast, a 1-d operand is a row on the left and a column on the right.
 
+    Args:
+        x, y: arrays of any dtype, of at least one axis; the last of ``x`` is as long as the last but one, or only one,
+            of ``y``.
+
+    Returns:
+        An array of the promoted dtype, of the leading axes, the rows of ``x`` and the columns of ``y``; a 1-d operand
+        adds none.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: naming both operands, where their shapes do not fit.
 
     Example:
@@ -30,7 +39,14 @@ def matmul(x: Any, y: Any, /) -> Any:
 def dot(x: Any, y: Any, /) -> Any:
     """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply.
 
+    Args:
+        x, y: arrays or numbers of any dtype.
+
+    Returns:
+        An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: where the sizes that are summed over differ.
 
     Example:
@@ -51,7 +67,16 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
     """The sum of products over pairs of axes.
 
     Args:
+        x, y: arrays of any dtype, as long as each other along each pair of axes.
         axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
+
+    Returns:
+        An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
+
+    Raises:
+        TypeError: for what is no array, or an axis named twice.
+        ValueError: where the sizes or the numbers of axes differ, or an axis is out of range.
+        IndexError: where ``axes`` is a number that is too large, and no sizes differ.
 
     Example:
         >>> print(tensordot([[1, 2], [3, 4]], [1, 1], axes=1))
@@ -71,6 +96,16 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
 def inner(x: Any, y: Any, /) -> Any:
     """The sum of products over the last axes.
 
+    Args:
+        x, y: arrays of any dtype, with last axes of one length; or numbers, which multiply.
+
+    Returns:
+        An array of the promoted dtype, of the other axes of ``x``, then those of ``y``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: where the last axes differ in size.
+
     Example:
         >>> print(inner([1, 2], [3, 4]))
         11
@@ -82,6 +117,15 @@ def inner(x: Any, y: Any, /) -> Any:
 
 def outer(x: Any, y: Any, /) -> Any:
     """All products of an element of ``x`` and one of ``y``.
+
+    Args:
+        x, y: arrays or numbers of any dtype; their elements are taken in order.
+
+    Returns:
+        A matrix of the promoted dtype, a row for each element of ``x``, a column for each of ``y``.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(outer([1, 2], [3, 4]))
@@ -95,6 +139,16 @@ def outer(x: Any, y: Any, /) -> Any:
 def vdot(x: Any, y: Any, /) -> Any:
     """The sum of products of all elements, ``x`` conjugated.
 
+    Args:
+        x, y: arrays or numbers of any dtype, of as many elements; they are taken in order.
+
+    Returns:
+        A scalar of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: where the numbers of elements differ.
+
     Example:
         >>> print(vdot([1j, 2], [1j, 1]))
         (3+0j)
@@ -106,8 +160,17 @@ def vdot(x: Any, y: Any, /) -> Any:
 def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
     """The sum of products along an axis, counted from the end, ``x`` conjugated; the other axes broadcast.
 
+    Args:
+        x, y: arrays of any dtype but both bool, of at least one axis.
+        axis: one that is as long in both.
+
+    Returns:
+        An array of the promoted dtype, of the broadcast axes without that one.
+
     Raises:
-        ValueError: where the two are not equally long along that axis.
+        TypeError: for what is no array, or two arrays of bools.
+        ValueError: where the two are not equally long along that axis or have none such, or the others do not
+            broadcast.
 
     Example:
         >>> print(vecdot([[1, 2], [3, 4]], [1, 1]))
@@ -124,6 +187,17 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
 def matvec(x: Any, y: Any, /) -> Any:
     """The products of matrices and vectors: over the last axes; those before broadcast.
 
+    Args:
+        x: matrices, an array of at least two axes and any dtype.
+        y: vectors, an array as long along its last axis as ``x``.
+
+    Returns:
+        Vectors, of the promoted dtype: the broadcast leading axes, then the rows of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: where the shapes do not fit.
+
     Example:
         >>> print(matvec([[1, 2], [3, 4]], [1, 1]))
         [3 7]
@@ -134,6 +208,18 @@ def matvec(x: Any, y: Any, /) -> Any:
 
 def vecmat(x: Any, y: Any, /) -> Any:
     """The products of vectors, conjugated, and matrices: over the vectors' axis; axes before broadcast.
+
+    Args:
+        x: vectors, an array of at least one axis and any dtype.
+        y: matrices, an array of at least two axes, with as many rows as ``x`` is long.
+
+    Returns:
+        Vectors, of the promoted dtype: the broadcast leading axes, then the columns of ``y``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: where the shapes do not fit.
+        IndexError: where ``x`` is a number, or both are vectors.
 
     Example:
         >>> print(vecmat([1, 1], [[1, 2], [3, 4]]))

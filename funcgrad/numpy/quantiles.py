@@ -42,17 +42,23 @@ def quantile(
     """The values below which the fractions ``q`` of the elements lie, NaN if an element is NaN.
 
     Args:
-        q: from 0 to 1; its axes come first in the result.
+        x: a real array or number.
+        q: real, from 0 to 1; its axes come first in the result.
         axis: one, several, or by default all.
         method: between two elements, by what rule: ``"linear"``, ``"lower"``, ``"higher"``, ``"nearest"``,
             ``"midpoint"``, ``"inverted_cdf"``, ``"averaged_inverted_cdf"``, ``"closest_observation"``,
             ``"interpolated_inverted_cdf"``, ``"hazen"``, ``"weibull"``, ``"median_unbiased"``, ``"normal_unbiased"``.
         weights: how often each element counts, of the shape of ``x``, or of its one axis; for ``"inverted_cdf"``.
         ignore_nan: leave NaN out; the result is NaN where there is nothing else.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
 
     Raises:
-        TypeError: for complex arrays, which have no order.
-        ValueError: for an unknown method, or no elements.
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+            shape or with another method.
 
     Example:
         >>> print(quantile(np.array([1.0, 2.0, 4.0]), 0.5))
@@ -192,6 +198,19 @@ def percentile(
 ) -> Any:
     """As ``quantile``, with ``q`` from 0 to 100.
 
+    Args:
+        x: a real array or number.
+        q: real, from 0 to 100; its axes come first in the result.
+        axis, method, keepdims, weights: as for ``quantile``.
+
+    Returns:
+        The axes of ``q``, then those of ``x`` that remain; of the promoted dtype, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+            shape or with another method.
+
     Example:
         >>> print(percentile(np.array([1.0, 2.0, 4.0]), 50))
         2.0
@@ -207,6 +226,18 @@ def fractions(x: Any, q: Any) -> Any:
 
 def median(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The middle element over axes, or the mean of the middle two; NaN if an element is NaN, or there are none.
+
+    Args:
+        x: a real array or number.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an axis out of range or named twice.
 
     Example:
         >>> print(median(np.array([5.0, 1.0, 2.0, 4.0])))

@@ -56,9 +56,20 @@ def sum(
     """The sum over axes, by default over all.
 
     Args:
-        dtype: what to sum in; by default the array's own, int64 or uint64 for bools and integers.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: what to compute in.
+        keepdims: whether the axes stay, of size 1.
         initial: a number to add.
         where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        of ``x``, or of ``dtype``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(sum(np.ones((2, 3)), axis=0))
@@ -75,7 +86,20 @@ def prod(
     """The product over axes, by default over all; its derivative is right where factors are zero.
 
     Args:
-        dtype, initial, where: as for ``sum``.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: what to compute in.
+        keepdims: whether the axes stay, of size 1.
+        initial: a number to multiply with.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        of ``x``, or of ``dtype``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(prod(np.array([2.0, 3.0])))
@@ -90,11 +114,19 @@ def max(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = Non
     """The largest element over axes; ties share the derivative.
 
     Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
         initial: the result is not below it; wanted with ``where``, and over no elements.
-        where: a mask, True for the elements that count.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
 
     Raises:
-        ValueError: over no elements, without ``initial``.
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
+            a mask that does not broadcast.
 
     Example:
         >>> print(max(np.array([[1, 5], [7, 3]]), axis=1))
@@ -107,11 +139,19 @@ def min(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = Non
     """The smallest element over axes; ties share the derivative.
 
     Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
         initial: the result is not above it; wanted with ``where``, and over no elements.
-        where: a mask, True for the elements that count.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
 
     Raises:
-        ValueError: over no elements, without ``initial``.
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
+            a mask that does not broadcast.
 
     Example:
         >>> print(min(np.array([[1, 5], [7, 3]]), axis=1))
@@ -148,6 +188,19 @@ def _limits(dtype: np.dtype) -> Any:
 def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Whether every element is nonzero; ``where`` is a mask of those that count.
 
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of bools.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
     Example:
         >>> print(all([True, False]), all([[1, 0], [1, 1]], axis=1))
         False [False  True]
@@ -157,6 +210,19 @@ def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
 
 def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Whether some element is nonzero; ``where`` is a mask of those that count.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of bools.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(any([True, False]), any([[0, 0], [1, 1]], axis=1))
@@ -190,8 +256,18 @@ def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
     """The arithmetic mean over axes; NaN over no elements.
 
     Args:
-        dtype: what to compute in.
-        where: a mask of the shape of ``x`` (or one that broadcasts to it), True for the elements that count.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: of the result, and what to compute in; halves are averaged in float32.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(mean(np.array([1.0, 3.0])))
@@ -209,8 +285,20 @@ def var(
     """The variance over axes: the mean squared distance from the mean, over ``n - ddof``.
 
     Args:
-        dtype, where: as for ``mean``.
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: of the result, and what to compute in.
         ddof, correction: two names of what is taken off the number of elements.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+
+    Returns:
+        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(var(np.array([1.0, 3.0])), var(np.array([1.0, 3.0]), ddof=1))
@@ -229,6 +317,17 @@ def std(
     correction: float | None = None,
 ) -> Any:  # fmt: skip
     """The standard deviation: the root of the variance, with the same arguments.
+
+    Args:
+        x, axis, dtype, ddof, keepdims, where, correction: as for ``var``.
+
+    Returns:
+        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
 
     Example:
         >>> print(std(np.array([1.0, 3.0])))
@@ -266,6 +365,18 @@ argmin = _position(r.argmin, "argmin", "smallest", "1")
 def count_nonzero(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """How many elements are nonzero.
 
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain, int64.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice.
+
     Example:
         >>> print(count_nonzero(np.array([0, 3, 5])))
         2
@@ -297,6 +408,20 @@ cummin = _running(r.cumulative_min, "cummin", "minimum", "[3 1 1]", False)
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """As ``cumsum``, along the only axis if none is given; with ``include_initial`` a 0 comes first.
 
+    Args:
+        x: an array of any dtype, of at least one axis.
+        axis: one; may be left out where there is one only.
+        dtype: what to compute in.
+        include_initial: whether a 0 comes first.
+
+    Returns:
+        An array of the shape of ``x``, one longer along the axis with ``include_initial``; int64 of bools and signed
+        integers, uint64 of unsigned ones, else of the dtype of ``x``, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range, or none where ``x`` has not exactly one.
+
     Example:
         >>> print(cumulative_sum(np.array([1, 2]), include_initial=True))
         [0 1 3]
@@ -306,6 +431,20 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
 
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """As ``cumprod``, along the only axis if none is given; with ``include_initial`` a 1 comes first.
+
+    Args:
+        x: an array of any dtype, of at least one axis.
+        axis: one; may be left out where there is one only.
+        dtype: what to compute in.
+        include_initial: whether a 1 comes first.
+
+    Returns:
+        An array of the shape of ``x``, one longer along the axis with ``include_initial``; int64 of bools and signed
+        integers, uint64 of unsigned ones, else of the dtype of ``x``, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range, or none where ``x`` has not exactly one.
 
     Example:
         >>> print(cumulative_prod(np.array([2, 3]), include_initial=True))
@@ -329,6 +468,18 @@ def _cumulative(running: Callable[..., Any], first: int, x: Any, axis: int | Non
 def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The largest element less the smallest, over axes.
 
+    Args:
+        x: an array or number of any dtype but bool.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain, of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, bools, or an axis that is no int.
+        ValueError: over no elements; for an axis out of range or named twice.
+
     Example:
         >>> print(ptp(np.array([3, 1, 7])))
         6
@@ -338,6 +489,19 @@ def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
 
 def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """``log(sum(exp(x)))`` without overflow.
+
+    Args:
+        x: a real array or number.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers; ``-inf`` over no
+        elements.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an axis out of range or named twice.
 
     Example:
         >>> print(logsumexp(np.array([1000.0, 1000.0], "float32")))
@@ -361,7 +525,17 @@ def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     """``exp(x) / sum(exp(x))`` along an axis, without overflow.
 
     Args:
+        x: an array of any dtype, of at least one axis.
+        axis: one or several.
         where: a mask, True for the elements that count; the others' share is 0.
+
+    Returns:
+        An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
+            broadcast.
 
     Example:
         >>> print(softmax(np.zeros(2, "float32")))
@@ -377,7 +551,17 @@ def log_softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of ``softmax``, exact where that underflows.
 
     Args:
+        x: an array of any dtype, of at least one axis.
+        axis: one or several.
         where: a mask, True for the elements that count; the others are ``-inf``.
+
+    Returns:
+        An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
+            broadcast.
 
     Example:
         >>> print(log_softmax(np.array([0.0, 1000.0])))

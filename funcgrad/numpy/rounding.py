@@ -49,8 +49,11 @@ def fmod(x: Any, y: Any, /) -> Any:
     Args:
         x, y: real arrays or numbers that broadcast together; an integer by zero gives 0.
 
+    Returns:
+        An array of the broadcast shape and the promoted dtype.
+
     Raises:
-        TypeError: for bools and complex numbers.
+        TypeError: for what is no array, bools, and complex numbers.
         ValueError: for shapes that do not broadcast.
 
     Example:
@@ -66,6 +69,16 @@ def fmod(x: Any, y: Any, /) -> Any:
 
 def divmod(x: Any, y: Any, /) -> tuple[Any, Any]:
     """``(x // y, x % y)``.
+
+    Args:
+        x, y: real arrays or numbers that broadcast together; an integer by zero gives 0 and 0.
+
+    Returns:
+        Two arrays of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, bools, and complex numbers.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(*divmod(7, 3))
@@ -95,6 +108,15 @@ trunc = fix = _rounding(p.trunc, "trunc", "``x`` without its fractional part.", 
 def rint(x: Any, /) -> Any:
     """The nearest integer; halves go to the even one; of a complex number, both parts. The derivative is 0.
 
+    Args:
+        x: an array or number of any dtype.
+
+    Returns:
+        An array of the shape and the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(rint(2.5))
         2.0
@@ -110,7 +132,15 @@ def round(x: Any, /, decimals: int = 0) -> Any:
     """``x`` rounded to a number of decimals; halves go to the even digit.
 
     Args:
-        decimals: of integers too, where it is negative.
+        x: an array or number of any dtype.
+        decimals: an int, not traced; where it is negative, integers are rounded too.
+
+    Returns:
+        An array of the shape and the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or decimals that are no number.
+        OverflowError: for more than 308 decimals, or less than -308, of floats.
 
     Example:
         >>> print(round(1.25, 1), round(1250, -2))
@@ -147,6 +177,15 @@ around = round
 
 def modf(x: Any, /) -> tuple[Any, Any]:
     """The fractional and the integral part, both with the sign of ``x``.
+
+    Args:
+        x: a real array or number.
+
+    Returns:
+        Two arrays of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, or complex numbers.
 
     Example:
         >>> print(*modf(-2.5))

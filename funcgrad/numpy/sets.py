@@ -105,6 +105,7 @@ def unique(
     """The different elements, in order; with an axis, the different slices along it.
 
     Args:
+        x: an array or number of any dtype.
         return_index: also where each comes first.
         return_inverse: also which of them each element is, in the shape of ``x``, or along the axis.
         return_counts: also how often each occurs.
@@ -117,6 +118,8 @@ def unique(
         An array, or a tuple of it and what else was asked for.
 
     Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -135,7 +138,15 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     """The different elements, in order; each NaN is one.
 
     Args:
+        x: an array or number of any dtype.
         size, fill_value: as for ``unique``.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(unique_values([3, 1, 3]))
@@ -148,7 +159,15 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     """The different elements, in order, and how often each occurs; each NaN is one.
 
     Args:
+        x: an array or number of any dtype.
         size, fill_value: as for ``unique``.
+
+    Returns:
+        A named tuple of two vectors: ``values``, of the dtype of ``x``, and ``counts``, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(*unique_counts([3, 1, 3]))
@@ -162,7 +181,15 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     """The different elements, in order, and which of them each element of ``x`` is; each NaN is one.
 
     Args:
+        x: an array or number of any dtype.
         size, fill_value: as for ``unique``.
+
+    Returns:
+        A named tuple: ``values``, a vector of the dtype of ``x``, and ``inverse_indices``, int64, of the shape of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(*unique_inverse([3, 1, 3]))
@@ -176,7 +203,16 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
     """The different elements, where each comes first, which of them each element is, and how often each occurs.
 
     Args:
+        x: an array or number of any dtype.
         size, fill_value: as for ``unique``.
+
+    Returns:
+        A named tuple: ``values``, of the dtype of ``x``, ``indices``, ``inverse_indices``, of the shape of ``x``, and
+        ``counts``, int64; vectors but for the third.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(*unique_all([3, 1, 3]))
@@ -194,8 +230,16 @@ def isin(
     """For each element of ``x``, whether it is among ``test_elements``; NaN never is.
 
     Args:
+        x: an array or number of any dtype.
+        test_elements: an array or number of any shape and dtype.
         assume_unique, kind: of no consequence.
         invert: whether it is not.
+
+    Returns:
+        An array of bools, of the shape of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(isin([1, 2, 3], [3, 1]))
@@ -217,7 +261,15 @@ def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) 
     """The different elements of both arrays, in order.
 
     Args:
+        x, y: arrays or numbers of any shapes and dtypes.
         size, fill_value: as for ``unique``.
+
+    Returns:
+        A vector of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(union1d([1, 3], [3, 2]))
@@ -232,8 +284,16 @@ def intersect1d(x: Any, y: Any, assume_unique: bool = False, return_indices: boo
     """The different elements that are in both arrays, in order.
 
     Args:
-        assume_unique: that neither array has an element twice.
+        x, y: arrays or numbers of any shapes and dtypes.
+        assume_unique: of no consequence.
         return_indices: also where each comes first, in either array in a row.
+
+    Returns:
+        A vector of the promoted dtype; with ``return_indices`` a tuple of it and two vectors, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for traced arrays.
 
     Example:
         >>> print(intersect1d([1, 3, 3], [3, 2]))
@@ -251,6 +311,17 @@ def intersect1d(x: Any, y: Any, assume_unique: bool = False, return_indices: boo
 def setdiff1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
     """The different elements of ``x`` that are not in ``y``, in order (as they come, if they are said to be unique).
 
+    Args:
+        x, y: arrays or numbers of any shapes and dtypes.
+        assume_unique: take the elements of ``x`` as they are.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for traced arrays.
+
     Example:
         >>> print(setdiff1d([3, 1, 2], [2]))
         [1 3]
@@ -261,6 +332,17 @@ def setdiff1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
 
 def setxor1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
     """The different elements that are in one array only, in order.
+
+    Args:
+        x, y: arrays or numbers of any shapes and dtypes.
+        assume_unique: that neither array has an element twice.
+
+    Returns:
+        A vector of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for traced arrays.
 
     Example:
         >>> print(setxor1d([1, 2], [2, 3]))

@@ -28,9 +28,18 @@ def sort(
     """The elements in order along an axis; with None, all of them. NaN comes last, in ascending order.
 
     Args:
+        x: an array of any dtype, of at least one axis unless ``axis`` is None.
+        axis: one; with None, all elements are sorted as one vector.
         kind: of no consequence: there is one way to sort.
         descending: the largest first.
         stable: whether equal elements must keep their order.
+
+    Returns:
+        An array of the shape of ``x``, with None a vector, of its dtype.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range.
 
     Example:
         >>> print(sort(np.array([3.0, 1.0, 2.0])))
@@ -48,7 +57,14 @@ def argsort(
     """The positions, int64, of the elements in order along an axis; with None, of all of them.
 
     Args:
-        kind, descending, stable: as for ``sort``.
+        x, axis, kind, descending, stable: as for ``sort``.
+
+    Returns:
+        An array, int64, of the shape of ``x``, with None a vector.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range.
 
     Example:
         >>> print(argsort(np.array([3.0, 1.0, 2.0])))
@@ -62,11 +78,17 @@ def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None)
     """Where in the sorted vector ``x`` to put each of ``values`` so that it stays sorted: int64, 0 to ``len(x)``.
 
     Args:
+        x: a real vector.
+        values: real, of any shape.
         side: ``"left"`` or ``"right"`` of elements that equal the value.
-        sorter: positions that sort ``x``, if it is not sorted.
+        sorter: a vector of positions, int, that sort ``x``, if it is not sorted.
+
+    Returns:
+        An array, int64, of the shape of ``values``.
 
     Raises:
-        ValueError: where ``x`` is not a vector.
+        TypeError: for what is no array, or complex numbers.
+        ValueError: where ``x`` is not a vector, or for another side.
 
     Example:
         >>> print(searchsorted(np.array([1.0, 2.0, 3.0]), np.array([0.5, 2.0, 9.0])))
@@ -105,8 +127,16 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """The number of the bin, between monotonic ``bins``, that each element is in.
 
     Args:
-        bins: increasing or, if they are not traced, decreasing.
+        x: a real array or number.
+        bins: a real vector, increasing or, if it is not traced, decreasing.
         right: whether a bin holds its right end instead of its left one.
+
+    Returns:
+        An array, int64, of the shape of ``x``: 0 before the first of ``bins``, their number after the last.
+
+    Raises:
+        TypeError: for what is no array, or complex numbers.
+        ValueError: where ``bins`` is not a vector.
 
     Example:
         >>> print(digitize(np.array([0.5, 2.0]), np.array([0.0, 1.0, 2.0])))
@@ -126,8 +156,19 @@ def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
 
     They are sorted, which is one such order.
 
+    Args:
+        x: an array of any dtype, of at least one axis unless ``axis`` is None.
+        kth: a place or several, negative ones from the end; not traced.
+        axis: one; with None, all elements are taken as one vector.
+        kind: of no consequence.
+
+    Returns:
+        An array of the shape of ``x``, with None a vector, of its dtype.
+
     Raises:
-        ValueError: for a place out of bounds.
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for a place or an axis out of range.
+        ConcretizationError: for traced places.
 
     Example:
         >>> print(partition([3, 1, 2], 1))
@@ -140,6 +181,17 @@ def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
 
 def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
     """The positions, int64, that ``partition`` takes its elements from.
+
+    Args:
+        x, kth, axis, kind: as for ``partition``.
+
+    Returns:
+        An array, int64, of the shape of ``x``, with None a vector.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for a place or an axis out of range.
+        ConcretizationError: for traced places.
 
     Example:
         >>> print(argpartition([3, 1, 2], 1))
@@ -160,10 +212,15 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     """The positions, int64, of elements sorted by several keys: by the last one, where it ties by the one before, ...
 
     Args:
-        keys: a sequence of arrays of one shape, or an array whose first axis they are along.
+        keys: a sequence of arrays of one shape, of any dtypes; or an array whose first axis they are along.
+        axis: along which to sort each.
+
+    Returns:
+        An array, int64, of the shape of a key; 0 where the keys are numbers.
 
     Raises:
-        TypeError: where there are no keys.
+        TypeError: where there are no keys, or one is no array.
+        ValueError: for keys of different shapes, or an axis out of range.
 
     Example:
         >>> print(lexsort(([3, 1, 2], [0, 1, 0])))
@@ -182,6 +239,16 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
 
 def sort_complex(x: Any) -> Any:
     """The elements along the last axis in order, by their real parts and then by their imaginary ones, as complex.
+
+    Args:
+        x: an array of any dtype, of at least one axis.
+
+    Returns:
+        An array of the shape of ``x``: complex128 of float64 and complex128, else complex64.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for a number, which has no axis.
 
     Example:
         >>> print(sort_complex([2.0, 1.0]))

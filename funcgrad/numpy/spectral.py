@@ -32,7 +32,14 @@ def hanning(M: int) -> Any:
     """The window of Hann: a raised cosine, 0 at both ends.
 
     Args:
-        M: the number of places.
+        M: the number of places, an int.
+
+    Returns:
+        A vector of ``M`` elements, float32.
+
+    Raises:
+        TypeError: for what is no number, or traced.
+        ValueError: where ``M`` is negative.
 
     Example:
         >>> print(hanning(3))
@@ -45,7 +52,14 @@ def hamming(M: int) -> Any:
     """The window of Hamming: a raised cosine, 0.08 at both ends.
 
     Args:
-        M: the number of places.
+        M: the number of places, an int.
+
+    Returns:
+        A vector of ``M`` elements, float32.
+
+    Raises:
+        TypeError: for what is no number, or traced.
+        ValueError: where ``M`` is negative.
 
     Example:
         >>> print(hamming(1))
@@ -58,7 +72,14 @@ def blackman(M: int) -> Any:
     """The window of Blackman: of two cosines, 0 at both ends.
 
     Args:
-        M: the number of places.
+        M: the number of places, an int.
+
+    Returns:
+        A vector of ``M`` elements, float32.
+
+    Raises:
+        TypeError: for what is no number, or traced.
+        ValueError: where ``M`` is negative.
 
     Example:
         >>> print(blackman(1))
@@ -71,7 +92,14 @@ def bartlett(M: int) -> Any:
     """The window of Bartlett: a triangle, 0 at both ends.
 
     Args:
-        M: the number of places.
+        M: the number of places, an int.
+
+    Returns:
+        A vector of ``M`` elements, float32.
+
+    Raises:
+        TypeError: for what is no number, or traced.
+        ValueError: where ``M`` is negative.
 
     Example:
         >>> print(bartlett(3))
@@ -84,8 +112,15 @@ def kaiser(M: int, beta: Any) -> Any:
     """The window of Kaiser, narrower the larger ``beta`` is.
 
     Args:
-        M: the number of places.
-        beta: a number, which may be traced: the window has a derivative by it.
+        M: the number of places, an int.
+        beta: a real number, which may be traced: the window has a derivative by it.
+
+    Returns:
+        A vector of ``M`` elements, float32, or float64 as ``beta`` is.
+
+    Raises:
+        TypeError: for what is no number, a traced ``M``, or a complex ``beta``.
+        ValueError: where ``M`` is negative.
 
     Example:
         >>> print(kaiser(3, 0.0))
@@ -99,6 +134,15 @@ def kaiser(M: int, beta: Any) -> Any:
 
 def i0(x: Any) -> Any:
     """The modified Bessel function of the first kind, of order 0.
+
+    Args:
+        x: a real array or number.
+
+    Returns:
+        An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, or complex numbers.
 
     Example:
         >>> print(i0(0.0))

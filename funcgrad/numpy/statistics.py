@@ -31,11 +31,19 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """The mean over axes, each element with its weight.
 
     Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
         weights: of the shape of ``x``, or of its axes that ``axis`` names.
         returned: also return the sums of the weights.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain, of the promoted dtype, float32 of bools and integers; with ``returned`` a pair
+        of it and one like it.
 
     Raises:
-        ValueError: for weights of another shape.
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for weights of another shape, or an axis out of range or named twice.
 
     Example:
         >>> print(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
@@ -75,10 +83,12 @@ def cov(
         fweights, aweights: how often each observation was made, and how much it weighs.
 
     Returns:
-        A matrix, or of one variable a scalar.
+        A square matrix, or of one variable a scalar; of the promoted dtype, float32 of bools and integers, or of
+        ``dtype``.
 
     Raises:
-        ValueError: for more than two axes.
+        TypeError: for what is no array, or an unknown dtype.
+        ValueError: for more than two axes, or other numbers of observations or weights.
 
     Example:
         >>> print(cov([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -129,7 +139,15 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
     """The correlations of variables: their covariances, each divided by both standard deviations.
 
     Args:
-        x, y, rowvar: as for ``cov``.
+        x, y, rowvar, dtype: as for ``cov``.
+
+    Returns:
+        A square matrix, or of one variable a scalar; of the promoted dtype, float32 of bools and integers, or of
+        ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, or an unknown dtype.
+        ValueError: for more than two axes, or other numbers of observations in ``x`` and ``y``.
 
     Example:
         >>> print(corrcoef([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
@@ -155,12 +173,17 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     """How often each number from 0 on occurs in a vector.
 
     Args:
-        x: integers, not negative.
-        weights: what each occurrence counts; by default 1.
+        x: a vector of integers, not negative.
+        weights: a vector of what each occurrence counts; by default 1.
         minlength: how many numbers to count at least.
         length: how many numbers to count, for use under ``jit``; others are left out.
 
+    Returns:
+        A vector, int64 or of the dtype of the weights.
+
     Raises:
+        TypeError: for what is no array.
+        ValueError: for what is no vector of integers, a negative number, or weights of another shape.
         ConcretizationError: for traced numbers without ``length``.
 
     Example:
@@ -202,11 +225,19 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
     """The edges of the bins of ``histogram``.
 
     Args:
+        x: a real array or number.
         bins: a number of bins; the edges themselves; or the name of one of NumPy's rules, which looks at the values.
         range: the first and the last edge; by default the smallest and the largest element.
+        weights: of no consequence.
+
+    Returns:
+        A vector: the bins' own if they are edges, else one more than there are bins, of the dtype of ``x``, float32 of
+        bools and integers.
 
     Raises:
-        ValueError: for decreasing bins, or none.
+        TypeError: for what is no array.
+        ValueError: for decreasing bins, none, or an unknown rule.
+        ConcretizationError: for traced bins.
 
     Example:
         >>> print(histogram_bin_edges([0.0, 4.0], 2))
@@ -247,12 +278,18 @@ def histogram(x: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     The derivative is that of the weights, and of the edges; a count has none.
 
     Args:
+        x: a real array or number.
         bins, range: as for ``histogram_bin_edges``.
         density: the counts, divided by their sum and by the width of the bin.
         weights: what each element counts, of the shape of ``x``.
 
     Returns:
-        The counts and the edges, one more.
+        The counts, int64, of the dtype of the weights, or with ``density`` floating; and the edges, one more.
+
+    Raises:
+        TypeError: for what is no array, or complex numbers.
+        ValueError: for decreasing bins, none, an unknown rule, or other numbers of weights than of elements.
+        ConcretizationError: for traced bins.
 
     Example:
         >>> print(*histogram([1.0, 2.0, 2.5], [0.0, 2.0, 3.0]))
@@ -274,11 +311,19 @@ def histogram2d(
     """How many points ``(x, y)`` are in each rectangle.
 
     Args:
+        x, y: real vectors of one length, the points' coordinates.
         bins: for both axes, or a pair: numbers of bins, or edges.
         range: a pair for each axis.
+        density: the counts, divided by their sum and by the area of the rectangle.
+        weights: what each point counts.
 
     Returns:
-        The counts, and the edges along both axes.
+        The counts, a matrix, float32 or of the dtype of the weights; and the edges along both axes.
+
+    Raises:
+        TypeError: for what is no array, or complex numbers.
+        ValueError: for decreasing bins, none, or vectors or weights of other lengths.
+        ConcretizationError: for traced bins.
 
     Example:
         >>> counts, _, _ = histogram2d([0.0, 1.0], [0.0, 1.0], 2)
@@ -307,7 +352,9 @@ def histogramdd(
         The counts, floating, and a list of the edges along each axis.
 
     Raises:
-        ValueError: for bins of another number of axes.
+        TypeError: for what is no array, or complex numbers.
+        ValueError: for bins of another number of axes, decreasing bins, none, or another number of weights.
+        ConcretizationError: for traced bins.
 
     Example:
         >>> counts, edges = histogramdd(np.array([[0.0, 0.0], [1.0, 1.0]]), 2)
