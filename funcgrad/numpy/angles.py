@@ -14,6 +14,15 @@ from funcgrad.primitives import elementwise as p
 def deg2rad(x: Any, /) -> Any:
     """Degrees to radians.
 
+    Args:
+        x: an array or number, complex ones too; integers and bools are taken as float32.
+
+    Returns:
+        An array of the shape of ``x`` and its floating or complex dtype.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(deg2rad(180.0))
         3.1415927
@@ -24,6 +33,15 @@ def deg2rad(x: Any, /) -> Any:
 
 def rad2deg(x: Any, /) -> Any:
     """Radians to degrees.
+
+    Args:
+        x: an array or number, complex ones too; integers and bools are taken as float32.
+
+    Returns:
+        An array of the shape of ``x`` and its floating or complex dtype.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(rad2deg(np.pi))
@@ -38,6 +56,16 @@ radians, degrees = deg2rad, rad2deg
 
 def angle(z: Any, deg: bool = False) -> Any:
     """The angle of a complex number, in radians, or in degrees.
+
+    Args:
+        z: an array or number; real ones have the angle 0, or pi where they are negative.
+        deg: in degrees.
+
+    Returns:
+        An array of the shape of ``z``, of the dtype of its real part; float32 for integers and bools.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(angle(1j))

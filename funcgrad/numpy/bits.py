@@ -29,12 +29,16 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     """Eight truths in a byte: uint8, zeros at the end where there are not enough.
 
     Args:
-        x: bools or integers, which are compared with zero.
-        axis: by default all elements in a row.
+        x: an array of bools or integers, which are compared with zero.
+        axis: along which axis; by default all elements in a row.
         bitorder: ``"big"``, the first one is the highest bit, or ``"little"``.
 
+    Returns:
+        A uint8 array, an eighth as long along ``axis``, rounded up; without one, a vector.
+
     Raises:
-        TypeError: for floating numbers.
+        TypeError: for what is no array, and floating or complex numbers.
+        ValueError: for another ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(packbits([1, 0, 1, 0, 0, 0, 0, 1, 1]))
@@ -55,13 +59,17 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
     """The bits of bytes: eight 0s and 1s, uint8, for each.
 
     Args:
-        x: uint8.
-        axis: by default all elements in a row.
+        x: a uint8 array.
+        axis: along which axis; by default all elements in a row.
         count: how many bits to keep (0s follow where there are fewer); if negative, how many to leave out.
         bitorder: as for ``packbits``.
 
+    Returns:
+        A uint8 array, eight times, or ``count``, as long along ``axis``; without one, a vector.
+
     Raises:
         TypeError: for anything but uint8.
+        ValueError: for another ``bitorder``; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(unpackbits(np.array([5], np.uint8)))
@@ -84,6 +92,15 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
 def bitwise_count(x: Any, /) -> Any:
     """How many bits of the absolute value are 1: uint8.
 
+    Args:
+        x: integers.
+
+    Returns:
+        A uint8 array of the shape of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or not of integers; bools are none.
+
     Example:
         >>> print(bitwise_count([7, -8]))
         [3 1]
@@ -101,6 +118,16 @@ def _both_integers(x: Any, y: Any, name: str) -> tuple[Any, Any]:
 def gcd(x: Any, y: Any, /) -> Any:
     """The greatest common divisor of integers.
 
+    Args:
+        x, y: integers; beside them, bools are 0 and 1.
+
+    Returns:
+        An array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, floating or complex numbers, and bools alone.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(gcd(12, 20))
         4
@@ -110,6 +137,16 @@ def gcd(x: Any, y: Any, /) -> Any:
 
 def lcm(x: Any, y: Any, /) -> Any:
     """The least common multiple of integers.
+
+    Args:
+        x, y: integers; beside them, bools are 0 and 1.
+
+    Returns:
+        An array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, floating or complex numbers, and bools alone.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(lcm(4, 6))
@@ -131,6 +168,16 @@ def frexp(x: Any, /) -> tuple[Any, Any]:
     """The mantissa, from 0.5 up to 1, and the exponent of 2, int32, of which a number is the product.
 
     Subnormal numbers count as zero, as XLA has them.
+
+    Args:
+        x: an array or number; integers and bools are taken as float32.
+
+    Returns:
+        Two arrays of the shape of ``x``: the mantissa, of its dtype, and the exponent, int32. Infinite
+        numbers and NaN are their own mantissa, with the exponent 0.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(*frexp(6.0))
@@ -162,10 +209,15 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
     """``x`` times 2 to a power.
 
     Args:
-        exponent: integers.
+        x: an array or number; integers and bools are taken as float32.
+        exponent: integers; bools are none.
+
+    Returns:
+        An array of the broadcast shape and the dtype that ``x`` is taken in.
 
     Raises:
-        TypeError: for exponents that are no integers.
+        TypeError: for what is no array, or exponents that are no integers.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(ldexp(0.75, 3))
@@ -180,6 +232,15 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
 
 def spacing(x: Any, /) -> Any:
     """The distance to the next number, away from zero, with the sign of ``x``.
+
+    Args:
+        x: real numbers; integers and bools are taken as float32.
+
+    Returns:
+        An array of the shape of ``x`` and its floating dtype; NaN for infinite numbers and NaN.
+
+    Raises:
+        TypeError: for what is no array, and complex numbers.
 
     Example:
         >>> print(spacing(1.0))

@@ -56,7 +56,14 @@ class FloatLimits:
 def finfo(dtype: Any, /) -> FloatLimits:
     """The limits of a floating dtype (of its parts, if complex), or of an array's dtype.
 
+    Args:
+        dtype: a dtype, its name, an array or a number.
+
+    Returns:
+        The limits, as ``FloatLimits``.
+
     Raises:
+        TypeError: for an unknown dtype.
         ValueError: for a dtype that is not floating.
 
     Example:
@@ -91,8 +98,15 @@ def _float_limits(dtype: np.dtype) -> FloatLimits:
 def iinfo(dtype: Any, /) -> Any:
     """The limits of an integer dtype, or of an array's: ``max``, ``min``, ``bits``, ``dtype``.
 
+    Args:
+        dtype: a dtype, its name, an array or a number.
+
+    Returns:
+        The limits, as ``numpy.iinfo``.
+
     Raises:
-        ValueError: for a dtype that is not an integer one.
+        TypeError: for an unknown dtype.
+        ValueError: for a dtype that is not an integer one; bool is not.
 
     Example:
         >>> iinfo("int8").max
@@ -106,10 +120,15 @@ def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
 
     Args:
         from_: a dtype or an array.
+        to: a dtype.
         casting: ``"no"``, only to the same dtype; ``"safe"``; ``"same_kind"``, also to a smaller one of its kind;
             ``"unsafe"``, always.
 
+    Returns:
+        A Python bool.
+
     Raises:
+        TypeError: for an unknown dtype.
         ValueError: for another ``casting``.
 
     Example:
@@ -132,6 +151,15 @@ def can_cast(from_: Any, to: Any, /, casting: str = "safe") -> bool:
 def promote_types(type1: Any, type2: Any) -> np.dtype:
     """The smallest dtype that two dtypes promote to.
 
+    Args:
+        type1, type2: dtypes or their names; ``int``, ``float`` and ``complex`` are int64, float32 and complex64.
+
+    Returns:
+        A ``numpy.dtype``.
+
+    Raises:
+        TypeError: for an unknown dtype.
+
     Example:
         >>> promote_types("int8", "float16")
         dtype('float16')
@@ -141,6 +169,16 @@ def promote_types(type1: Any, type2: Any) -> np.dtype:
 
 def issubdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind, a class of NumPy's such as ``numpy.floating``; bfloat16 is floating.
+
+    Args:
+        dtype: a dtype or its name.
+        kind: a class of NumPy's, or a dtype, which must be the same.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        TypeError: for an unknown dtype or kind.
 
     Example:
         >>> issubdtype("bfloat16", np.floating), issubdtype("int8", np.floating)
@@ -156,8 +194,15 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
     Args:
+        dtype: a dtype or its name.
         kind: a dtype, ``"bool"``, ``"signed integer"``, ``"unsigned integer"``, ``"integral"``, ``"real floating"``,
             ``"complex floating"``, ``"numeric"``, or a tuple of these.
+
+    Returns:
+        A Python bool.
+
+    Raises:
+        TypeError: for an unknown dtype or kind.
 
     Example:
         >>> isdtype("bfloat16", "real floating")

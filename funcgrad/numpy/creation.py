@@ -31,6 +31,9 @@ def asarray(x: Any, /, dtype: Any = None, *, device: Any = None, copy: bool | No
         copy: True to copy in any case, False to refuse to. Such a copy may be written to: ``copy[index] = y`` is
             ``copy = copy.at[index].set(y)`` for this name of it.
 
+    Returns:
+        An array of the shape of ``x``; of the promoted dtype, where a sequence holds arrays.
+
     Raises:
         TypeError: for what is not an array or a number.
         ValueError: for ragged sequences, and with ``copy=False`` where a copy must be made.
@@ -74,7 +77,15 @@ def array(x: Any, /, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, de
     """As ``asarray``, but copying unless told not to.
 
     Args:
+        x, dtype, device: as for ``asarray``.
+        copy: False to copy only where that must be.
         ndmin: axes of size one are put before others until there are so many.
+
+    Returns:
+        An array of at least ``ndmin`` axes, of the dtype that ``asarray`` gives it.
+
+    Raises:
+        TypeError, ValueError: as ``asarray``, but never for ``copy=False``.
 
     Example:
         >>> array([1, 2], ndmin=2).shape
@@ -124,6 +135,19 @@ def _shape(shape: Any, name: str) -> Dims:
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
     """An array of one value.
 
+    Args:
+        shape: an int, or a sequence of ints.
+        fill_value: a number, or an array, which is broadcast.
+        dtype: that of the value by default.
+        device: where the array is to be.
+
+    Returns:
+        An array of that shape: int64 for an int, float32 for a float.
+
+    Raises:
+        TypeError: for a shape that is no int or sequence, a value that is no array, or an unknown dtype.
+        ValueError: for negative sizes, or a value whose sizes do not fit them.
+
     Example:
         >>> print(full(2, 7))
         [7 7]
@@ -138,6 +162,17 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
     """Zeros, float32 unless told otherwise.
 
+    Args:
+        shape: an int, or a sequence of ints.
+        dtype, device: of the array.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError: for a shape that is no int or sequence, or an unknown dtype.
+        ValueError: for negative sizes.
+
     Example:
         >>> print(zeros(2))
         [0. 0.]
@@ -147,6 +182,15 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
 
 def ones(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
     """Ones, float32 unless told otherwise.
+
+    Args:
+        shape, dtype, device: as for ``zeros``.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError, ValueError: as ``zeros``.
 
     Example:
         >>> print(ones(2))
@@ -168,6 +212,17 @@ def empty(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
 def full_like(x: Any, /, fill_value: Any, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """An array of one value, with the shape and dtype of ``x``.
 
+    Args:
+        x, dtype, shape, device: as for ``zeros_like``.
+        fill_value: a number, or an array, which is broadcast; cast to the dtype.
+
+    Returns:
+        An array of the shape and dtype of ``x``, unless told otherwise.
+
+    Raises:
+        TypeError: for what is no array, or an unknown dtype.
+        ValueError: for negative sizes, or a value whose sizes do not fit.
+
     Example:
         >>> print(full_like(np.ones(2), 7))
         [7. 7.]
@@ -179,6 +234,17 @@ def full_like(x: Any, /, fill_value: Any, dtype: Any = None, shape: Any = None, 
 def zeros_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Zeros with the shape and dtype of ``x``.
 
+    Args:
+        x: an array or number.
+        dtype, shape, device: of the result, in place of its own.
+
+    Returns:
+        An array of the shape and dtype of ``x``, unless told otherwise.
+
+    Raises:
+        TypeError: for what is no array, or an unknown dtype.
+        ValueError: for negative sizes.
+
     Example:
         >>> print(zeros_like(np.ones(2)))
         [0. 0.]
@@ -188,6 +254,15 @@ def zeros_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any =
 
 def ones_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """Ones with the shape and dtype of ``x``.
+
+    Args:
+        x, dtype, shape, device: as for ``zeros_like``.
+
+    Returns:
+        An array of the shape and dtype of ``x``, unless told otherwise.
+
+    Raises:
+        TypeError, ValueError: as ``zeros_like``.
 
     Example:
         >>> print(ones_like(np.zeros(2)))
@@ -212,6 +287,10 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     Args:
         start, stop, step: Python or NumPy numbers: the length must be known when tracing.
         dtype: int64 for ints and float32 for floats unless given.
+        device: where the array is to be.
+
+    Returns:
+        A vector.
 
     Raises:
         TypeError: for traced arrays: the length must be known when tracing.
@@ -263,13 +342,20 @@ def linspace(
     """``num`` numbers evenly spaced from ``start`` to ``stop``, which may be arrays.
 
     Args:
+        start, stop: arrays or numbers, which broadcast.
+        num: how many, known.
         endpoint: whether ``stop`` is the last of them.
         retstep: return the distance between them too.
         dtype: of the result; integers are rounded down. By default that of the ends, at least float32.
         axis: where the result has the new axis.
+        device: where the array is to be.
+
+    Returns:
+        An array of the broadcast shape with a new axis; with ``retstep``, that and the step.
 
     Raises:
-        ValueError: for a negative ``num``.
+        TypeError: for what is no array.
+        ValueError: for a negative ``num``, shapes that do not broadcast, or an axis out of range.
 
     Example:
         >>> print(linspace(0.0, 1.0, 3))
@@ -346,6 +432,18 @@ def _log2(x: Any) -> Any:
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device: Any = None) -> Any:
     """Ones on the ``k``-th diagonal, zeros elsewhere.
 
+    Args:
+        N, M: how many rows and columns, ints; as many columns as rows by default.
+        k: positive above the main diagonal, negative below.
+        dtype, device: of the array.
+
+    Returns:
+        An array of shape ``(N, M)``, float32 unless told otherwise.
+
+    Raises:
+        TypeError: for sizes that are no ints, or an unknown dtype.
+        ValueError: for negative sizes.
+
     Example:
         >>> print(eye(2))
         [[1. 0.]
@@ -396,7 +494,15 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
 def tril(x: Any, /, k: int = 0) -> Any:
     """The last two axes' part on and below the ``k``-th diagonal; zeros above.
 
+    Args:
+        x: an array of at least two axes.
+        k: positive above the main diagonal, negative below.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for fewer than two axes.
 
     Example:
@@ -411,7 +517,14 @@ def tril(x: Any, /, k: int = 0) -> Any:
 def triu(x: Any, /, k: int = 0) -> Any:
     """The last two axes' part on and above the ``k``-th diagonal; zeros below.
 
+    Args:
+        x, k: as for ``tril``.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for fewer than two axes.
 
     Example:

@@ -41,8 +41,12 @@ def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any
             would reach beyond the array, it begins earlier.
         slice_sizes: the shape of the part.
 
+    Returns:
+        An array of the shape ``slice_sizes`` and the dtype of ``x``.
+
     Raises:
-        TypeError: for another number of places, or places that are no integers.
+        TypeError: for what is no array, another number of places, or places that are no integers.
+        ValueError: for another number of sizes, negative ones, or ones larger than the array's.
 
     Example:
         >>> x = np.arange(5)
@@ -58,11 +62,15 @@ def dynamic_update_slice(x: Any, update: Any, start_indices: Any) -> Any:
 
     Args:
         x: an array.
-        update: of as many axes.
+        update: of as many axes, none longer than that of ``x``.
         start_indices: as for ``dynamic_slice``.
 
+    Returns:
+        An array of the shape of ``x`` and the promoted dtype.
+
     Raises:
-        TypeError: for another number of places, or places that are no integers.
+        TypeError: for what is no array, another number of places, or places that are no integers.
+        ValueError: for an update that has another number of axes, or is too large.
 
     Example:
         >>> print(dynamic_update_slice(np.arange(5), np.array([7, 8]), (4,)))

@@ -18,8 +18,15 @@ from funcgrad.tracing import Tracer, type_of
 def block(arrays: Any) -> Any:
     """One array of nested lists of blocks: those of the innermost lists are joined along the last axis, and so on.
 
+    Args:
+        arrays: lists of arrays or numbers, or of such lists; anything else is a single block.
+
+    Returns:
+        An array of the promoted dtype, of as many axes as the lists are deep, or as a block has where that is more.
+
     Raises:
-        ValueError: for an empty list, or lists nested to different depths.
+        TypeError: for a block that is no array.
+        ValueError: for an empty list, lists nested to different depths, or shapes that do not fit.
 
     Example:
         >>> print(block([[np.ones((1, 2)), np.zeros((1, 1))], [np.array([[5.0, 6.0, 7.0]])]]))
@@ -56,6 +63,17 @@ def _ranks(arrays: Any) -> list[int]:
 def append(x: Any, values: Any, axis: int | None = None) -> Any:
     """``x`` with ``values`` after it along an axis; with None, both in a row.
 
+    Args:
+        x, values: arrays or numbers; with an axis, of the same shape but along it.
+        axis: along which axis.
+
+    Returns:
+        An array of the promoted dtype; with None, a vector.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not fit; NumPy's ``AxisError`` for an axis out of range.
+
     Example:
         >>> print(append([1, 2], [[3]]))
         [1 2 3]
@@ -88,10 +106,16 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     """``x`` without some elements along an axis; with None, of all in a row.
 
     Args:
-        obj: which: an int, a slice, integers or bools.
+        x: an array or number.
+        obj: which: an int, a slice, integers or bools, known when tracing.
+        axis: along which axis.
+
+    Returns:
+        An array of the dtype of ``x``; with None, a vector.
 
     Raises:
-        IndexError: for a place out of bounds.
+        TypeError: for what is no array, or a traced ``obj``.
+        IndexError: for a place out of bounds or that is a float, or an axis out of range.
 
     Example:
         >>> print(delete([5, 6, 7], 1), delete([5, 6, 7], slice(2)))
@@ -110,11 +134,18 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """``x`` with ``values`` put in before given places along an axis; with None, of all elements in a row.
 
     Args:
-        obj: where, counted in ``x``: an int, a slice, integers or bools.
+        x: an array or number.
+        obj: where, counted in ``x``: an int, a slice, integers or bools, known when tracing.
         values: cast to the dtype of ``x``; they broadcast.
+        axis: along which axis.
+
+    Returns:
+        An array of the dtype of ``x``; with None, a vector.
 
     Raises:
-        IndexError: for a place out of bounds.
+        TypeError: for what is no array, or a traced ``obj``.
+        ValueError: for values that do not broadcast.
+        IndexError: for a place out of bounds or that is a float, or an axis out of range.
 
     Example:
         >>> print(insert([1, 2], 1, 9), insert([1, 2], [0, 2], [7, 8]))
@@ -150,7 +181,15 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
 def resize(x: Any, new_shape: Any) -> Any:
     """The elements in a row, from the start again as often as it takes, in another shape.
 
+    Args:
+        x: an array or number.
+        new_shape: an int, or a sequence of ints.
+
+    Returns:
+        An array of that shape and the dtype of ``x``; zeros where ``x`` is empty.
+
     Raises:
+        TypeError: for what is no array, or a shape that is no int or sequence.
         ValueError: for negative sizes.
 
     Example:

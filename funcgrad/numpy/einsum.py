@@ -34,9 +34,14 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
 
     Args:
         subscripts: such as ``"ij,jk->ik"``; or, as in NumPy, operands and lists of ints in turn.
+        operands: an array or number for each part between commas, with an axis for each letter.
         optimize: how opt_einsum shall look for the order of products.
 
+    Returns:
+        An array of the promoted dtype, with an axis for each letter of the result.
+
     Raises:
+        TypeError: for what is no array, and sums of bools that are not multiplied.
         ValueError: quoting the subscripts, where they are not well formed or do not fit the operands.
 
     Example:

@@ -21,9 +21,17 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
 
     Args:
         func1d: of a vector and the other arguments; called for one after the other, so it may look at values.
+        axis: along which the vectors lie.
+        x: an array of at least one axis.
+        args, kwargs: further arguments of ``func1d``.
+
+    Returns:
+        An array of the dtype that ``func1d`` returns, and of the shape of ``x`` with that of its results in place of
+        ``axis``.
 
     Raises:
-        ValueError: where there are no vectors.
+        TypeError: for what is no array, ``x`` or a result.
+        ValueError: where there are no vectors; NumPy's ``AxisError`` for an axis out of range.
 
     Example:
         >>> print(apply_along_axis(lambda v: v[0] + v[-1], 1, np.array([[1, 2, 3], [4, 5, 6]])))
@@ -46,6 +54,18 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
 def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
     """``func(x, axis)`` for one axis after the other; where it takes the axis away, one of size one is put there.
 
+    Args:
+        func: of an array and an axis.
+        x: an array.
+        axes: an int, or a sequence of them.
+
+    Returns:
+        What the last call returns, with as many axes as ``x``.
+
+    Raises:
+        TypeError: for what is no array, or axes that are no ints.
+        ValueError: NumPy's ``AxisError`` for an axis out of range.
+
     Example:
         >>> from funcgrad.numpy import sum
         >>> print(apply_over_axes(sum, np.ones((2, 3)), [0, 1]))
@@ -62,8 +82,17 @@ def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
 def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
     """For each place, the element of the first choice whose condition holds there, or ``default``.
 
+    Args:
+        condlist: arrays of bools; other numbers are true unless zero.
+        choicelist: as many arrays or numbers.
+        default: an array or number.
+
+    Returns:
+        An array of the broadcast shape of all, and the promoted dtype of the choices and the default.
+
     Raises:
-        ValueError: for another number of conditions than choices, or none.
+        TypeError: for what is no array.
+        ValueError: for another number of conditions than choices, or none; for shapes that do not broadcast.
 
     Example:
         >>> x = np.array([-2.0, 0.5, 3.0])

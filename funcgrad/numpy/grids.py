@@ -19,7 +19,16 @@ def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -
     """The coordinates of every place of an array of a shape, along a new first axis.
 
     Args:
+        dimensions: the shape, a sequence of ints.
+        dtype: of the coordinates.
         sparse: return one array per axis instead, of size one along the others.
+
+    Returns:
+        An array of the shape ``(len(dimensions), *dimensions)``, int64 unless told otherwise; sparse, a tuple of
+        arrays.
+
+    Raises:
+        TypeError: for dimensions that are no sequence, or an unknown dtype.
 
     Example:
         >>> print(indices((2, 2)))
@@ -44,10 +53,15 @@ def ix_(*sequences: Any) -> tuple[Any, ...]:
     """Positions along each axis, shaped so that together they select the grid of all combinations.
 
     Args:
-        sequences: vectors of integers, or of bools.
+        sequences: vectors of integers, or of bools: where they are true.
+
+    Returns:
+        A tuple of arrays, one per vector, of its dtype (int64 for bools), of size one along the other axes.
 
     Raises:
+        TypeError: for what is no array.
         ValueError: for anything but vectors.
+        ConcretizationError: for bools that are traced under ``jit``.
 
     Example:
         >>> import funcgrad.numpy as fnp
@@ -79,11 +93,16 @@ def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = 
     """Coordinate arrays from coordinate vectors.
 
     Args:
+        xs: vectors; arrays of more axes are taken in a row, numbers as one element.
         indexing: ``"xy"``, with the first two axes swapped, or ``"ij"``.
         sparse: of size one along the other axes, to be broadcast.
         copy: of no consequence, as arrays never change.
 
+    Returns:
+        A list of arrays, one per vector, each of its dtype, with an axis for each.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for another ``indexing``.
 
     Example:

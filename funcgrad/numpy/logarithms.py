@@ -26,6 +26,15 @@ def _to_base(base: int, x: Any) -> Any:
 def log2(x: Any, /) -> Any:
     """Logarithm to base 2.
 
+    Args:
+        x: an array or number, complex ones too; integers and bools are taken as float32.
+
+    Returns:
+        An array of the shape of ``x`` and its floating or complex dtype.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(log2(8.0))
         3.0
@@ -36,6 +45,15 @@ def log2(x: Any, /) -> Any:
 def log10(x: Any, /) -> Any:
     """Logarithm to base 10.
 
+    Args:
+        x: an array or number, complex ones too; integers and bools are taken as float32.
+
+    Returns:
+        An array of the shape of ``x`` and its floating or complex dtype.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(log10(1.0))
         0.0
@@ -45,6 +63,16 @@ def log10(x: Any, /) -> Any:
 
 def logaddexp(x: Any, y: Any, /) -> Any:
     """``log(exp(x) + exp(y))`` without overflow.
+
+    Args:
+        x, y: real arrays or numbers.
+
+    Returns:
+        An array of the broadcast shape and the promoted dtype; float32 for integers and bools.
+
+    Raises:
+        TypeError: for what is no array, and complex numbers.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(logaddexp(1000.0, 1000.0))
@@ -58,6 +86,16 @@ def logaddexp(x: Any, y: Any, /) -> Any:
 
 def logaddexp2(x: Any, y: Any, /) -> Any:
     """``log2(2**x + 2**y)`` without overflow.
+
+    Args:
+        x, y: real arrays or numbers.
+
+    Returns:
+        An array of the broadcast shape and the promoted dtype; float32 for integers and bools.
+
+    Raises:
+        TypeError: for what is no array, and complex numbers.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(logaddexp2(2.0, 2.0))

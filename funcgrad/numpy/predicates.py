@@ -20,6 +20,15 @@ from funcgrad.tracing import type_of
 def iscomplex(x: Any) -> Any:
     """Whether each element has an imaginary part that is not zero.
 
+    Args:
+        x: an array or number.
+
+    Returns:
+        A bool array of the shape of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(iscomplex([1 + 1j, 2]))
         [ True False]
@@ -33,6 +42,15 @@ def iscomplex(x: Any) -> Any:
 def isreal(x: Any) -> Any:
     """Whether each element has no imaginary part but zero.
 
+    Args:
+        x: an array or number.
+
+    Returns:
+        A bool array of the shape of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(isreal([1 + 1j, 2]))
         [False  True]
@@ -42,6 +60,15 @@ def isreal(x: Any) -> Any:
 
 def iscomplexobj(x: Any) -> bool:
     """Whether the dtype is complex.
+
+    Args:
+        x: an array, number or nested sequence of them; its values are not looked at.
+
+    Returns:
+        A Python bool, of a traced array too.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> iscomplexobj(1j), iscomplexobj([1.0])
@@ -53,6 +80,15 @@ def iscomplexobj(x: Any) -> bool:
 def isrealobj(x: Any) -> bool:
     """Whether the dtype is not complex.
 
+    Args:
+        x: an array, number or nested sequence of them; its values are not looked at.
+
+    Returns:
+        A Python bool, of a traced array too.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> isrealobj(1j), isrealobj([1.0])
         (False, True)
@@ -63,6 +99,12 @@ def isrealobj(x: Any) -> bool:
 def isscalar(x: Any) -> bool:
     """Whether it is a number of Python's or NumPy's, rather than an array.
 
+    Args:
+        x: anything; a string counts as a scalar, too.
+
+    Returns:
+        A Python bool, False for a traced number.
+
     Example:
         >>> isscalar(3.0), isscalar(np.ones(()))
         (True, False)
@@ -72,6 +114,12 @@ def isscalar(x: Any) -> bool:
 
 def iterable(x: Any) -> bool:
     """Whether it has elements: an array with axes, or another object that can be iterated over.
+
+    Args:
+        x: anything.
+
+    Returns:
+        A Python bool, of a traced array too.
 
     Example:
         >>> iterable([1]), iterable(np.ones(()))
@@ -87,7 +135,15 @@ def iterable(x: Any) -> bool:
 def real_if_close(x: Any, tol: float = 100) -> Any:
     """The real part, where all imaginary ones are within ``tol`` of the dtype's ``eps``; else ``x``.
 
+    Args:
+        x: an array or number.
+        tol: in units of ``eps``; if at most 1, the distance itself.
+
+    Returns:
+        An array of the shape of ``x``, real or of its dtype; a real ``x`` as it is.
+
     Raises:
+        TypeError: for what is no array.
         ConcretizationError: for a traced complex array under ``jit``.
 
     Example:

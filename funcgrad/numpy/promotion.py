@@ -98,8 +98,16 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
     """``x`` with another dtype; Python and NumPy scalars stay scalars.
 
     Args:
+        x: an array, number or nested sequence of them.
+        dtype: a dtype or its name.
         copy: of no consequence, as arrays never change.
         device: where an array is to be.
+
+    Returns:
+        An array of the shape of ``x``, or a NumPy scalar. The real part, where ``x`` is complex and the dtype is not.
+
+    Raises:
+        TypeError: for what is no array, or an unknown dtype.
 
     Example:
         >>> astype(np.array([1.5, 2.5]), "int32").tolist()
@@ -180,6 +188,16 @@ def _weak(x: Any, dtype: np.dtype) -> Any:
 
 def result_type(*xs: Any) -> np.dtype:
     """The dtype that the operands (arrays, scalars or dtypes) promote to.
+
+    Args:
+        xs: at least one. Python numbers, and ``int``, ``float`` and ``complex``, yield to the dtypes of arrays.
+
+    Returns:
+        A ``numpy.dtype``.
+
+    Raises:
+        TypeError: for what is neither an array nor a dtype.
+        IndexError: for no operands.
 
     Example:
         >>> result_type(np.zeros(1, "float16"), 2.0)
