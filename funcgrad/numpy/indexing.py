@@ -357,6 +357,15 @@ class Place:
 def at(x: Any) -> At:
     """``x.at`` for any array, and with any index: ``at(x)[i].get()`` is ``x[i]``, for a traced ``i`` too.
 
+    Args:
+        x: an array or a number.
+
+    Returns:
+        An ``At``; with an index in brackets, a ``Place`` with ``get``, ``set``, ``add`` and so on.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(at(np.arange(4))[::2].add(10))
         [10  1 12  3]
@@ -386,12 +395,18 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
     """The elements of ``x`` at ``indices`` along an axis; by default of all elements in order.
 
     Args:
+        x: an array.
         indices: ints or an array of them of any shape, which stands in the result where the axis was.
         mode: for positions outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; by default known
             ones are an error, and of traced ones the nearest is taken. Negative ones count from the end, except in mode
             ``"clip"``.
 
+    Returns:
+        The shape of ``x`` with that of ``indices`` in place of the axis; of the dtype of ``x``.
+
     Raises:
+        TypeError: for what is no array, and indices that are no integers.
+        ValueError: for another mode, and an axis out of range.
         IndexError: for a known position out of bounds.
 
     Example:
@@ -434,7 +449,17 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     """For each place along the other axes, the elements at its own ``indices`` along one, as ``argsort`` gives them.
 
     Args:
+        x: an array.
         indices: integers of as many axes as ``x``; axes but ``axis`` are of the same size, or 1.
+        axis: with None, ``x`` and ``indices`` are flattened first.
+
+    Returns:
+        The shape of ``x`` with the size of ``indices`` along the axis; of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, and indices that are no integers.
+        ValueError: for other numbers of axes, sizes that do not fit, and an axis out of range.
+        IndexError: for a known position out of bounds.
 
     Example:
         >>> print(take_along_axis(np.array([[3, 1, 2]]), np.array([[1, 2, 0]]), axis=1))
@@ -454,8 +479,17 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
 def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
     """The diagonal of two axes, as the last axis of the result; ``offset`` columns above the main one.
 
+    Args:
+        x: an array of at least two axes.
+        offset: negative for rows below the main one.
+        axis1, axis2: that of the rows, and that of the columns.
+
+    Returns:
+        The other axes, then the diagonal's elements, none for one outside; of the dtype of ``x``.
+
     Raises:
-        ValueError: for fewer than two axes.
+        TypeError: for what is no array.
+        ValueError: for fewer than two axes, one out of range, or twice the same.
 
     Example:
         >>> print(diagonal(np.array([[1, 2], [3, 4]])))
@@ -481,7 +515,16 @@ def _diagonal(rows: int, columns: int, offset: int) -> tuple[int, int]:
 def diag(x: Any, k: int = 0) -> Any:
     """The ``k``-th diagonal of a matrix; of a vector, the matrix with it there and zeros elsewhere.
 
+    Args:
+        x: a matrix or a vector.
+        k: how many columns above the main diagonal; negative, how many rows below.
+
+    Returns:
+        A vector of the elements there, none for a diagonal outside; of a vector of ``n``, ``n + |k|`` rows and columns.
+        The dtype is that of ``x``.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for other than one or two axes.
 
     Example:
@@ -505,6 +548,20 @@ def diag(x: Any, k: int = 0) -> Any:
 
 def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
     """The sum along the diagonal of two axes.
+
+    Args:
+        x: an array of at least two axes.
+        offset: how many columns above the main diagonal; negative, how many rows below.
+        axis1, axis2: that of the rows, and that of the columns.
+        dtype: the dtype to sum in.
+
+    Returns:
+        The other axes; of that dtype, by default int64 for integers and booleans, uint64 for unsigned ones, otherwise
+        that of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or no dtype.
+        ValueError: for fewer than two axes, one out of range, or twice the same.
 
     Example:
         >>> print(trace(np.array([[1.0, 2.0], [3.0, 4.0]])))

@@ -34,6 +34,17 @@ def _coefficients(x: Any, name: str) -> Any:
 def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients ``p`` at ``x``: by Horner's scheme.
 
+    Args:
+        p: a vector, the highest power first; or a number.
+        x: numbers of any shape.
+
+    Returns:
+        The shape of ``x``, of the dtype that the two promote to.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for coefficients that are no vector.
+
     Example:
         >>> print(polyval(np.array([1.0, 0.0, 2.0]), 3.0))
         11.0
@@ -48,6 +59,16 @@ def polyval(p: Any, x: Any) -> Any:
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials.
 
+    Args:
+        a1, a2: vectors, the highest power first; or numbers.
+
+    Returns:
+        A vector as long as the longer one, of the dtype that the two promote to.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for coefficients that are no vector.
+
     Example:
         >>> print(polyadd([1, 2], [1, 0, 0]))
         [1 1 2]
@@ -57,6 +78,16 @@ def polyadd(a1: Any, a2: Any) -> Any:
 
 def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials.
+
+    Args:
+        a1, a2: vectors, the highest power first; or numbers.
+
+    Returns:
+        A vector as long as the longer one, of the dtype that the two promote to.
+
+    Raises:
+        TypeError: for what is no array, and two operands of booleans.
+        ValueError: for coefficients that are no vector.
 
     Example:
         >>> print(polysub([1, 2], [1, 0, 0]))
@@ -74,6 +105,16 @@ def _same_length(a1: Any, a2: Any, name: str) -> list[Any]:
 def polymul(a1: Any, a2: Any) -> Any:
     """The product of two polynomials.
 
+    Args:
+        a1, a2: vectors, the highest power first; or numbers.
+
+    Returns:
+        A vector of ``n + m - 1``, of the dtype that the two promote to.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for coefficients that are no vector, or none.
+
     Example:
         >>> print(polymul([1, 2], [1, 0, 1]))
         [1 2 1 2]
@@ -85,7 +126,17 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     """The quotient and the remainder of two polynomials; the remainder has as many coefficients as it can need.
 
     Args:
-        v: its first coefficient must not be zero.
+        u: the dividend: a vector, the highest power first, or a number.
+        v: the divisor, in the same way; its first coefficient must not be zero.
+
+    Returns:
+        Two vectors, of ``max(n - m + 1, 1)`` and ``max(m - 1, 1)`` elements, the second ``u`` itself if it is shorter;
+        of the dtype that the two promote to, float32 for integers.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for coefficients that are no vector.
+        IndexError: for a divisor without coefficients.
 
     Example:
         >>> print(*polydiv([1.0, 3.0, 5.0], [1.0, 1.0]))
@@ -107,8 +158,16 @@ def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
 def polyder(p: Any, m: int = 1) -> Any:
     """The ``m``-th derivative of a polynomial.
 
+    Args:
+        p: a vector, the highest power first; or a number.
+        m: an int.
+
+    Returns:
+        A vector of ``m`` elements less, at least none; of the dtype of ``p``.
+
     Raises:
-        ValueError: for a negative ``m``.
+        TypeError: for what is no array, and an ``m`` that is no int.
+        ValueError: for a negative ``m``, and coefficients that are no vector.
 
     Example:
         >>> print(polyder([1, 2, 3]))
@@ -127,10 +186,16 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The ``m``-th integral of a polynomial.
 
     Args:
-        k: the constants, the first integral's first; by default 0.
+        p: a vector, the highest power first; or a number.
+        m: an int.
+        k: the constants, the first integral's first, or one for all; by default 0.
+
+    Returns:
+        A vector of ``m`` elements more, of the dtype that ``p`` and ``k`` promote to, float32 for integers.
 
     Raises:
-        ValueError: for a negative ``m``, or another number of constants.
+        TypeError: for what is no array, and an ``m`` that is no int.
+        ValueError: for a negative ``m``, another number of constants, and coefficients that are no vector.
 
     Example:
         >>> print(polyint([2.0, 2.0], k=3.0))
@@ -152,11 +217,17 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
 def poly(seq_of_zeros: Any) -> Any:
     """The polynomial with given roots, or the characteristic one of a square matrix; its first coefficient is 1.
 
+    Args:
+        seq_of_zeros: ``(n,)`` or ``(n, n)``, or one root.
+
     Returns:
-        Real coefficients, where the roots or the matrix are real, or known to be pairs of conjugates.
+        ``(n + 1,)``: real, where the roots or the matrix are real, or roots known to be pairs of conjugates; otherwise
+        complex. Of the precision of the roots, float32 for integers.
 
     Raises:
+        TypeError: for what is no array, and a matrix of float16 or bfloat16.
         ValueError: for anything but a vector or a square matrix.
+        LinAlgError: for a matrix of numbers that are not finite.
 
     Example:
         >>> print(poly([1.0, 2.0]))
@@ -182,8 +253,19 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     """The roots of a polynomial, complex: the eigenvalues of its companion matrix.
 
     Args:
+        p: a vector, the highest power first.
         strip_zeros: whether to look for zeros at either end first; False for use under ``jit``, where the first
             coefficient must then not be zero.
+
+    Returns:
+        A vector with one root less than coefficients from the first that is not zero; complex64, or complex128 for
+        64-bit coefficients other than integers.
+
+    Raises:
+        TypeError: for what is no array, and for float16 and bfloat16.
+        ValueError: for coefficients that are no vector.
+        LinAlgError: for numbers that are not finite; without ``strip_zeros``, for a first coefficient of zero.
+        ConcretizationError: for a traced array with ``strip_zeros``.
 
     Example:
         >>> print(sorted(roots([1.0, -3.0, 2.0]).real.tolist()))
@@ -213,14 +295,24 @@ def polyfit(
 
     Args:
         x: the places, a vector.
-        y: the values there; a matrix has a polynomial in each column.
+        y: the values there, as many; a matrix has a polynomial in each column.
+        deg: an int.
         rcond: how small, relative to the largest, a singular value may be that still counts.
         full: also return the residuals, the rank, the singular values and ``rcond``.
-        w: what each point's distance is multiplied by.
+        w: what each point's distance is multiplied by, a vector.
         cov: also return the coefficients' covariances, scaled by how well it fits; unscaled if ``"unscaled"``.
 
+    Returns:
+        ``(deg + 1,)`` or ``(deg + 1, k)``, the highest power first, of the dtype that ``x`` and ``y`` promote to,
+        float32 for integers; with ``full`` five results; with ``cov`` a pair, the second ``(deg + 1, deg + 1)`` or
+        ``(deg + 1, deg + 1, k)``.
+
     Raises:
-        ValueError: for a negative degree, or no points.
+        TypeError: for what is no array, for float16 and bfloat16, and a ``deg`` that is no int.
+        ValueError: for a negative degree, no points, another number of values or weights, and too few points for
+            ``cov``.
+        LinAlgError: for numbers that are not finite, more than two axes of ``y``, and with ``cov`` for places that do
+            not determine the polynomial.
 
     Example:
         >>> print(np.round(polyfit(np.array([0.0, 1.0, 2.0]), np.array([1.0, 3.0, 5.0]), 1), 6))
