@@ -185,7 +185,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
         size, fill_value: as for ``unique``.
 
     Returns:
-        A named tuple: ``values``, a vector of the dtype of ``x``, and ``inverse_indices``, int64, of the shape of ``x``.
+        A named tuple: ``values``, a vector of the dtype of ``x``, and ``inverse_indices``, int64, of its shape.
 
     Raises:
         TypeError: for what is no array.

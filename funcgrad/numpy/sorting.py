@@ -219,7 +219,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         An array, int64, of the shape of a key; 0 where the keys are numbers.
 
     Raises:
-        TypeError: where there are no keys, or one is no array.
+        TypeError: where there are no keys, or one is no array; for an axis that is no int.
         ValueError: for keys of different shapes, or an axis out of range.
 
     Example:
