@@ -79,10 +79,15 @@ def split(key: Any, num: Shape = 2) -> Any:
     """New keys from one, independent of it and of each other.
 
     Args:
-        num: how many, or a shape of them.
+        key: a key, uint32[2].
+        num: how many, an int, or a shape of them.
 
     Returns:
         uint32[num, 2].
+
+    Raises:
+        TypeError: for what is no key.
+        ValueError: for a negative number.
 
     Example:
         >>> split(key(0), 3).shape
@@ -95,10 +100,14 @@ def fold_in(key: Any, data: Any) -> Any:
     """A new key for ``data``, such as a step's number: ``fold_in(key, i)`` equals ``split(key, n)[i]``.
 
     Args:
+        key: a key, uint32[2].
         data: an integer, of which the low 32 bits count, or an integer array of shape ``()``.
 
+    Returns:
+        uint32[2].
+
     Raises:
-        TypeError: for anything but one integer.
+        TypeError: for what is no key, and data that are anything but one integer.
 
     Example:
         >>> bool((fold_in(key(0), 1) == split(key(0))[1]).all())
@@ -117,10 +126,16 @@ def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
     """Uniform unsigned integers.
 
     Args:
+        key: a key, uint32[2].
+        shape: that of the result, an int or several.
         dtype: uint8, uint16, uint32 or uint64.
 
+    Returns:
+        An array of ``shape`` and ``dtype``.
+
     Raises:
-        TypeError: for other dtypes than unsigned integers.
+        TypeError: for what is no key, or other dtypes than unsigned integers.
+        ValueError: for a negative size.
 
     Example:
         >>> bits(key(0), (2,)).tolist()
@@ -136,7 +151,15 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
     """Uniform numbers in ``[minval, maxval)``.
 
     Args:
-        minval, maxval: numbers, or arrays that broadcast to ``shape``.
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+        minval, maxval: real numbers, or arrays that broadcast to ``shape``.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or bounds that do not broadcast to ``shape``.
 
     Example:
         >>> u = uniform(key(0), (1000,), minval=-1.0)
@@ -165,6 +188,16 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
 def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Standard normal numbers, by the inverse of their distribution function; complex ones have variance 1 in all.
 
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating or complex dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or another dtype.
+        ValueError: for a negative size.
+
     Example:
         >>> x = normal(key(0), (10000,))
         >>> abs(float(x.mean())) < 0.05, abs(float(x.std()) - 1) < 0.05
@@ -186,10 +219,16 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
     """Uniform integers in ``[minval, maxval)``; ``minval`` where that is empty.
 
     Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the integer dtype of the sample.
         minval, maxval: integers, or integer arrays that broadcast to ``shape``.
 
+    Returns:
+        An array of ``shape`` and ``dtype``, int64 by default.
+
     Raises:
-        TypeError: for a dtype that is no integer.
+        TypeError: for what is no key or no array (a list is none), or a dtype that is no integer.
+        ValueError: for a negative size, a bound that the dtype does not hold, or that does not broadcast to
+            ``shape``.
 
     Example:
         >>> sorted(set(randint(key(0), (100,), -1, 2).tolist()))
@@ -229,9 +268,16 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
     """``x`` in random order along an axis, or, for an integer ``x``, the numbers below it in random order.
 
     Args:
+        key: a key, uint32[2].
+        x: an array of any dtype with at least one axis, or an int that is not negative.
+        axis: an int; does not count for an integer ``x``.
         independent: shuffle every line along the axis on its own, instead of moving slices as a whole.
 
+    Returns:
+        An array of the shape and the dtype of ``x``; int64[x] for an integer.
+
     Raises:
+        TypeError: for what is no key or no array (a list is none).
         ValueError: for a negative number, or an axis out of range.
 
     Example:
@@ -257,8 +303,16 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
     """Bools that are True with probability ``p``.
 
     Args:
-        p: a number or floating array.
+        key: a key, uint32[2].
+        p: a float, or floating array; an integer is none.
         shape: that of ``p`` if not given; ``p`` broadcasts to it.
+
+    Returns:
+        bool[shape].
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a ``p`` that is not floating.
+        ValueError: for a negative size, or a ``p`` that does not broadcast to ``shape``.
 
     Example:
         >>> 450 < int(bernoulli(key(0), 0.5, (1000,)).sum()) < 550
@@ -272,6 +326,16 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
 
 def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the standard Gumbel distribution.
+
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
 
     Example:
         >>> gumbel(key(0), (2,)).shape
@@ -290,11 +354,19 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     sampling", NeurIPS 2014.
 
     Args:
-        logits: floating; one distribution along ``axis`` for each of the other indices.
-        shape: of the result; ``logits`` without the axis broadcasts to it. If not given, one draw per distribution.
+        key: a key, uint32[2].
+        logits: a floating array; one distribution along ``axis`` for each of the other indices.
+        axis: an int.
+        shape: of the result; ``logits`` without the axis broadcasts to it. If not given, one draw per
+            distribution.
+
+    Returns:
+        int64[shape].
 
     Raises:
-        ValueError: for an axis out of range.
+        TypeError: for what is no key or no array (a list is none), or logits that are not floating.
+        ValueError: for an axis out of range or without elements, a negative size, or a ``shape`` that does not
+            fit.
 
     Example:
         >>> import numpy as np

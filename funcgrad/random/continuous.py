@@ -41,6 +41,16 @@ def _one_minus(x: Any) -> Any:
 def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the exponential distribution of mean 1.
 
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
+
     Example:
         >>> from funcgrad.random import key
         >>> bool((exponential(key(0), (9,)) >= 0).all())
@@ -52,6 +62,16 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the Laplace distribution of mean 0 and scale 1.
+
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
 
     Example:
         >>> from funcgrad.random import key
@@ -66,6 +86,16 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the logistic distribution of mean 0 and scale 1.
 
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
+
     Example:
         >>> from funcgrad.random import key
         >>> logistic(key(0), (2,)).shape
@@ -78,6 +108,16 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
 
 def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the Cauchy distribution of median 0 and scale 1.
+
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
 
     Example:
         >>> from funcgrad.random import key
@@ -93,8 +133,16 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> 
     """Numbers of the Pareto distribution, from 1 on.
 
     Args:
-        b: how fast it falls off; positive.
-        shape: that of ``b`` if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        b: how fast it falls off; a positive number or real array.
+        shape: of the sample, to which ``b`` broadcasts; that of ``b`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -109,8 +157,16 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = floa
     """Lengths of vectors of two normal variables.
 
     Args:
-        scale: the standard deviation of those.
-        shape: that of ``scale`` if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        scale: the standard deviation of those; a number or real array.
+        shape: of the sample, to which ``scale`` broadcasts; that of ``scale`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -125,8 +181,16 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = 
     """Numbers of the Weibull distribution.
 
     Args:
-        scale, concentration: positive.
-        shape: that of the parameters together if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        scale, concentration: positive numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -141,8 +205,16 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None =
     """Numbers of a density that is a triangle.
 
     Args:
-        left, mode, right: where it begins, is highest and ends.
-        shape: that of the parameters together if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        left, mode, right: where it begins, is highest and ends; numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -165,8 +237,16 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
     """Exponentials of normal numbers.
 
     Args:
-        sigma: the standard deviation of those.
-        shape: that of ``sigma`` if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        sigma: the standard deviation of those; a number or real array.
+        shape: of the sample, to which ``sigma`` broadcasts; that of ``sigma`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -179,6 +259,16 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
 
 def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Lengths of vectors of three standard normal variables.
+
+    Args:
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
 
     Example:
         >>> from funcgrad.random import key
@@ -194,8 +284,16 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
     """Maxwell's lengths with a random sign, times ``scale``, plus ``loc``.
 
     Args:
-        loc, scale: the parameters.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        loc, scale: numbers or real arrays.
         shape: of the result without the parameters' axes; that of the parameters together if it is empty.
+
+    Returns:
+        An array of ``dtype``, float32 by default, and of ``shape`` followed by that of the parameters together.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or parameters that do not broadcast together.
 
     Example:
         >>> from funcgrad.random import key
@@ -223,8 +321,16 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) ->
     Source: Michael, Schucany, Haas, "Generating random variates using transformations with multiple roots", 1976.
 
     Args:
-        mean: positive.
-        shape: that of ``mean`` if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        mean: a positive number or real array.
+        shape: of the sample, to which ``mean`` broadcasts; that of ``mean`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -245,8 +351,16 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = Non
     """Standard normal numbers between two bounds.
 
     Args:
-        lower, upper: the bounds.
-        shape: that of the bounds together if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        lower, upper: the bounds; numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -281,8 +395,16 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> A
     Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
 
     Args:
-        a: the parameter, which is the mean; positive.
-        shape: that of ``a`` if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        a: the parameter, which is the mean; a positive number or real array.
+        shape: of the sample, to which ``a`` broadcasts; that of ``a`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -293,7 +415,19 @@ def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> A
 
 
 def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """The logarithms of gamma variables, exact for small ``a`` too; arguments as for ``gamma``.
+    """The logarithms of gamma variables, exact for small ``a`` too.
+
+    Args:
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        a: a positive number or real array.
+        shape: of the sample, to which ``a`` broadcasts; that of ``a`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -307,8 +441,16 @@ def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = floa
     """Numbers of the beta distribution; differentiable in both parameters.
 
     Args:
-        a, b: positive.
-        shape: that of the parameters together if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        a, b: positive numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -329,8 +471,16 @@ def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = float)
     """Sums of squares of ``df`` standard normal variables; differentiable in ``df``.
 
     Args:
-        df: positive.
-        shape: that of ``df`` if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        df: a positive number or real array.
+        shape: of the sample, to which ``df`` broadcasts; that of ``df`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -345,8 +495,16 @@ def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any =
     """Numbers of Fisher's F distribution; differentiable in both parameters.
 
     Args:
-        dfnum, dfden: degrees of freedom above and below; positive.
-        shape: that of the parameters together if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        dfnum, dfden: degrees of freedom above and below; positive numbers or real arrays.
+        shape: of the sample, to which the parameters broadcast; that of them together if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -363,8 +521,16 @@ def t(key: Any, df: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of Student's t distribution; differentiable in ``df``.
 
     Args:
-        df: degrees of freedom; positive.
-        shape: of the result; ``df`` broadcasts to it.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        df: degrees of freedom; a positive number or real array.
+        shape: of the result, to which ``df`` broadcasts; that of ``df`` where it is ``()``.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -382,7 +548,15 @@ def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = float
     """Numbers whose density falls off as ``exp(-|x|**p)``.
 
     Args:
-        p: a positive number, or array of shape ``()``.
+        p: a positive number, or real array of shape ``()``.
+        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: for a negative size, or a ``p`` of another shape.
 
     Example:
         >>> from funcgrad.random import key

@@ -56,8 +56,16 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     """``permutation`` of an array: its slices along an axis in random order.
 
     Args:
-        x: an array.
+        key: a key, uint32[2].
+        x: an array of any dtype with at least one axis; an integer as for ``permutation``.
         axis: which one.
+
+    Returns:
+        An array of the shape and the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none).
+        ValueError: for an axis out of range.
 
     Example:
         >>> from funcgrad.random import key
@@ -71,16 +79,20 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
     """Random elements of an array, or numbers below ``a``.
 
     Args:
+        key: a key, uint32[2].
         a: an array, of which slices along ``axis`` are taken, or an integer.
-        shape: how many.
+        shape: how many: an int, or several.
         replace: whether one may be taken several times.
-        p: a floating vector with the probability of each; equal ones if not given.
+        p: a real vector with the probability of each; equal ones if not given.
+        axis: an int; does not count for an integer ``a``.
 
     Returns:
-        For an integer ``a`` int64 numbers, else an array with ``shape`` in the place of the axis.
+        For an integer ``a`` int64 numbers, else an array of its dtype with ``shape`` in the place of the axis.
 
     Raises:
-        ValueError: if there is nothing to choose from, or not enough without replacement, or ``p`` does not fit.
+        TypeError: for what is no key or no array (a list is none), or a complex ``p``.
+        ValueError: if there is nothing to choose from, or not enough without replacement, ``p`` does not fit,
+            the axis is out of range, or a size is negative.
 
     Example:
         >>> from funcgrad.random import key
@@ -135,6 +147,18 @@ def _places(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any)
 def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
     """1 or -1, each as often.
 
+    Args:
+        key, shape: a key (uint32[2]), and the shape of the result.
+        dtype: any that holds -1; for bool all are True.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, int64 by default.
+
+    Raises:
+        TypeError: for what is no key.
+        ValueError: for a negative size.
+        OverflowError: for an unsigned dtype.
+
     Example:
         >>> from funcgrad.random import key
         >>> sorted(set(rademacher(key(0), (50,)).tolist()))
@@ -149,8 +173,17 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) ->
     """How many trials it takes to succeed for the first time.
 
     Args:
-        p: the probability of success.
-        shape: that of ``p`` if not given.
+        key, dtype: a key (uint32[2]), and the integer dtype of the result.
+        p: the probability of success; a number or real array.
+        shape: of the result, to which ``p`` broadcasts; that of ``p`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, int64 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is no
+            integer.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -171,8 +204,17 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) ->
     """How many events happen of which ``lam`` are expected.
 
     Args:
-        lam: not negative.
-        shape: that of ``lam`` if not given.
+        key, dtype: a key (uint32[2]), and the integer dtype of the result.
+        lam: a number or real array, not negative.
+        shape: of the result, to which ``lam`` broadcasts; that of ``lam`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, int64 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is no
+            integer.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -190,9 +232,18 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
     """How many of ``n`` trials succeed, as floating numbers.
 
     Args:
-        n: how many trials.
-        p: the probability of success.
-        shape: that of the parameters together if not given.
+        key, dtype: a key (uint32[2]), and the floating dtype of the result.
+        n: how many trials; a number or real array.
+        p: the probability of success; a number or real array.
+        shape: of the result, to which the parameters broadcast; that of them together if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is not
+            floating.
+        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key
@@ -213,9 +264,18 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: 
     """How often each outcome comes up in ``n`` trials, as floating numbers.
 
     Args:
-        n: how many trials; broadcasts to the shape without the last axis.
-        p: the probabilities, along the last axis.
+        key, dtype: a key (uint32[2]), and the floating dtype of the result.
+        n: how many trials, a number or real array; broadcasts to the shape without the last axis.
+        p: the probabilities, a real array with at least one element along the last axis.
         shape: of the result; that of ``p`` if not given.
+
+    Returns:
+        An array of ``shape`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key or no array (a list is none), a complex parameter, or a dtype that is not
+            floating.
+        ValueError: for a negative size, no outcomes, or parameters that do not broadcast to ``shape``.
 
     Example:
         >>> from funcgrad.random import key

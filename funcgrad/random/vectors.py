@@ -21,14 +21,16 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = flo
     """Vectors of probabilities of the Dirichlet distribution; differentiable in ``alpha``.
 
     Args:
-        alpha: the parameters, along the last axis; positive.
+        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
+        alpha: the parameters, a real array with at least one axis, the last; positive.
         shape: of the result without the last axis; that of ``alpha`` if not given.
 
     Returns:
-        An array of ``shape`` and the size of the last axis of ``alpha``.
+        An array of ``dtype``, float32 by default, of ``shape`` and the size of the last axis of ``alpha``.
 
     Raises:
-        ValueError: where ``alpha`` has no axis.
+        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
+        ValueError: where ``alpha`` has no axis, or does not broadcast to ``shape``; for a negative size.
 
     Example:
         >>> import numpy as np
@@ -52,14 +54,20 @@ def multivariate_normal(
     """Normal vectors with a mean and a covariance; differentiable in both.
 
     Args:
-        mean: vectors, along the last axis.
+        key: a key, uint32[2].
+        mean: vectors, along the last axis of a floating array.
         cov: positive definite matrices, along the last two; semi-definite ones for the other methods.
         shape: of the result without the last axis; that of the parameters together if not given.
-        dtype: that of ``mean`` and ``cov`` if not given.
+        dtype: float32 or float64; that of ``mean`` if not given.
         method: how a root of ``cov`` is found: ``"cholesky"``, ``"eigh"`` or ``"svd"``.
 
+    Returns:
+        An array of ``dtype``, of ``shape`` and the size of the vectors.
+
     Raises:
-        ValueError: where the shapes do not fit.
+        TypeError: for what is no key or no array (a list is none), or another dtype.
+        ValueError: where the shapes do not fit, for a negative size, or another ``method``.
+        LinAlgError: where ``cov`` is known and not positive definite, for ``"cholesky"``.
 
     Example:
         >>> import numpy as np
@@ -99,12 +107,18 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
     Source: Mezzadri, "How to generate random matrices from the classical compact groups", 2007.
 
     Args:
+        key: a key, uint32[2].
         n: rows.
-        shape: how many matrices.
+        shape: how many matrices: an int, or several.
+        dtype: float32, float64, complex64 or complex128.
         m: columns; ``n`` if not given.
 
     Returns:
-        An array of shape ``(*shape, n, m)``.
+        An array of shape ``(*shape, n, m)`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or another dtype.
+        ValueError: for a negative size.
 
     Example:
         >>> import numpy as np
@@ -128,11 +142,17 @@ def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) 
     Source: Barthe, Guédon, Mendelson, Naor, "A probabilistic approach to the geometry of the l_p^n-ball", 2005.
 
     Args:
+        key, shape, dtype: a key (uint32[2]), and how many points, and their floating dtype.
         d: its dimension.
-        p: which norm is at most 1.
+        p: which norm is at most 1; a positive number.
 
     Returns:
-        An array of shape ``(*shape, d)``.
+        An array of shape ``(*shape, d)`` and ``dtype``, float32 by default.
+
+    Raises:
+        TypeError: for what is no key, or a dtype that is not floating.
+        ValueError: for a negative size.
+        ZeroDivisionError: for a ``p`` of 0.
 
     Example:
         >>> from funcgrad.random import key
