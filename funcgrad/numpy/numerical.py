@@ -28,10 +28,18 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """The differences of neighbours along an axis, ``n`` times over.
 
     Args:
-        prepend, append: values to put before and after ``x`` first, if there are differences to take.
+        x: an array of at least one axis.
+        n: an int.
+        prepend, append: values to put before and after ``x`` first, if there are differences to take: a number, or an
+            array that fits except along the axis.
+
+    Returns:
+        The shape of ``x`` with ``n`` elements less along the axis, at least none; of the dtype that ``x`` and the
+        values promote to. Of booleans, whether neighbours differ.
 
     Raises:
-        ValueError: for a negative ``n``.
+        TypeError: for what is no array, and an ``n`` that is no int.
+        ValueError: for a negative ``n``, an axis out of range, and values that do not fit.
 
     Example:
         >>> print(diff(np.array([1, 4, 9])))
@@ -62,6 +70,18 @@ def _as_end(end: Any, x: Any, axis: int) -> Any:
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples ``y`` at places ``x`` (or ``dx`` apart), by straight lines between them.
 
+    Args:
+        y: an array of at least one axis.
+        x: a vector of places along the axis, or an array as ``y``.
+        dx: a number, or the widths between neighbours.
+
+    Returns:
+        The shape of ``y`` without the axis; of the dtype that all promote to, float32 for integers and booleans.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an axis out of range, and places that do not fit.
+
     Example:
         >>> print(trapezoid(np.array([0.0, 1.0, 4.0])))
         3.0
@@ -80,11 +100,18 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     """The values at ``x`` of the line through the points ``(xp, fp)``, with ``xp`` increasing.
 
     Args:
+        x: real numbers of any shape.
+        xp: the places of the points, a real vector.
+        fp: their values, a vector of the same size, real or complex.
         left, right: the values before the first point and after the last; by default theirs.
         period: after which the points come again; they need not be in order then.
 
+    Returns:
+        The shape of ``x``, of the dtype that the three promote to, float32 for integers.
+
     Raises:
-        ValueError: for points that are not two vectors of one size.
+        TypeError: for what is no array, and for complex places.
+        ValueError: for points that are not two vectors of one size, or none.
 
     Example:
         >>> print(interp(1.5, np.array([1.0, 2.0]), np.array([10.0, 20.0])))
@@ -127,7 +154,14 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours, of all elements in a row.
 
     Args:
-        to_end, to_begin: what to put after and before them.
+        x: an array or a number.
+        to_end, to_begin: what to put after and before them, cast to the dtype of ``x``.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(ediff1d([1, 4, 9], to_begin=0))
@@ -195,7 +229,17 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
     """Angles without jumps: by multiples of the period, neighbours are brought within half of one.
 
     Args:
+        x: an array of at least one axis, real.
         discont: smaller jumps than this stay; at least half of the period.
+        period: an int for angles that are integers to stay so.
+
+    Returns:
+        The shape of ``x``; of its dtype if that is floating, otherwise of integers for an ``int`` as the period, else
+        floating.
+
+    Raises:
+        TypeError: for what is no array, and for complex numbers.
+        ValueError: for an axis out of range.
 
     Example:
         >>> print(unwrap([0, 3, 6, 1], period=8))
@@ -224,10 +268,15 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
     """The convolution of two vectors.
 
     Args:
+        x, y: vectors of ``n`` and ``m`` elements.
         mode: ``"full"``, all ``n + m - 1`` places where they overlap; ``"same"``, the middle ``max(n, m)`` of them;
             ``"valid"``, those where the shorter one overlaps completely.
 
+    Returns:
+        A vector of the dtype that the two promote to.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for an unknown mode, an empty operand, or what is not a vector.
 
     Example:
@@ -253,7 +302,15 @@ def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
     """The correlation of two vectors: the sums of products of ``x``, moved on step by step, and ``y`` conjugated.
 
     Args:
+        x, y: vectors of ``n`` and ``m`` elements.
         mode: as for ``convolve``.
+
+    Returns:
+        A vector of the dtype that the two promote to.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an unknown mode, an empty operand, or what is not a vector.
 
     Example:
         >>> print(correlate([1, 2, 3], [0, 1]))
@@ -272,11 +329,17 @@ def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     """The cross product of vectors of three, or of two, along an axis; of two and two only its third part.
 
     Args:
+        x, y: numbers with three or two elements along the axis; the other axes broadcast.
         axisa, axisb, axisc: the axis of the vectors in ``x``, in ``y`` and in the result.
         axis: all three.
 
+    Returns:
+        The broadcast shape with three along ``axisc``; of two and two without that axis. Of the dtype that both promote
+        to.
+
     Raises:
-        ValueError: for vectors of other sizes.
+        TypeError: for what is no array, and for booleans.
+        ValueError: for vectors of other sizes, an axis out of range, and shapes that do not broadcast.
 
     Example:
         >>> print(cross(np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])))
@@ -304,6 +367,15 @@ def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
 def kron(x: Any, y: Any) -> Any:
     """The Kronecker product: a block ``x[i, j] * y`` for each element of ``x``.
 
+    Args:
+        x, y: arrays or numbers; the one of fewer axes gets more in front, of size 1.
+
+    Returns:
+        The product of the two sizes along each axis, of the dtype that the two promote to.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(kron(np.array([1, 2]), np.array([1, 1, 1])))
         [1 1 1 2 2 2]
@@ -322,6 +394,18 @@ def kron(x: Any, y: Any) -> Any:
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether equal within ``atol + rtol * |y|``; infinities equal themselves.
 
+    Args:
+        x, y: numbers or booleans; they broadcast together.
+        rtol, atol: the relative and the absolute tolerance.
+        equal_nan: whether NaN equals NaN.
+
+    Returns:
+        Booleans of the broadcast shape.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(isclose(1.0, 1.000001))
         True
@@ -335,6 +419,18 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
 def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether all elements are close, as ``isclose`` has it.
 
+    Args:
+        x, y: numbers or booleans; they broadcast together.
+        rtol, atol: the relative and the absolute tolerance.
+        equal_nan: whether NaN equals NaN.
+
+    Returns:
+        One boolean.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(allclose([1.0, 2.0], [1.0, 2.000001]))
         True
@@ -344,6 +440,16 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
 
 def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
     """Whether of one shape, with equal elements.
+
+    Args:
+        x, y: numbers or booleans of any shapes.
+        equal_nan: whether NaN equals NaN.
+
+    Returns:
+        One boolean.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(array_equal(np.arange(3), [0, 1, 2]))
@@ -359,6 +465,15 @@ def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
 def array_equiv(x: Any, y: Any) -> Any:
     """Whether the two broadcast together, with equal elements.
 
+    Args:
+        x, y: numbers or booleans of any shapes.
+
+    Returns:
+        One boolean; False for shapes that do not broadcast.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(array_equiv([1, 1], 1))
         True
@@ -373,6 +488,17 @@ def array_equiv(x: Any, y: Any) -> Any:
 
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """``x`` with numbers in place of NaN and the infinities: 0, and the largest and smallest of the dtype.
+
+    Args:
+        x: an array or a number; of a complex one, either part by itself.
+        copy: has no effect.
+        nan, posinf, neginf: the numbers to put, other than these.
+
+    Returns:
+        The shape and the dtype of ``x``; integers and booleans as they are.
+
+    Raises:
+        TypeError: for what is no array, and a complex number to put.
 
     Example:
         >>> print(nan_to_num(np.array([1.0, np.nan])))

@@ -53,10 +53,15 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     """Where elements are not zero, in order: for each axis a vector of positions, int64.
 
     Args:
+        x: an array of at least one axis.
         size: how many positions there shall be, for use under ``jit``: more are cut off, and where there are fewer
             ``fill_value`` follows.
 
+    Returns:
+        A tuple of as many vectors as axes.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for an array without axes.
         ConcretizationError: for a traced array without ``size``.
 
@@ -86,6 +91,16 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
 def flatnonzero(x: Any) -> Any:
     """Where elements are not zero, of all in one row.
 
+    Args:
+        x: an array or a number.
+
+    Returns:
+        A vector of positions, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array.
+
     Example:
         >>> print(flatnonzero([[0, 3], [5, 0]]))
         [1 2]
@@ -95,6 +110,16 @@ def flatnonzero(x: Any) -> Any:
 
 def argwhere(x: Any) -> Any:
     """Where elements are not zero: a row of coordinates for each.
+
+    Args:
+        x: an array or a number.
+
+    Returns:
+        ``(count, x.ndim)``, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ConcretizationError: for a traced array.
 
     Example:
         >>> print(argwhere([[0, 3], [5, 0]]))
@@ -116,8 +141,13 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
         condition: booleans, or what is compared with zero.
         x, y: both or neither; the three broadcast together.
 
+    Returns:
+        The broadcast shape, of the dtype that ``x`` and ``y`` promote to; with ``condition`` alone, as ``nonzero``.
+
     Raises:
-        ValueError: for one of ``x`` and ``y`` without the other.
+        TypeError: for what is no array.
+        ValueError: for one of ``x`` and ``y`` without the other, shapes that do not broadcast, and, alone, no axes.
+        ConcretizationError: for a traced condition alone.
 
     Example:
         >>> print(where(True, 1.0, 2.0), *where([False, True]))
@@ -136,6 +166,17 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
 def extract(condition: Any, x: Any) -> Any:
     """The elements where ``condition`` is not zero, in a row.
 
+    Args:
+        condition, x: arrays of one size; neither's shape counts.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        IndexError: where the condition is not zero after the end of ``x``.
+        ConcretizationError: for a traced condition.
+
     Example:
         >>> print(extract([True, False, True], [5, 6, 7]))
         [5 7]
@@ -146,8 +187,18 @@ def extract(condition: Any, x: Any) -> Any:
 def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     """The slices along an axis where ``condition``, a vector, is not zero; with None, of all elements in a row.
 
+    Args:
+        condition: a vector; what it lacks at the end counts as zero.
+        x: an array.
+
+    Returns:
+        The shape of ``x`` with fewer along the axis, or a vector; of the dtype of ``x``.
+
     Raises:
-        ValueError: for a condition that is no vector.
+        TypeError: for what is no array.
+        ValueError: for a condition that is no vector, and an axis out of range.
+        IndexError: where it is not zero after the end of ``x``.
+        ConcretizationError: for a traced condition.
 
     Example:
         >>> print(compress([0, 1], [[1, 2], [3, 4]], axis=0))
@@ -167,8 +218,12 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
         mode: for numbers outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; ``"raise"``
             raises, or takes the nearest of traced ones.
 
+    Returns:
+        The broadcast shape, of the dtype that the choices promote to.
+
     Raises:
-        ValueError: for a number that is none of the choices.
+        TypeError: for what is no array, and numbers that are no integers.
+        ValueError: for a number that is none of the choices, no choices, and shapes that do not broadcast.
 
     Example:
         >>> print(choose([0, 1], [[1, 2], [3, 4]]))
@@ -194,6 +249,17 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
 def trim_zeros(x: Any, trim: str = "fb") -> Any:
     """A vector without the zeros at its front (``"f"`` in ``trim``) and back (``"b"``).
 
+    Args:
+        x: a vector.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        IndexError: for an array without axes.
+        ConcretizationError: for a traced array.
+
     Example:
         >>> print(trim_zeros([0, 1, 2, 0]))
         [1 2]
@@ -218,7 +284,11 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
         order: ``"C"``, the last axis runs fastest, or ``"F"``, the first.
         mode: ``"raise"`` for places outside, or ``"clip"`` them; traced ones are clipped in any case.
 
+    Returns:
+        A tuple of arrays of the shape of ``indices``, int64.
+
     Raises:
+        TypeError: for what is no array of integers.
         ValueError: for a known place outside.
 
     Example:
@@ -254,8 +324,12 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
         mode: for coordinates outside: ``"raise"`` (traced ones: clip), ``"clip"`` or ``"wrap"``; one, or one per axis.
         order: as for ``unravel_index``.
 
+    Returns:
+        The shape that the coordinates broadcast to, int64.
+
     Raises:
-        ValueError: for a coordinate outside.
+        TypeError: for what is no array.
+        ValueError: for a coordinate outside, and numbers of arrays or shapes that do not fit.
 
     Example:
         >>> print(ravel_multi_index(([1, 0], [2, 2]), (2, 3)))
@@ -291,7 +365,14 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
 def diag_indices_from(x: Any) -> tuple[Any, ...]:
     """The positions of the main diagonal of ``x``, whose axes are all of one size.
 
+    Args:
+        x: an array of at least two axes.
+
+    Returns:
+        A tuple of as many equal vectors as axes, int64.
+
     Raises:
+        TypeError: for what is no array.
         ValueError: for less than two axes, or axes of several sizes.
 
     Example:
@@ -313,6 +394,15 @@ def _triangle_indices(n: int, m: int | None, k: int, lower: bool) -> tuple[Any, 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The positions of what is on and below the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
+    Args:
+        k: the diagonal, counted upwards from the main one.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no number.
+
     Example:
         >>> print(*tril_indices(2))
         [0 1 1] [0 0 1]
@@ -323,6 +413,15 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The positions of what is on and above the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
+    Args:
+        k: the diagonal, counted upwards from the main one.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no number.
+
     Example:
         >>> print(*triu_indices(2))
         [0 0 1] [0 1 1]
@@ -332,6 +431,16 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
 
 def tril_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
     """As ``tril_indices``, for a matrix of the shape of ``x``.
+
+    Args:
+        x: a matrix.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for other than two axes.
 
     Example:
         >>> print(*tril_indices_from(np.zeros((1, 2))))
@@ -366,6 +475,15 @@ def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
 def diagflat(v: Any, k: int = 0) -> Any:
     """The matrix with the elements of ``v``, in a row, on its ``k``-th diagonal.
 
+    Args:
+        v: an array or a number.
+
+    Returns:
+        A square matrix of the dtype of ``v``.
+
+    Raises:
+        TypeError: for what is no array.
+
     Example:
         >>> print(diagflat([[1, 2]]))
         [[1 0]
@@ -378,12 +496,16 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     """``x`` with ``val`` on its main diagonal.
 
     Args:
+        x: an array of at least two axes; if more, all of one size.
         val: a number, or a vector that is repeated along the diagonal.
         wrap: go on with the diagonal where a tall matrix begins anew.
         inplace: False for a new array; True, as in NumPy, changes ``x``, which must be a copy that may be written to.
 
+    Returns:
+        With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
+
     Raises:
-        TypeError: for ``inplace=True`` of an array that never changes.
+        TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
         ValueError: for less than two axes, or more of several sizes.
 
     Example:
@@ -413,8 +535,12 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         mode: for places outside: ``"clip"``, ``"wrap"``, or None: known ones are an error, traced ones ignored.
         inplace: as for ``fill_diagonal``.
 
+    Returns:
+        With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
+
     Raises:
-        TypeError: for ``inplace=True`` of an array that never changes.
+        TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
+        IndexError: for a known place outside, places that are no integers, and no values.
 
     Example:
         >>> print(put([1, 2, 3], [0, 2], [7, 8], inplace=False))
@@ -440,8 +566,13 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
     Args:
         inplace: as for ``fill_diagonal``.
 
+    Returns:
+        With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
+
     Raises:
-        TypeError: for ``inplace=True`` of an array that never changes.
+        TypeError: for ``inplace=True`` of what never changes, no array, and dtypes that do not fit.
+        ValueError: for indices or values of a shape that does not fit.
+        IndexError: for a known position outside.
 
     Example:
         >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1, inplace=False))
