@@ -84,15 +84,16 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
     """The ``k`` largest elements along an axis, the largest first, and where they are.
 
     Args:
-        x: an array of at least one axis.
+        x: an array of real numbers or bools, of at least one axis.
         k: how many, known.
         axis: along which axis.
 
     Returns:
-        Two arrays of the shape of ``x``, with ``k`` elements along ``axis``.
+        Two arrays of the shape of ``x``, with ``k`` elements along ``axis``: of its dtype, and int32.
 
     Raises:
-        ValueError: for more than there are.
+        TypeError: for what is no array, and complex numbers.
+        ValueError: for more than there are, a negative ``k``, or an axis out of range.
 
     Example:
         >>> print(*top_k(np.array([3.0, 1.0, 5.0]), 2))

@@ -121,7 +121,8 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
         An array of the shape and dtype of ``x``.
 
     Raises:
-        ValueError: where the numbers of conditions and functions do not fit.
+        TypeError: for what is no array.
+        ValueError: where the numbers of conditions and functions, or their shapes, do not fit.
 
     Example:
         >>> x = np.array([-1.0, 2.0])
