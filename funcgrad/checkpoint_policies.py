@@ -24,27 +24,99 @@ _PRODUCTS = frozenset(("dot", "conv"))
 
 
 def everything_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps all values, as if there were no ``checkpoint``."""
+    """Keeps all values, as if there were no ``checkpoint``.
+
+    Args:
+        primitive: the operation.
+        types: of its operands.
+        params: its parameters.
+
+    Returns:
+        True.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> f = fg.checkpoint(lambda x: fnp.sin(fnp.exp(x)), policy=everything_saveable)
+        >>> print(fg.grad(f)(0.0))
+        0.5403023
+    """
     return True
 
 
 def nothing_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps nothing but the arguments."""
+    """Keeps nothing but the arguments.
+
+    Args:
+        primitive: the operation.
+        types: of its operands.
+        params: its parameters.
+
+    Returns:
+        False.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> f = fg.checkpoint(lambda x: fnp.sin(fnp.exp(x)), policy=nothing_saveable)
+        >>> print(fg.grad(f)(0.0))
+        0.5403023
+    """
     return False
 
 
 def dots_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps the results of products of matrices and of convolutions, which cost most to compute again."""
+    """Keeps the results of products of matrices and of convolutions, which cost most to compute again.
+
+    Args:
+        primitive: the operation.
+        types: of its operands.
+        params: its parameters.
+
+    Returns:
+        Whether it is such a product.
+
+    Raises:
+        AttributeError: for what is no primitive.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> f = fg.checkpoint(lambda x: fnp.sum(fnp.eye(2) @ x), policy=dots_saveable)
+        >>> print(fg.grad(f)(fnp.ones(2)))
+        [1. 1.]
+    """
     return primitive.name in _PRODUCTS
 
 
 def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
-    """Keeps the results of products that have no batch axes: of activations with weights, not of attention."""
+    """Keeps the results of products that have no batch axes: of activations with weights, not of attention.
+
+    Args:
+        primitive: the operation.
+        types: of its operands.
+        params: its parameters.
+
+    Returns:
+        Whether it is such a product.
+
+    Raises:
+        AttributeError: for what is no primitive.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> f = fg.checkpoint(lambda x: fnp.sum(fnp.eye(2) @ x), policy=dots_with_no_batch_dims_saveable)
+        >>> print(fg.grad(f)(fnp.ones(2)))
+        [1. 1.]
+    """
     return primitive.name == "dot" and params["batch"] == ((), ())
 
 
 def save_only_these_names(*names: str) -> Policy:
     """Keeps what ``checkpoint_name`` has given one of these names.
+
+    Args:
+        names: as ``checkpoint_name`` was given them.
+
+    Returns:
+        A policy.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -57,15 +129,60 @@ def save_only_these_names(*names: str) -> Policy:
 
 
 def save_any_names_but_these(*names: str) -> Policy:
-    """Keeps what ``checkpoint_name`` has given a name, unless it is one of these."""
+    """Keeps what ``checkpoint_name`` has given a name, unless it is one of these.
+
+    Args:
+        names: as ``checkpoint_name`` was given them.
+
+    Returns:
+        A policy.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> policy = save_any_names_but_these("other")
+        >>> f = fg.checkpoint(lambda x: fnp.sin(fg.checkpoint_name(fnp.exp(x), "hidden")), policy=policy)
+        >>> print(fg.grad(f)(0.0))
+        0.5403023
+    """
     return lambda primitive, *types, **params: primitive.name == "name" and params["name"] not in names
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keeps everything but what ``checkpoint_name`` has given one of these names."""
+    """Keeps everything but what ``checkpoint_name`` has given one of these names.
+
+    Args:
+        names: as ``checkpoint_name`` was given them.
+
+    Returns:
+        A policy.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> policy = save_anything_except_these_names("hidden")
+        >>> f = fg.checkpoint(lambda x: fnp.sin(fg.checkpoint_name(fnp.exp(x), "hidden")), policy=policy)
+        >>> print(fg.grad(f)(0.0))
+        0.5403023
+    """
     return lambda primitive, *types, **params: not (primitive.name == "name" and params["name"] in names)
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
-    """Keeps what either of two policies keeps."""
+    """Keeps what either of two policies keeps.
+
+    Args:
+        first, second: policies.
+
+    Returns:
+        A policy.
+
+    Raises:
+        TypeError: from the policy, where one of them is no function.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> policy = save_from_both_policies(dots_saveable, save_only_these_names("hidden"))
+        >>> f = fg.checkpoint(lambda x: fnp.sin(fg.checkpoint_name(fnp.exp(x), "hidden")), policy=policy)
+        >>> print(fg.grad(f)(0.0))
+        0.5403023
+    """
     return lambda primitive, *types, **params: first(primitive, *types, **params) or second(primitive, *types, **params)

@@ -44,6 +44,9 @@ def axis_size(axis_name: AxisName) -> int:
     Args:
         axis_name: as ``vmap`` was given it, or a tuple of such names.
 
+    Returns:
+        A Python integer, 1 for no names.
+
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.
 
@@ -63,6 +66,9 @@ def axis_index(axis_name: AxisName) -> Any:
 
     Args:
         axis_name: as ``vmap`` was given it, or a tuple of such names.
+
+    Returns:
+        An int32 of no axes; None for no names.
 
     Raises:
         NameError: if no surrounding ``vmap`` has an axis of that name.
@@ -84,9 +90,13 @@ def psum(x: Any, axis_name: AxisName) -> Any:
 
     Args:
         x: a pytree of arrays; booleans are counted.
-        axis_name: as given to a surrounding ``vmap``.
+        axis_name: as given to a surrounding ``vmap``, or a tuple of such names.
+
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes, the same for every example; of booleans int32.
 
     Raises:
+        TypeError: if a leaf of ``x`` is not an array.
         NameError: if no surrounding ``vmap`` has an axis of that name.
 
     Example:
@@ -112,6 +122,13 @@ def pmean(x: Any, axis_name: AxisName) -> Any:
     Args:
         x, axis_name: as for ``psum``.
 
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes, the same for every example; of integers and booleans float32.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: x - pmean(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
@@ -136,7 +153,14 @@ def pmax(x: Any, axis_name: AxisName) -> Any:
     """The largest over all examples along an axis, or along several; see ``psum``.
 
     Args:
-        x, axis_name: as for ``psum``.
+        x, axis_name: as for ``psum``; booleans stay such.
+
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes, the same for every example.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -150,7 +174,14 @@ def pmin(x: Any, axis_name: AxisName) -> Any:
     """The smallest over all examples along an axis, or along several; see ``psum``.
 
     Args:
-        x, axis_name: as for ``psum``.
+        x, axis_name: as for ``psum``; booleans stay such.
+
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes, the same for every example.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -165,8 +196,18 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
 
     Args:
         x: a pytree of arrays.
-        axis_name: as given to a surrounding ``vmap``.
+        axis_name: one name, as given to a surrounding ``vmap``.
         axis: where the result has the examples: a new axis, or, if ``tiled``, one along which they are concatenated.
+        tiled: concatenate, of which every array has to have an axis.
+
+    Returns:
+        A pytree like ``x``, of its dtypes; with an axis more, or with that axis as many times longer as there are
+        examples.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+        ValueError: if there is no such axis.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -206,9 +247,18 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
     """Each example's part of the sum over all of them: ``psum``, of which the first example has the first part.
 
     Args:
-        x: a pytree of arrays.
-        axis_name: as given to a surrounding ``vmap``.
+        x: a pytree of arrays of numbers, of one axis at least.
+        axis_name: one name, as given to a surrounding ``vmap``.
         scatter_dimension: the axis along which the sum is divided; the result does not have it, unless ``tiled``.
+        tiled: keep the axis, which may be a multiple of the number of examples.
+
+    Returns:
+        A pytree like ``x``, of its dtypes; without that axis, or with one as many times shorter as there are examples.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array, or is one of booleans.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+        ValueError: if there is no such axis, or it cannot be divided among the examples.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -229,11 +279,16 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
     Args:
         x: a pytree of arrays.
-        axis_name: as given to a surrounding ``vmap``.
+        axis_name: one name, as given to a surrounding ``vmap``.
         perm: pairs of the number of an example that gives and of one that receives; none gives or receives twice. Who
             receives nothing has zeros.
 
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes.
+
     Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
         ValueError: if ``perm`` is no such plan.
 
     Example:
@@ -256,11 +311,16 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
     """What example ``perm[i]`` has, for each example ``i``.
 
     Args:
-        x: an array, one of each example.
+        x: a pytree of arrays.
         axis_name: one axis.
         perm: the examples' numbers in another order.
 
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes.
+
     Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
         ValueError: where ``perm`` is no permutation of the examples.
 
     Example:
@@ -277,11 +337,20 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     """Each example gives a part of what it has to each other one.
 
     Args:
-        x: a pytree of arrays.
-        axis_name: as given to a surrounding ``vmap``.
+        x: a pytree of arrays, of one axis at least.
+        axis_name: one name, as given to a surrounding ``vmap``.
         split_axis: the axis along which ``x`` is divided among the examples; as many elements as there are examples,
             and gone in the result, unless ``tiled``.
         concat_axis: where the result has what was received: a new axis, unless ``tiled``.
+        tiled: keep both axes: the first as many times shorter as there are examples, the second longer.
+
+    Returns:
+        A pytree like ``x``, of its dtypes, and as many elements.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+        ValueError: if there is no such axis, or it cannot be divided among the examples.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

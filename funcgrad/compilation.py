@@ -99,6 +99,9 @@ def disable_jit(disable: bool = True) -> Iterator[None]:
     Args:
         disable: False for the contrary, within a block where it is disabled.
 
+    Returns:
+        A context manager.
+
     Example:
         >>> import funcgrad as fg
         >>> f = fg.jit(lambda x: x if x > 0 else -x)

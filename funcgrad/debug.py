@@ -92,7 +92,14 @@ def callback(function: Callable[..., Any], *args: Any, **kwargs: Any) -> None:
 
     Args:
         function: what it returns is ignored.
-        args, kwargs: pytrees; their arrays reach the function as NumPy's.
+        args, kwargs: pytrees; their arrays and numbers reach the function as NumPy's arrays, all else as it is.
+
+    Returns:
+        None.
+
+    Raises:
+        Exception: whatever the function raises, at once where values are known; under ``jit`` as a ``JaxRuntimeError``
+            that shows it.
 
     Example:
         >>> import funcgrad as fg
@@ -115,7 +122,15 @@ def print(fmt: str, *args: Any, **kwargs: Any) -> None:
 
     Args:
         fmt: as for ``str.format``.
-        args, kwargs: what is formatted.
+        args, kwargs: what is formatted: arrays and numbers as NumPy's arrays, all else as it is.
+
+    Returns:
+        None.
+
+    Raises:
+        IndexError: if ``fmt`` asks for more than is given; under ``jit`` a ``JaxRuntimeError``, as for the others.
+        KeyError: if it asks for a name that is not given.
+        ValueError: if a value does not have such a format.
 
     Example:
         >>> import funcgrad as fg

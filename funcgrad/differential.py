@@ -54,12 +54,19 @@ def make_ggnvp(f: Callable[..., Any], g: Callable[..., Any] = _half_square, f_ar
     """Products of vectors with the Gauss-Newton matrix ``J.T @ H @ J`` of ``g`` after ``f``.
 
     Args:
-        f: whose Jacobian is ``J``.
-        g: of the result of ``f``, to a scalar; its Hessian is ``H``. By default half the sum of squares.
-        f_argnum: by which argument ``f`` is differentiated.
+        f: whose Jacobian is ``J``; takes and returns pytrees of floating arrays.
+        g: of the result of ``f``, to a real scalar; its Hessian is ``H``. By default half the sum of squares.
+        f_argnum: by which argument ``f`` is differentiated, one integer.
 
     Returns:
-        A function of the arguments of ``f``, that returns a linear function of pytrees like that argument.
+        A function of the arguments of ``f``, that returns a linear function of pytrees like that argument; its results
+        are like it, too.
+
+    Raises:
+        TypeError: from that function, if a leaf of the argument or of the result is not a floating array, or ``g``
+            returns no real scalar.
+        ValueError: if there is no such argument; from the linear function, for another structure, other shapes or
+            dtypes.
 
     Example:
         >>> import funcgrad.numpy as fnp

@@ -179,6 +179,9 @@ def defvjp(function: Any, *makers: Callable[..., Any] | None, argnums: Sequence[
             that of the argument, linear; None where it is zero. For second derivatives it is differentiated itself.
         argnums: the arguments' numbers, where the makers are not of the first ones.
 
+    Returns:
+        None.
+
     Raises:
         TypeError: where the function is not a primitive.
         ValueError: unless there are as many ``argnums`` as makers.
@@ -202,6 +205,9 @@ def defjvp(function: Any, *pushforwards: Callable[..., Any] | None, argnums: Seq
         pushforwards: one per argument: ``(tangent, result, *args, **kwargs)`` returns the tangent of the result,
             linear; None where it is zero.
         argnums: the arguments' numbers, where the functions are not of the first ones.
+
+    Returns:
+        None.
 
     Raises:
         TypeError: where the function is not a primitive.

@@ -198,7 +198,13 @@ def hessian(
         f, argnums, has_aux, holomorphic: as for ``jacfwd``.
 
     Returns:
-        A function of the same arguments; blocks of shape ``output.shape + input.shape + input.shape``.
+        A function of the same arguments; blocks of shape ``output.shape + input.shape + input.shape``, of the dtype of
+        the input; with ``has_aux``, a pair of these and ``aux``.
+
+    Raises:
+        TypeError: from it, if an argument or the result is not floating, or is complex without ``holomorphic``, or real
+            with it.
+        ValueError: from it, if ``argnums`` names an argument that is not there, or one twice.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

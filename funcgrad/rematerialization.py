@@ -33,6 +33,13 @@ def checkpoint_name(x: Any, name: str) -> Any:
 
     Args:
         x: a pytree of arrays.
+        name: any hashable value, usually a string.
+
+    Returns:
+        A pytree like ``x``, of its shapes and dtypes.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
 
     Example:
         >>> print(checkpoint_name(2.0, "hidden"))
@@ -173,6 +180,13 @@ def checkpoint(
         prevent_cse: keeps XLA from seeing that a value was computed before, and keeping it. Inside ``scan`` there is no
             such danger, and False makes faster code.
         static_argnums: arguments that are Python values.
+
+    Returns:
+        A function of the same arguments and results; without ``f``, a decorator.
+
+    Raises:
+        TypeError: from the function, where it is differentiated, batched or compiled and a leaf of its arguments or
+            results is not an array, static ones apart.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

@@ -68,6 +68,14 @@ def export(f: Callable[..., Any], *args: Any, platforms: Sequence[str] | None = 
         args, kwargs: arrays, numbers, or anything with a ``shape`` and a ``dtype``.
         platforms: ``"cpu"``, ``"cuda"``, ``"tpu"``, ...; by default what this process runs on.
 
+    Returns:
+        An ``Exported``, which takes arguments of these shapes and dtypes, returns what ``f`` does, and has
+        ``serialize`` and ``save``.
+
+    Raises:
+        TypeError: if ``f`` is no function or returns what is no array, or an argument has neither a shape nor a dtype.
+        ConcretizationError: where ``f`` asks for values, as ``if`` does.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> data = export(fg.grad(lambda x: fnp.sum(x**2)), fnp.ones(3)).serialize()
@@ -90,8 +98,13 @@ def load(source: bytes | bytearray | str | os.PathLike[str]) -> Exported:
     Args:
         source: what ``Exported.serialize`` returned, or the path of a file of it.
 
+    Returns:
+        The ``Exported``, to be called.
+
     Raises:
         FileNotFoundError: if there is no such file.
+        TypeError: for what is neither bytes nor a path.
+        struct.error: for bytes that are too few to be a function.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

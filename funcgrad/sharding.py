@@ -24,6 +24,9 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
         shardings: a ``jax.sharding.Sharding``, a ``jax.sharding.PartitionSpec`` inside ``jax.set_mesh(mesh)``, or None
             for no constraint; or a pytree of these, with the structure of ``x`` or of its upper part.
 
+    Returns:
+        A pytree like ``x``, of its shapes, dtypes and values.
+
     Raises:
         TypeError: for what is no sharding.
         ValueError: if a sharding names more axes than the array has, or the structures do not fit.

@@ -84,12 +84,16 @@ def check_jvp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
 
     Args:
         f: takes and returns pytrees of arrays.
-        args: its arguments, float32 or float64, or complex.
+        args: a tuple of its arguments, float32 or float64, or complex.
         tolerance: relative to the largest element; by default what the dtype allows.
         seed: of the random directions.
 
+    Returns:
+        None.
+
     Raises:
         AssertionError: where they are further apart, with both.
+        TypeError: for arguments that there are no differences of: integers alone, 16-bit floats, what is no array.
 
     Example:
         >>> check_jvp(lambda x: x * x, (np.float64(3.0),))
@@ -109,8 +113,12 @@ def check_vjp(f: Callable[..., Any], args: tuple, *, tolerance: float | None = N
     Args:
         f, args, tolerance, seed: as for ``check_jvp``.
 
+    Returns:
+        None.
+
     Raises:
         AssertionError: where they are further apart, with both.
+        TypeError: for arguments that there are no differences of: integers alone, 16-bit floats, what is no array.
 
     Example:
         >>> check_vjp(lambda x: x * x, (np.float64(3.0),))
@@ -151,9 +159,12 @@ def check_grads(
         tolerance: relative to the largest element; by default what the dtype allows.
         seed: of the random directions.
 
+    Returns:
+        None.
+
     Raises:
         AssertionError: where a derivative is wrong, with it and the difference.
-        TypeError: for arguments that there are no differences of.
+        TypeError: for arguments that there are no differences of: integers alone, 16-bit floats, what is no array.
         ValueError: for another mode.
 
     Example:

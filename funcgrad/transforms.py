@@ -422,6 +422,10 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
     Returns:
         A tuple, one entry per argument and like it; with ``has_aux``, a pair of that and ``aux``.
 
+    Raises:
+        TypeError: if ``f`` returns anything but a real scalar, or a leaf of the primals is not an array.
+        ValueError: if the tangents do not have the primals' structure, shapes or dtypes; for integers they cannot.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> x, v = fnp.array([1.0, 2.0]), fnp.array([1.0, 0.0])
@@ -438,6 +442,15 @@ def hvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
 
 def stop_gradient(x: Any) -> Any:
     """``x``, as a constant to every derivative; a pytree, leaf by leaf.
+
+    Args:
+        x: a pytree of arrays or numbers.
+
+    Returns:
+        A pytree like ``x``, of its shapes, dtypes and values.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
 
     Example:
         >>> import funcgrad as fg

@@ -262,12 +262,17 @@ def cond(pred: Any, true_fun: Callable[..., Any], false_fun: Callable[..., Any],
     other transforms trace.
 
     Args:
-        pred: one bool or number; nonzero chooses ``true_fun``.
+        pred: one bool or number of no axes; nonzero chooses ``true_fun``.
         true_fun, false_fun: take the operands and return pytrees of one structure, of the same shapes and dtypes.
         operands: pytrees of arrays.
 
+    Returns:
+        The chosen function's result, a pytree of arrays.
+
     Raises:
-        TypeError: if the condition is no scalar, or the results differ in structure, shapes or dtypes.
+        TypeError: if the condition is no scalar, an operand or a result is no array, or the results differ in
+            structure, shapes or dtypes.
+        ConcretizationError: where a function asks for values, as ``if`` does.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp

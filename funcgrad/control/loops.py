@@ -220,14 +220,17 @@ def fori_loop(
     Between Python integers it is a ``scan``, with a derivative in both modes; otherwise a ``while_loop``.
 
     Args:
-        lower, upper: integers, or arrays of one.
+        lower, upper: integers, or arrays of one, of no axes.
         body_fun: one step, from the number of the step and a carry to the next carry.
         init_val: the first carry, a pytree of arrays.
         unroll: between Python integers, how many steps make one turn of the compiled loop; True for all.
 
+    Returns:
+        The last carry, of the structure, shapes and dtypes of the first; the first itself where there is no step.
+
     Raises:
-        TypeError: if a step changes the structure or the types of the carry.
-        ValueError: if ``unroll`` is given where the number of steps is not known.
+        TypeError: if a step changes the structure or the types of the carry, or a leaf of it is no array.
+        ValueError: if ``unroll`` is not positive, or given where the number of steps is not known.
 
     Example:
         >>> import funcgrad as fg

@@ -23,12 +23,16 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
     transforms trace.
 
     Args:
-        index: one integer; below zero it is the first function's, beyond the last the last one's.
+        index: one integer of no axes, no bool; below zero it is the first function's, beyond the last the last one's.
         branches: take the operands and return pytrees of one structure, of the same shapes and dtypes.
         operands: pytrees of arrays.
 
+    Returns:
+        The chosen function's result, a pytree of arrays.
+
     Raises:
-        TypeError: if the index is no integer, or the results differ in structure, shapes or dtypes.
+        TypeError: if the index is no integer, an operand or a result is no array, or the results differ in structure,
+            shapes or dtypes.
         ValueError: if there are no functions.
 
     Example:

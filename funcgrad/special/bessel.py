@@ -65,11 +65,14 @@ def jn(n: int, x: Any) -> Any:
     """The Bessel function of the first kind of an integer order.
 
     Args:
-        n: an integer, static under ``jit``.
-        x: an array or number.
+        n: an integer, which may be negative; static under ``jit``.
+        x: a real array or number; integers count as float32.
+
+    Returns:
+        A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an order that is no integer, and for complex ``x``.
+        TypeError: for an order that is no integer, for what is no array, and for complex ``x``.
 
     Example:
         >>> print(jn(2, 1.0).round(4))
@@ -82,11 +85,14 @@ def yn(n: int, x: Any) -> Any:
     """The Bessel function of the second kind of an integer order.
 
     Args:
-        n: an integer, static under ``jit``.
-        x: an array or number.
+        n: an integer, which may be negative; static under ``jit``.
+        x: a real array or number; integers count as float32.
+
+    Returns:
+        A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        TypeError: for an order that is no integer, and for complex ``x``.
+        TypeError: for an order that is no integer, for what is no array, and for complex ``x``.
 
     Example:
         >>> print(yn(2, 1.0).round(4))

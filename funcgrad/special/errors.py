@@ -20,7 +20,13 @@ def erf(x: Any) -> Any:
     """The error function: ``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to ``x``.
 
     Args:
-        x: an array or number, which may be complex.
+        x: an array or number, which may be complex; integers count as float32.
+
+    Returns:
+        An array of the shape of ``x``, and of its dtype if that is floating or complex.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(erf(0.0))
@@ -44,7 +50,13 @@ def erfc(x: Any) -> Any:
     """``1 - erf(x)``, exact where that is small.
 
     Args:
-        x: an array or number, which may be complex.
+        x: an array or number, which may be complex; integers count as float32.
+
+    Returns:
+        An array of the shape of ``x``, and of its dtype if that is floating or complex.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(erfc(0.0))
@@ -62,7 +74,13 @@ def erfcx(x: Any) -> Any:
     """``exp(x**2) erfc(x)``, without overflow for large ``x``.
 
     Args:
-        x: an array or number, which may be complex.
+        x: an array or number, which may be complex; integers count as float32.
+
+    Returns:
+        An array of the shape of ``x``, and of its dtype if that is floating or complex.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(erfcx(0.0))
@@ -78,10 +96,13 @@ def wofz(z: Any) -> Any:
     """Faddeeva's function, ``exp(-z**2) erfc(-1j z)``.
 
     Args:
-        z: an array or number.
+        z: an array or number, real or complex.
 
     Returns:
-        A complex array.
+        A complex array of the shape of ``z``, as precise as that, complex64 at least.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> print(wofz(0.0).real)

@@ -142,11 +142,14 @@ def polygamma(n: int, x: Any) -> Any:
 
     Args:
         n: a Python integer, or an array of integers, which broadcasts with ``x``.
-        x: an array or number.
+        x: a real array or number; integers count as float32.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
 
     Raises:
-        TypeError: for complex ``x``.
-        ValueError: for a negative Python integer.
+        TypeError: for what is no array, and for complex ``x``.
+        ValueError: for a negative Python integer, and for shapes that do not broadcast.
 
     Example:
         >>> print(polygamma(1, 1.0).round(4))
@@ -171,10 +174,14 @@ def multigammaln(a: Any, d: int) -> Any:
     Source: the definition, ``pi**(d (d - 1) / 4)`` times the product of ``gamma(a - j / 2)`` for ``j`` below ``d``.
 
     Args:
-        a: an array or number, above ``(d - 1) / 2``.
+        a: a real array or number; integers count as float32; above ``(d - 1) / 2``.
         d: a positive integer.
 
+    Returns:
+        A floating array of the shape of ``a``, and of its dtype if that is floating.
+
     Raises:
+        TypeError: for what is no array, for complex ``a``, and for a ``d`` that is no integer.
         ValueError: for a ``d`` below 1.
 
     Example:
@@ -194,7 +201,14 @@ def zeta(x: Any, q: Any = 1.0) -> Any:
     """Hurwitz's zeta function, the sum of ``(k + q)**-x`` over ``k`` from 0; Riemann's for ``q`` of 1.
 
     Args:
-        x, q: arrays or numbers that broadcast together; ``x`` above 1, ``q`` positive.
+        x, q: real arrays or numbers that broadcast together; ``x`` above 1, ``q`` positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(zeta(2.0).round(4))

@@ -36,9 +36,14 @@ def expn(n: int, x: Any) -> Any:
 
     Args:
         n: a non-negative integer, static under ``jit``.
-        x: an array or number.
+        x: a real array or number; integers count as float32.
+
+    Returns:
+        A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
+        AttributeError: for a float ``n``.
+        TypeError: for what is no array, and for complex ``x``.
         ValueError: for a negative ``n``.
 
     Example:
@@ -55,10 +60,13 @@ def sici(x: Any) -> tuple[Any, Any]:
     """The sine and the cosine integral: of ``sin(t) / t`` from 0 to ``x``, and of ``-cos(t) / t`` from ``x`` on.
 
     Args:
-        x: an array or number.
+        x: a real array or number; integers count as float32.
 
     Returns:
-        Two arrays of the shape of ``x``.
+        Two floating arrays of the shape of ``x``, and of its dtype if that is floating.
+
+    Raises:
+        TypeError: for what is no array, and for complex ``x``.
 
     Example:
         >>> print(*[y.round(4) for y in sici(1.0)])
@@ -72,10 +80,13 @@ def fresnel(x: Any) -> tuple[Any, Any]:
     """Fresnel's integrals: of the sine and of the cosine of ``pi t**2 / 2`` from 0 to ``x``.
 
     Args:
-        x: an array or number.
+        x: a real array or number; integers count as float32.
 
     Returns:
-        Two arrays of the shape of ``x``.
+        Two floating arrays of the shape of ``x``, and of its dtype if that is floating.
+
+    Raises:
+        TypeError: for what is no array, and for complex ``x``.
 
     Example:
         >>> print(*[y.round(4) for y in fresnel(1.0)])

@@ -163,15 +163,20 @@ def logsumexp(
     """``log(sum(b * exp(a)))`` along axes, without overflow.
 
     Args:
-        a: an array.
+        a: a real array; integers count as float32.
         axis: an axis or several; all if not given.
-        b: factors, which broadcast with ``a``; 1 if not given.
+        b: real factors, which broadcast with ``a``; 1 if not given.
         keepdims: leave the axes, with size 1.
         return_sign: return the sign of the sum too; without it, the logarithm of a negative one is not a number.
         where: booleans: which elements count.
 
     Returns:
-        The logarithm, or ``(logarithm of the absolute value, sign)``.
+        The logarithm, a floating array of the shape of ``a``, broadcast with ``b``, without the axes; or ``(logarithm
+        of the absolute value, sign)``, two of these.
+
+    Raises:
+        TypeError: for what is no array, for complex ones, and for an axis that is no integer.
+        ValueError: for shapes that do not broadcast, and for an axis that is not there or is named twice.
 
     Example:
         >>> print(logsumexp(np.array([1000.0, 1000.0])).round(4))

@@ -23,7 +23,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     """The triangular factor of Hermitian positive definite matrices: ``a = u.conj().mT @ u``.
 
     Args:
-        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
         lower: the lower triangular factor ``l`` instead, ``a = l @ l.conj().mT``.
         overwrite_a, check_finite: of no consequence.
 
@@ -71,7 +71,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     """``p``, ``l`` and ``u`` with ``a = p @ l @ u``.
 
     Args:
-        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
         permute_l: return ``p @ l`` and ``u`` instead.
         overwrite_a, check_finite: of no consequence.
 
@@ -99,7 +99,7 @@ def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> t
     """The factors in one matrix, and with which row each row was interchanged, for ``lu_solve``.
 
     Args:
-        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32; for ``lu_solve`` square.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32; for ``lu_solve`` square.
         overwrite_a, check_finite: of no consequence.
 
     Returns:
@@ -126,7 +126,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
     """``q`` and ``r`` with ``a = q @ r``.
 
     Args:
-        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
         mode: ``"full"``, ``"r"`` for a tuple of ``r`` alone, or ``"economic"`` for no more columns of ``q`` than ``a``
             has.
         overwrite_a, lwork, check_finite: of no consequence.
@@ -157,7 +157,7 @@ def schur(a: Any, output: str = "real", overwrite_a: bool = False, check_finite:
     """``t`` and unitary ``z`` with ``a = z @ t @ z.conj().mT``; they have no derivative.
 
     Args:
-        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
         output: ``"complex"`` for upper triangular ``t``; ``"real"``, of real ``a``, for real factors, where a pair of
             complex eigenvalues is a block of two rows.
         overwrite_a, check_finite: of no consequence.
@@ -191,7 +191,7 @@ def svd(
     """``u``, the singular values and ``vh``, or the values alone.
 
     Args:
-        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
         full_matrices: as many vectors as there are rows and columns.
         compute_uv: False for the values alone.
         overwrite_a, check_finite: of no consequence.
@@ -231,7 +231,7 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
     Args:
-        a: ``(*, n, n)``, of which one triangle is read, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, n, n)``, of which one triangle is read, of any dtype but 16-bit floats; integers count as float32.
         b: Hermitian and positive definite: solves ``a @ v = w * (b @ v)``, where vectors have ``v.conj() @ b @ v = 1``.
         lower: which triangle of ``a``.
         eigvals_only: return the values alone.
@@ -287,7 +287,7 @@ def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """``u`` with orthonormal rows or columns and Hermitian ``p`` with ``a = u @ p``.
 
     Args:
-        a: ``(*, m, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, m, n)``, of any dtype but 16-bit floats; integers count as float32.
         side: ``"right"``, or ``"left"`` for ``a = p @ u``.
 
     Returns:

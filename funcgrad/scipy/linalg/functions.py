@@ -143,7 +143,7 @@ def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, 
     """The exponentials of square matrices, and their derivatives in a direction.
 
     Args:
-        A, E: ``(*, n, n)``, the matrix and the direction, of numbers of any dtype but float16 and bfloat16; integers count as
+        A, E: ``(*, n, n)``, the matrix and the direction, of any dtype but 16-bit floats; integers count as
             float32; leading axes broadcast.
         method, check_finite: of no consequence.
         compute_expm: False for the derivative alone.

@@ -40,7 +40,7 @@ def solve(
     """``x`` with ``a @ x = b``.
 
     Args:
-        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         lower: which triangle is read, of a positive definite matrix.
         overwrite_a, overwrite_b, check_finite: of no consequence.
@@ -84,7 +84,7 @@ def solve_triangular(
     """``x`` with ``a @ x = b``, for triangular matrices.
 
     Args:
-        a: ``(*, n, n)``, of numbers of any dtype but float16 and bfloat16; integers count as float32; one triangle of it is read.
+        a: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32; one triangle of it is read.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
         lower: which triangle.
