@@ -407,7 +407,7 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
     Raises:
         TypeError: for what is no array, and indices that are no integers.
         ValueError: for another mode, and an axis out of range.
-        IndexError: for a known position out of bounds.
+        IndexError: for a position out of bounds that is given as a number, a list or a NumPy array.
 
     Example:
         >>> print(take(np.array([[1, 2], [3, 4]]), np.array([1, 1, 0]), axis=1))
@@ -459,7 +459,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     Raises:
         TypeError: for what is no array, and indices that are no integers.
         ValueError: for other numbers of axes, sizes that do not fit, and an axis out of range.
-        IndexError: for a known position out of bounds.
+        IndexError: for a position out of bounds that is given as a number, a list or a NumPy array.
 
     Example:
         >>> print(take_along_axis(np.array([[3, 1, 2]]), np.array([[1, 2, 0]]), axis=1))

@@ -258,8 +258,8 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
             coefficient must then not be zero.
 
     Returns:
-        A vector with one root less than coefficients from the first that is not zero; complex64, or complex128 for
-        64-bit coefficients other than integers.
+        A vector with one root less than coefficients from the first that is not zero; complex128 for coefficients of
+        float64 and complex128, otherwise complex64.
 
     Raises:
         TypeError: for what is no array, and for float16 and bfloat16.

@@ -289,7 +289,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
 
     Raises:
         TypeError: for what is no array of integers.
-        ValueError: for a known place outside.
+        ValueError: for a place outside that is given as a number, a list or a NumPy array.
 
     Example:
         >>> print(*unravel_index([5, 2], (2, 3)))
@@ -540,7 +540,7 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
     Raises:
         TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
-        IndexError: for a known place outside, places that are no integers, and no values.
+        IndexError: for a place outside in a list or NumPy array, places that are no integers, and no values.
 
     Example:
         >>> print(put([1, 2, 3], [0, 2], [7, 8], inplace=False))
@@ -572,7 +572,7 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
     Raises:
         TypeError: for ``inplace=True`` of what never changes, no array, and dtypes that do not fit.
         ValueError: for indices or values of a shape that does not fit.
-        IndexError: for a known position outside.
+        IndexError: for a position outside that is given as a list or a NumPy array.
 
     Example:
         >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1, inplace=False))
