@@ -4,7 +4,7 @@ signature."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, SupportsIndex
 
 import numpy
 
@@ -65,6 +65,24 @@ def size_argument(function: str, name: str, position: int, given: Sequence[Any])
                 f'tuple of ints,but got {type(n).__name__}"'
             )
     return tuple(n.__index__() for n in given)
+
+
+def check_view_size(size: Sequence[Any]) -> None:
+    """Raises what ``Tensor.view`` does of what is neither a size nor a dtype.
+
+    Raises:
+        TypeError: naming what came.
+    """
+    if size and isinstance(size[0], tuple | list | SupportsIndex) and not isinstance(size[0], bool):
+        size_argument("view", "size", 1, size)
+        return
+    few = (
+        f"      didn't match because some of the arguments have invalid types: (!{type_name(size[0])}!)\n"
+        if size
+        else ""
+    )
+    either = f" * (torch.dtype dtype)\n{few} * (tuple of ints size)\n{few}"
+    raise TypeError(f"{wrong_combination('view', size)}, but expected one of:\n{either}")
 
 
 def missing(function: str, *names: str) -> TypeError:

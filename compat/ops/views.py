@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, SupportsIndex
+from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, type_name, warn, wrap_dim, wrong_argument, wrong_combination
+from compat.errors import size_text, warn, wrap_dim, wrong_argument
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
-from compat.ops.arguments import missing, size_argument
+from compat.ops.arguments import check_view_size, missing, size_argument
 from compat.ops.inplace import complain_about_view, set_history
 from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
@@ -272,22 +272,8 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
     try:
         return view_size(self, *size, **named)
     except TypeError:
-        _check_size(size)
+        check_view_size(size)
         raise
-
-
-def _check_size(size: Sequence[Any]) -> None:
-    """Raises PyTorch's error for what is no size of a view."""
-    if size and isinstance(size[0], tuple | list | SupportsIndex) and not isinstance(size[0], bool):
-        size_argument("view", "size", 1, size)
-        return
-    few = (
-        f"      didn't match because some of the arguments have invalid types: (!{type_name(size[0])}!)\n"
-        if size
-        else ""
-    )
-    either = f" * (torch.dtype dtype)\n{few} * (tuple of ints size)\n{few}"
-    raise TypeError(f"{wrong_combination('view', size)}, but expected one of:\n{either}")
 
 
 @function("Tensor.view_as")
