@@ -272,6 +272,8 @@ def jvp(f: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], 
         ``(result, tangent)``, or ``(result, tangent, aux)``.
 
     Raises:
+        TypeError: if the primals or the tangents are no tuple or list, or a leaf of the primals or of the result is not
+            an array.
         ValueError: if the tangents do not have the primals' structure, shapes or dtypes.
 
     Example:

@@ -22,10 +22,11 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
         q: ``(*, m, n)``.
 
     Returns:
-        ``(*, m, n)``; not finite where an eigenvalue of ``a`` is one of ``-b``.
+        ``(*, m, n)``, of the promoted floating dtype; not finite where an eigenvalue of ``a`` is one of ``-b``.
 
     Raises:
-        LinAlgError: where ``a`` or ``b`` is not square.
+        TypeError: for what is no array, and for 16-bit floats alone.
+        LinAlgError: where ``a`` or ``b`` is not square, and for less than two axes.
         ValueError: for shapes that do not fit.
 
     Example:

@@ -41,7 +41,8 @@ def sqrtm(A: Any) -> Any:
         known, under ``jit``.
 
     Raises:
-        LinAlgError: for matrices that are not square.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:
         >>> import numpy as np
@@ -70,7 +71,8 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
         ``(*, n, n)``: real where ``A`` is and the result is seen to be, from numbers that are known; else complex.
 
     Raises:
-        LinAlgError: for matrices that are not square.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:
         >>> import numpy as np

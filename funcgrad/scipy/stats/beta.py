@@ -12,6 +12,18 @@ from funcgrad.scipy.stats.parts import inside, standard
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        a, b: its shape, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logpdf(0.5, 1.0, 1.0))
         0.0
@@ -25,6 +37,18 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        a, b: its shape, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(pdf(0.5, 1.0, 1.0))
         1.0
@@ -34,6 +58,18 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        a, b: its shape, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(cdf(0.25, 1.0, 1.0))
@@ -45,6 +81,18 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        a, b: its shape, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(sf(0.25, 1.0, 1.0))

@@ -11,6 +11,18 @@ from funcgrad.scipy.stats import gamma
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logpdf(2.0, 2.0).round(4))
         -1.6931
@@ -20,6 +32,18 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(pdf(0.0, 2.0))
@@ -31,6 +55,18 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(cdf(0.0, 2.0))
         0.0
@@ -40,6 +76,18 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(sf(0.0, 2.0))

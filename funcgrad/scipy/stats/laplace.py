@@ -12,6 +12,17 @@ from funcgrad.scipy.stats.parts import standard
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logpdf(0.0).round(4))
         -0.6931
@@ -23,6 +34,17 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(pdf(0.0).round(4))
         0.5
@@ -32,6 +54,17 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(cdf(0.0))
@@ -44,6 +77,17 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(sf(0.0))

@@ -13,6 +13,17 @@ from funcgrad.scipy.stats.parts import standard
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logpdf(0.0).round(4))
         -0.9189
@@ -24,6 +35,17 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(pdf(0.0).round(4))
         0.3989
@@ -33,6 +55,17 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(cdf(0.0))
@@ -44,6 +77,17 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logcdf(-20.0).round(3))
         -203.917
@@ -53,6 +97,17 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(sf(0.0))
@@ -64,6 +119,17 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logsf(20.0).round(3))
         -203.917
@@ -74,6 +140,17 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The inverse of ``cdf``.
 
+    Args:
+        q: the probability; like all others a real array or number, with which they broadcast.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(ppf(0.5))
         0.0
@@ -83,6 +160,17 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The inverse of ``sf``.
+
+    Args:
+        q: the probability; like all others a real array or number, with which they broadcast.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(isf(0.5))

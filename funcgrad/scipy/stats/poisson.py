@@ -19,6 +19,18 @@ def _given(name: str, k: Any, mu: Any, loc: Any) -> list[Any]:
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of ``k``.
 
+    Args:
+        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        mu: its mean, from 0 on.
+        loc: what is added to the variable.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logpmf(0, 2.0))
         -2.0
@@ -31,6 +43,18 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
 def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of ``k``.
 
+    Args:
+        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        mu: its mean, from 0 on.
+        loc: what is added to the variable.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(pmf(0, 0.0))
         1.0
@@ -40,6 +64,18 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of at most ``k``.
+
+    Args:
+        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        mu: its mean, from 0 on.
+        loc: what is added to the variable.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(cdf(0, 1.0).round(4))
@@ -51,6 +87,18 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
 
 def sf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of more than ``k``.
+
+    Args:
+        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        mu: its mean, from 0 on.
+        loc: what is added to the variable.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(sf(0, 1.0).round(4))

@@ -13,6 +13,18 @@ from funcgrad.scipy.stats.parts import standard
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logpdf(0.0, 1.0).round(4))
         -1.1447
@@ -28,6 +40,18 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(pdf(0.0, 1.0).round(4))
         0.3183
@@ -39,6 +63,18 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
     Source: Abramowitz and Stegun, 26.7.1.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(cdf(0.0, 1.0))
@@ -53,6 +89,18 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(sf(0.0, 1.0))
         0.5
@@ -64,6 +112,18 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
+
     Example:
         >>> print(logcdf(0.0, 1.0).round(4))
         -0.6931
@@ -73,6 +133,18 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
 
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
+
+    Args:
+        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        df: the degrees of freedom, positive.
+        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+
+    Returns:
+        A floating array of the broadcast shape and the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: for shapes that do not broadcast.
 
     Example:
         >>> print(logsf(0.0, 1.0).round(4))
