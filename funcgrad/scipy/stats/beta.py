@@ -13,9 +13,9 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a, b: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -38,9 +38,9 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a, b: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -60,9 +60,9 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a, b: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -83,9 +83,9 @@ def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a, b: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.

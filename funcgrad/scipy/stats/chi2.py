@@ -12,9 +12,9 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -34,9 +34,9 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -56,9 +56,9 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -78,9 +78,9 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.

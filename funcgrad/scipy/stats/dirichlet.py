@@ -19,8 +19,12 @@ def logpdf(x: Any, alpha: Any) -> Any:
         x: probabilities along the first axis; the last of them may be left out.
         alpha: the parameters, a vector.
 
+    Returns:
+        ``x.shape[1:]``, of the promoted floating dtype.
+
     Raises:
-        ValueError: where there is not one probability for each parameter.
+        TypeError: for what is no array, or is complex.
+        ValueError: where there is not one probability for each parameter, or ``alpha`` is no vector.
 
     Example:
         >>> print(logpdf([0.25, 0.75], [1.0, 1.0]))
@@ -44,6 +48,13 @@ def pdf(x: Any, alpha: Any) -> Any:
 
     Args:
         x, alpha: as for ``logpdf``.
+
+    Returns:
+        ``x.shape[1:]``, of the promoted floating dtype.
+
+    Raises:
+        TypeError: for what is no array, or is complex.
+        ValueError: where there is not one probability for each parameter, or ``alpha`` is no vector.
 
     Example:
         >>> print(pdf([0.25, 0.75], [1.0, 1.0]))

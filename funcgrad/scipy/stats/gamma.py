@@ -13,9 +13,9 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -37,9 +37,9 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -59,9 +59,9 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -82,9 +82,9 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -105,9 +105,9 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -127,9 +127,9 @@ def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         a: its shape, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.

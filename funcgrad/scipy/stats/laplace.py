@@ -13,8 +13,8 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -35,8 +35,8 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -56,8 +56,8 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -79,8 +79,8 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.

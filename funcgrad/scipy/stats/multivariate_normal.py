@@ -43,6 +43,14 @@ def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False
         allow_singular: whether the matrix may be semi-definite; the density is then that on its range, of which the
             derivative by ``cov`` is known once.
 
+    Returns:
+        ``x.shape[:-1]``, of the promoted floating dtype; of no axes for a number.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        ValueError: for shapes that do not fit.
+        LinAlgError: for a matrix that is not positive definite, unless ``allow_singular``.
+
     Example:
         >>> print(logpdf(np.zeros(2), np.zeros(2), np.eye(2)).round(4))
         -1.8379
@@ -83,6 +91,14 @@ def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -
     Args:
         x, mean, cov, allow_singular: as for ``logpdf``.
 
+    Returns:
+        ``x.shape[:-1]``, of the promoted floating dtype; of no axes for a number.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        ValueError: for shapes that do not fit.
+        LinAlgError: for a matrix that is not positive definite, unless ``allow_singular``.
+
     Example:
         >>> print(pdf(np.zeros(2), np.zeros(2), np.eye(2)).round(4))
         0.1592
@@ -95,6 +111,13 @@ def entropy(mean: Any = 0.0, cov: Any = 1.0) -> Any:
 
     Args:
         mean, cov: as for ``logpdf``.
+
+    Returns:
+        A number of the promoted floating dtype.
+
+    Raises:
+        TypeError: for what is no array, and for 16-bit floats.
+        ValueError: for shapes that do not fit.
 
     Example:
         >>> print(entropy(np.zeros(2), np.eye(2)).round(4))

@@ -14,8 +14,8 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -36,8 +36,8 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -57,8 +57,8 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -78,8 +78,8 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -99,8 +99,8 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -120,8 +120,8 @@ def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -141,8 +141,8 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The inverse of ``cdf``.
 
     Args:
-        q: the probability; like all others a real array or number, with which they broadcast.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        q: the probability; real, as all arguments are, which broadcast together.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -162,8 +162,8 @@ def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The inverse of ``sf``.
 
     Args:
-        q: the probability; like all others a real array or number, with which they broadcast.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        q: the probability; real, as all arguments are, which broadcast together.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.

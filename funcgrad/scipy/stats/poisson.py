@@ -20,7 +20,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of ``k``.
 
     Args:
-        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        k: a whole number, of any dtype; real, as all arguments are, which broadcast together.
         mu: its mean, from 0 on.
         loc: what is added to the variable.
 
@@ -44,7 +44,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of ``k``.
 
     Args:
-        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        k: a whole number, of any dtype; real, as all arguments are, which broadcast together.
         mu: its mean, from 0 on.
         loc: what is added to the variable.
 
@@ -66,7 +66,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of at most ``k``.
 
     Args:
-        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        k: a whole number, of any dtype; real, as all arguments are, which broadcast together.
         mu: its mean, from 0 on.
         loc: what is added to the variable.
 
@@ -89,7 +89,7 @@ def sf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of more than ``k``.
 
     Args:
-        k: a whole number, of any dtype; like all others a real array or number, with which they broadcast.
+        k: a whole number, of any dtype; real, as all arguments are, which broadcast together.
         mu: its mean, from 0 on.
         loc: what is added to the variable.
 

@@ -14,9 +14,9 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -41,9 +41,9 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -65,9 +65,9 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     Source: Abramowitz and Stegun, 26.7.1.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -90,9 +90,9 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -113,9 +113,9 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
@@ -135,9 +135,9 @@ def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 
     Args:
-        x: where; like all others a real array or number, with which they broadcast, integers as float32.
+        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
         df: the degrees of freedom, positive.
-        loc, scale: what is added to the variable, after it is multiplied by the other, which is positive.
+        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
 
     Returns:
         A floating array of the broadcast shape and the promoted dtype.
