@@ -49,7 +49,7 @@ def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False
     Raises:
         TypeError: for what is no array, and for 16-bit floats.
         ValueError: for shapes that do not fit.
-        LinAlgError: for a matrix that is not positive definite, unless ``allow_singular``.
+        LinAlgError: for a matrix that is not positive definite, unless ``allow_singular`` or under ``jit``.
 
     Example:
         >>> print(logpdf(np.zeros(2), np.zeros(2), np.eye(2)).round(4))
@@ -97,7 +97,7 @@ def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -
     Raises:
         TypeError: for what is no array, and for 16-bit floats.
         ValueError: for shapes that do not fit.
-        LinAlgError: for a matrix that is not positive definite, unless ``allow_singular``.
+        LinAlgError: for a matrix that is not positive definite, unless ``allow_singular`` or under ``jit``.
 
     Example:
         >>> print(pdf(np.zeros(2), np.zeros(2), np.eye(2)).round(4))
