@@ -6,7 +6,7 @@ import linecache
 import os
 import sys
 import sysconfig
-from types import CodeType
+from types import CodeType, FrameType
 
 _HIDDEN = [os.path.dirname(os.path.abspath(__file__)) + os.sep]
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
@@ -103,7 +103,7 @@ def here() -> str:
     found = describe_location(source)
     if source is None or not _is_installed(source[0].co_filename):
         return found
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and (_is_library(frame.f_code.co_filename) or _is_installed(frame.f_code.co_filename)):
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return found if frame is None else f"{found}, called from {describe_location((frame.f_code, frame.f_lasti))}"

@@ -120,15 +120,12 @@ class Tracer:
         return id(self)
 
     def _concrete(self, wanted: str) -> Any:
-        value: Any = self
-        while isinstance(value, Tracer):
-            try:
-                value = value.underlying()
-            except ConcretizationError as error:
-                raise ConcretizationError(
-                    f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}"
-                ) from None
-        return value
+        try:
+            return concrete(self)
+        except ConcretizationError as error:
+            raise ConcretizationError(
+                f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}"
+            ) from None
 
     def __bool__(self) -> bool:
         return bool(self._concrete("bool(...), as `if` and `while` do,"))
@@ -169,6 +166,17 @@ class Tracer:
             "the functions of funcgrad.numpy. To index a plain array by a traced one, or put a traced one into it: "
             "funcgrad.numpy.at(a)[i].get() and .set(x)."
         )
+
+
+def concrete(x: Any) -> Any:
+    """What is beneath the tracers.
+
+    Raises:
+        ConcretizationError: where there is no value beneath one of them.
+    """
+    while isinstance(x, Tracer):
+        x = x.underlying()
+    return x
 
 
 class _State(threading.local):

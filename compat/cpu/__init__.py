@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from compat import runtime
 from compat.cpu import amp as amp
+from funcgrad import runtime
 
 
 class Stream:
@@ -41,7 +41,7 @@ class Event:
 
     def synchronize(self) -> None:
         """Runs what has been noted down so far."""
-        runtime.synchronize()
+        synchronize()
 
     def wait(self, stream: Any = None) -> None:
         """Has a stream wait for it."""
@@ -87,4 +87,6 @@ def set_device(device: Any) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Runs what has been noted down so far."""
-    runtime.synchronize()
+    # Not compat.runtime's, which has programs compiled: this may be called at every step.
+    runtime.flush_all()
+    runtime.wait()

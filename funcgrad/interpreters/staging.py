@@ -14,7 +14,7 @@ from funcgrad.errors import ConcretizationError, Source
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, current_source, running, state, type_of, typed
+from funcgrad.tracing import Interpreter, Tracer, concrete, current_source, running, state, type_of, typed
 
 
 class StagedTracer(Tracer):
@@ -141,13 +141,6 @@ class Staging(Interpreter):
         return Program(
             [t.variable for t in inputs], self.constants, self.equations, [self.atom(x) for x in outputs], name
         )
-
-
-def concrete(x: Any) -> Any:
-    """What is beneath the tracers."""
-    while isinstance(x, Tracer):
-        x = x.underlying()
-    return x
 
 
 def stage(

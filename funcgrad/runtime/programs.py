@@ -28,6 +28,11 @@ PATIENCE = 4
 CALL_COST = 0.03
 
 
+def compile_cost(equations: int) -> float:
+    """About how long compiling a program of so many equations takes, in milliseconds."""
+    return PROGRAM_COST + EQUATION_COST * equations
+
+
 class Executable:
     """A program, compiled when it first runs; or, by ``now``, when it is too much for NumPy.
 
@@ -74,7 +79,7 @@ class Executable:
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
-        return PROGRAM_COST + EQUATION_COST * len(self.program)
+        return compile_cost(len(self.program))
 
     def light(self) -> bool:
         """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny."""

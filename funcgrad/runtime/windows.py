@@ -32,9 +32,9 @@ from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
-from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings
+from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
-from funcgrad.runtime.programs import CALL_COST, EQUATION_COST, PROGRAM_COST, Executable, lasting
+from funcgrad.runtime.programs import CALL_COST, Executable, compile_cost, lasting
 from funcgrad.tracing import state
 
 #: How many operations never run before make a window the beginning of something.
@@ -169,6 +169,7 @@ class Window:
         "spent",
         "asked",
         "age",
+        "_cost",
         "run",
         "outputs",
         "donated",
@@ -188,6 +189,7 @@ class Window:
         self.spent = 0.0
         self.asked = False
         self.age = _age
+        self._cost = compile_cost(sum([len(code.program) for code in self.codes]))
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
         self.spread: Callable[[Any], Any] | None = None
@@ -303,7 +305,7 @@ class Window:
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
-        return PROGRAM_COST + EQUATION_COST * sum([len(code.program) for code in self.codes])
+        return self._cost
 
     def due(self) -> bool:
         """Whether it comes so often that it is to be compiled."""
@@ -469,7 +471,7 @@ def _run_one(queue: Queue) -> None:
     if not runnable(ops[:1]):
         raise Entangled
     try:
-        found = lasting(code.now([ready(b) for b in buffers], numbers))
+        found = lasting(code.now([value_of(b) for b in buffers], numbers))
     except Exception:
         # The next time it is tried as one of those that were interrupted.
         queue.backlog.append(Recording([op]))

@@ -12,7 +12,7 @@ from funcgrad.errors import ConcretizationError
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives.elementwise import broadcast_shapes
 from funcgrad.primitives.shape import broadcast
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import concrete, type_of
 
 
 def matrices(x: Any, name: str, *, square: bool = False) -> Any:
@@ -44,11 +44,10 @@ def together(name: str, *xs: Any) -> list[Any]:
 
 def value_of(x: Any) -> np.ndarray | None:
     """The numbers of an array, also inside ``grad``; None where there are none: under ``jit`` and ``vmap``."""
-    while isinstance(x, Tracer):
-        try:
-            x = x.underlying()
-        except ConcretizationError:
-            return None
+    try:
+        x = concrete(x)
+    except ConcretizationError:
+        return None
     return None if isinstance(x, jax.core.Tracer) else np.asarray(x)
 
 
