@@ -20,6 +20,8 @@ from compat.dtypes import dtype as Dtype
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
+from compat.ops.dispatching import is_wrapper
+from compat.ops.wrappers import place_of, rebuild, state_of
 from compat.registry import address_of
 from compat.size import Size
 from compat.storage import UntypedStorage, new_storage
@@ -49,6 +51,7 @@ def _global(text: str) -> Global:
 _TENSOR, _TENSOR_OF = _global("torch._utils._rebuild_tensor_v2"), _global("torch._utils._rebuild_tensor_v3")
 _TENSOR_ON_META = _global("torch._utils._rebuild_meta_tensor_no_storage")
 _SUBCLASS = _global("torch._tensor._rebuild_from_type_v2")
+_WRAPPER = _global("torch._utils._rebuild_wrapper_subclass")
 _PARAMETER = _global("torch._utils._rebuild_parameter")
 _PARAMETER_WITH = _global("torch._utils._rebuild_parameter_with_state")
 _LAYOUT = _global("torch.serialization._get_layout")
@@ -172,7 +175,9 @@ def _reduced(t: Tensor) -> tuple:
     """A tensor as the call that makes it again."""
     if t._view is not None:
         sync(t)
-    state = dict(t.__dict__)
+    state = state_of(t)
+    if is_wrapper(t):
+        return _SUBCLASS, (_WRAPPER, type(t), (type(t), *place_of(t)), state)
     if type(t) is Parameter:
         given: tuple[Any, ...] = (_plain(t.data), t.requires_grad, OrderedDict())
         return (_PARAMETER_WITH, (*given, state)) if state else (_PARAMETER, given)
@@ -327,6 +332,7 @@ def _known() -> dict[Global, Any]:
         _global("torch._utils._rebuild_tensor"): _rebuild_v1,
         _TENSOR_ON_META: _rebuild_on_meta,
         _SUBCLASS: _subclass,
+        _WRAPPER: rebuild,
         _PARAMETER: _parameter,
         _PARAMETER_WITH: _parameter,
         _LAYOUT: _layout,

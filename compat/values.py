@@ -234,12 +234,20 @@ def formatted(self: Tensor, spec: str) -> str:
 # ---------------------------------------------------------------- copies
 
 
+_NOT_COPIED = (
+    "The default implementation of __deepcopy__() for non-wrapper subclasses only works for subclass types that "
+    "implement new_empty() and for which that function returns another instance of the same subclass. You should "
+    "either properly implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for "
+    "new_empty() to return an instance of a different type."
+)
+
+
 @function("Tensor.__deepcopy__")
 def deep_copy(self: Tensor, memo: dict) -> Tensor:
     """A copy with memory of its own; tensors that share memory share that of their copies.
 
     Raises:
-        RuntimeError: for the result of an operation.
+        RuntimeError: for the result of an operation, and for a subclass whose ``new_empty`` makes another type.
     """
     found = memo.get(id(self))
     if found is not None:
@@ -250,6 +258,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
             "If you were attempting to deepcopy a module, this may be because of a torch.nn.utils.weight_norm usage, "
             "see https://github.com/pytorch/pytorch/pull/103001"
         )
+    if type(self) is not Tensor and type(self.new_empty([])) is not type(self):
+        raise RuntimeError(_NOT_COPIED)
     copied = object.__new__(type(self))
     memo[id(self)] = copied
     set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from compat.autograd.function import Function
@@ -19,9 +20,10 @@ from compat.grad_mode import mode
 from compat.levels import state as transforms
 from compat.library.schema import FunctionSchema
 from compat.meta import NO_KERNEL
+from compat.ops.asking import Declined, answer, answer_of_mode, owners, state
 from compat.ops.libraries import Packet, namespace
 from compat.ops.overloads import OpOverload, OpOverloadPacket
-from compat.ops.watching import state as watching
+from compat.ops.watching import around
 from compat.registry import names_of
 from compat.tensor import Tensor
 from compat.trees import TreeSpec, tree_flatten, tree_leaves, tree_unflatten
@@ -91,17 +93,20 @@ class Operation(OpOverload):
         return found
 
     def below(self, args: tuple, kwargs: dict[str, Any]) -> Any:
-        """The call below autograd: what a mode makes of it, or the kernel."""
-        if not watching.modes:
-            return self.run(args, kwargs)
-        watcher = watching.modes.pop()
-        try:
+        """The call below autograd: what a mode or the types of tensors make of it, or the kernel."""
+        if state.modes:
+            watcher = state.modes[-1]
             rule = self.rules.get(type(watcher))
             if rule is not None:
-                return rule(watcher, self, (), args, kwargs)
-            return watcher.__torch_dispatch__(self, (), args, kwargs)
-        finally:
-            watching.modes.append(watcher)
+                with around():
+                    return rule(watcher, self, (), args, kwargs)
+            with suppress(Declined):
+                return answer_of_mode(self, self, args, kwargs)
+        asked = owners([args, kwargs])
+        for t in asked:
+            if type(t) in self.rules:
+                return self.rules[type(t)](type(t), self, tuple(type(a) for a in asked), args, kwargs)
+        return answer(asked, self, self, args, kwargs) if asked else self.run(args, kwargs)
 
     def run(self, args: tuple, kwargs: dict[str, Any]) -> Any:
         """What the kernel for the arguments' device gives."""

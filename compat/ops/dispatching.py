@@ -21,91 +21,21 @@ from functools import partial
 from typing import Any
 
 from compat.autograd.saved import Packed, SavedResult
-from compat.grad_mode import mode, no_grad
+from compat.grad_mode import mode
 from compat.layout import Layout
 from compat.meta import Unknown
 from compat.ops import kernel as kernels
 from compat.ops import together
+from compat.ops.asking import DisableTorchDispatch, _disabled_torch_dispatch_impl, answer, has_say, owners, state
 from compat.ops.declared import Declared, every
-from compat.ops.overloads import OpOverload, aten, overload_of, showing
+from compat.ops.overloads import OpOverload, aten, overload_of
 from compat.ops.signature import MISSING
 from compat.ops.view_op import ViewOp
 from compat.ops.watching import called_with, interpose, kept_of, packed_later
-from compat.registry import function, names_of, publish
-from compat.tensor import Tensor
+from compat.registry import names_of
+from compat.tensor import Tensor, Version
 from compat.torch_function import Overridable, disabled, when_subclassed
 from compat.trees import tree_flatten, tree_leaves, tree_unflatten
-
-
-class _Local(threading.local):
-    #: Whether tensors of such types are taken as they are.
-    below = False
-
-
-_local = _Local()
-
-
-class DisableTorchDispatch:
-    """Within it types are not asked what operations do."""
-
-    def __enter__(self) -> None:
-        self._before, _local.below = _local.below, True
-
-    def __exit__(self, *_: Any) -> None:
-        _local.below = self._before
-
-
-publish(DisableTorchDispatch, "C._DisableTorchDispatch")
-
-
-@function("C._disabled_torch_dispatch_impl")
-def _disabled_torch_dispatch_impl(func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
-    """The ``__torch_dispatch__`` of tensors that have no say: what the operation does anyway."""
-    with DisableTorchDispatch():
-        return func(*args, **(kwargs or {}))
-
-
-def has_say(kind: type) -> bool:
-    """Whether a type says what operations on its tensors do."""
-    found = getattr(kind, "__torch_dispatch__", _disabled_torch_dispatch_impl)
-    return found is not _disabled_torch_dispatch_impl
-
-
-def owners(values: Any) -> list[Tensor]:
-    """The tensors among values whose types are to be asked: one for each type, subclasses before their bases."""
-    found: list[Tensor] = []
-    for t in tree_leaves(values):
-        kind = type(t)
-        if kind is Tensor or not isinstance(t, Tensor) or not has_say(kind) or any(type(f) is kind for f in found):
-            continue
-        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
-        found.insert(place, t)
-    return found
-
-
-def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """What the types of tensors make of a call.
-
-    Args:
-        asked: one tensor of each type.
-        overload, args, kwargs: the call as it is shown.
-        call: what calling ``overload`` does.
-
-    Raises:
-        TypeError: if none of them knows what to do.
-    """
-    kinds = tuple(type(t) for t in asked)
-    with showing(overload, call), no_grad():
-        for kind in kinds:
-            found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
-            if found is not NotImplemented:
-                return found
-    each = "\n".join(f"  - tensor subclass {kind}" for kind in kinds)
-    raise TypeError(
-        f"Multiple dispatch failed for 'torch._ops.{overload}'; all __torch_dispatch__ handlers returned "
-        f"NotImplemented:\n\n{each}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
-    )
-
 
 # ---------------------------------------------------------------- layouts that are no keys
 
@@ -133,7 +63,7 @@ _slot: Any = Tensor.__dict__["_layout"]
 
 def _read_layout(t: Tensor) -> Layout:
     layout: Layout = _slot.__get__(t)
-    return layout if _local.below else _asking(layout)
+    return layout if state.below else _asking(layout)
 
 
 def _write_layout(t: Tensor, layout: Layout) -> None:
@@ -153,7 +83,7 @@ def _missed(
     named: Any = None,
 ) -> Any:
     """A call that found no plan: the types of its tensors say what it gives, if they have a say."""
-    asked = [] if _local.below else owners([args, out, named])
+    asked = owners([args, out, named])
     if not asked:
         for t in tree_leaves([args, out, named]):
             if type(t) is Tensor:
@@ -283,15 +213,16 @@ def _derivative(kernel: kernels.Kernel) -> _Shown:
     return _Shown(kernel.name, run)
 
 
-def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Tensor] | None:
-    """What the types of values make of a kernel; None if they have no say."""
-    asked = [] if _local.below else owners(list(values))
+def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | None:
+    """What the types of values make of a kernel, None for a gradient that they leave out; None if they have no say."""
+    asked = owners(list(values))
     if not asked:
         return None
     shown = _derivative(kernel)
     ask = partial(answer, asked, shown, shown._run, tuple(values), {})
     wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(list(values)))
-    return _tensors(_made(values, partial(kernel.call, values), ask) if wanted else ask())
+    found = _made(values, partial(kernel.call, values), ask) if wanted else ask()
+    return [t for t in (found if isinstance(found, tuple | list) else [found]) if t is None or isinstance(t, Tensor)]
 
 
 def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
@@ -300,7 +231,7 @@ def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
     for job in jobs:
         others = []
         for row in job.rows:
-            asked = [] if _local.below else owners(list(row))
+            asked = owners(list(row))
             if asked:
                 run = lambda *row, job=job: together.write_together([job._replace(rows=[row])])
                 answer(asked, _Shown(f"{job.rule.__name__.strip('_')}_", run), run, tuple(row), {})
@@ -328,6 +259,7 @@ _NO_MEMORY = {
     "numpy": ".numpy() is not supported for tensor subclasses.",
     "tolist": ".tolist() is not supported for tensor subclasses, got {}",
 }
+_listeners: list[Callable[[], None]] = []
 _enabled = False
 _enabling = threading.Lock()
 
@@ -337,7 +269,7 @@ def _if_asked(plain: Callable[..., Any], other: Callable[..., Any]) -> Any:
 
     @functools.wraps(plain)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        asked = [] if _local.below else owners([self])
+        asked = owners([self])
         return other(asked, self, *args, **kwargs) if asked else plain(self, *args, **kwargs)
 
     return call
@@ -367,6 +299,14 @@ def _filled_as(shown: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _data(asked: list[Tensor], t: Tensor) -> Any:
+    """``detach``, with a version counter of its own."""
+    made = t.detach()
+    if isinstance(made, Tensor):
+        made._counter = Version(1)
+    return made
+
+
 def _number(kind: Callable[[Any], Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     return lambda asked, t: kind(t.item())
 
@@ -393,7 +333,7 @@ def replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) ->
     return made
 
 
-def _replace(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
+def replace_if_asked(place: Any, name: str, make: Callable[[Any], Callable[..., Any]]) -> Any:
     """Puts ``_if_asked(plain, make(plain))`` in place of a public function; returns it."""
     return replace(place, name, lambda plain: _if_asked(plain, make(plain)))
 
@@ -411,17 +351,27 @@ def _enable() -> None:
         kernels.asked = _backward
         together.asked = _each_row
         for name, shown in _METHODS.items():
-            _replace(Tensor, name, partial(_shown_as, shown))
+            replace_if_asked(Tensor, name, partial(_shown_as, shown))
         for kind in (bool, int, float, complex):
-            _replace(Tensor, f"__{kind.__name__}__", partial(_number, kind))
+            replace_if_asked(Tensor, f"__{kind.__name__}__", partial(_number, kind))
         for name in _FILLING:
-            _replace(Tensor, name, partial(_filled_as, f"{name}.default"))
+            replace_if_asked(Tensor, name, partial(_filled_as, f"{name}.default"))
         for name, complaint in _NO_MEMORY.items():
-            _replace(Tensor, name, partial(_without_memory, complaint=complaint))
+            replace_if_asked(Tensor, name, partial(_without_memory, complaint=complaint))
+        replace_if_asked(Tensor, "set_", partial(_filled_as, "set_.source_Tensor"))
         data = Tensor.__dict__["data"]
-        _tensor.data = property(_if_asked(data.fget, lambda asked, t: t.detach()), data.fset, data.fdel, data.__doc__)
+        _tensor.data = property(_if_asked(data.fget, _data), data.fset, data.fdel, data.__doc__)
         for name in _FUNCTIONS:
-            names_of("torch")[name] = _replace(sys.modules["compat"], name, partial(_shown_as, f"{name}.default"))
+            names_of("torch")[name] = replace_if_asked(
+                sys.modules["compat"], name, partial(_shown_as, f"{name}.default")
+            )
+        for listener in _listeners:
+            listener()
+
+
+def when_enabled(listener: Callable[[], None]) -> None:
+    """Has a function called once there is a type with a say."""
+    _listeners.append(listener)
 
 
 def _defined(cls: type) -> None:
@@ -441,4 +391,4 @@ _by_default = _tensor.__torch_function__.__func__
 _tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 when_subclassed(_defined)
 
-__all__ = ["DisableTorchDispatch", "has_say", "is_wrapper", "owners", "replace"]
+__all__ = ["is_wrapper", "replace", "replace_if_asked", "when_enabled"]

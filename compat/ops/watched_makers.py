@@ -12,9 +12,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from compat.ops.asking import Declined, answer_of_mode, state
 from compat.ops.dispatching import replace
-from compat.ops.overloads import aten, showing
-from compat.ops.watching import state
+from compat.ops.overloads import aten
 from compat.registry import names_of
 
 #: What takes a size, and which overload it then is.
@@ -35,16 +35,17 @@ def _watched(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(plain)
     def call(*args: Any, **kwargs: Any) -> Any:
-        return _shown(name, call, args, kwargs) if state.modes else plain(*args, **kwargs)
+        return _shown(name, call, plain, args, kwargs) if state.modes else plain(*args, **kwargs)
 
     return call
 
 
-def _shown(name: str, again: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+def _shown(name: str, again: Callable[..., Any], plain: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
     """One call: the innermost mode says what it gives.
 
     Args:
         again: the function, for the modes around it.
+        plain: the function, for the types of tensors.
     """
     if name in _SIZED and args:
         args = (list(args if isinstance(args[0], int) else args[0]),)
@@ -55,13 +56,10 @@ def _shown(name: str, again: Callable[..., Any], args: tuple, kwargs: dict[str, 
     shown = aten.packet(name).overload(overload)
     wanted = kwargs.get("requires_grad", False)
     named = {k: v for k, v in kwargs.items() if k != "requires_grad"}
-    watcher = state.modes.pop()
     try:
-        with showing(shown, again):
-            made = watcher.__torch_dispatch__(shown, (), args, named)
-            made = again(*args, **named) if made is NotImplemented else made
-    finally:
-        state.modes.append(watcher)
+        made = answer_of_mode(shown, again, args, named)
+    except Declined:
+        made = plain(*args, **named)
     return made.requires_grad_() if wanted else made
 
 

@@ -18,23 +18,15 @@ from typing import Any
 
 from compat.autograd.saved import Packed, SavedResult, hooks
 from compat.grad_mode import mode, no_grad
+from compat.ops.asking import Declined, answer_of_mode, state
 from compat.ops.declared import Declared, every
-from compat.ops.overloads import name_of, overload_of, showing
+from compat.ops.overloads import name_of, overload_of
 from compat.ops.signature import MISSING, Param
 from compat.ops.view_op import ViewOp
 from compat.registry import function
 from compat.tensor import SHARED, Tensor
 from compat.trees import tree_leaves
 
-
-class _State(threading.local):
-    """Who watches in this thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.modes: list[Any] = []
-
-
-state = _State()
 _watching = 0
 _lock = threading.Lock()
 _NOTHING: dict = {}
@@ -105,30 +97,26 @@ def _show(
     given = dict(zip([p.name for p in declared.params], args))
     given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
     overload = overload_of(declared.name, inplace, given)
-    watcher = state.modes.pop()
     ran: list[Any] = []
 
     def call(*args: Any, **kwargs: Any) -> Any:
         ran.append(called(*args, **kwargs))
         return ran[-1]
 
-    shown, keywords = called_with(declared, args, out, named)
-
-    def ask() -> Any:
-        found = watcher.__torch_dispatch__(overload, (), shown, keywords)
-        return call(*shown, **keywords) if found is NotImplemented else found  # the next one is asked
-
+    ask = partial(answer_of_mode, overload, call, *called_with(declared, args, out, named))
+    record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
     try:
-        with showing(overload, call):
-            record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
-            if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
-                return _recorded(partial(miss, args, out, named), ask)
-            found = ask()
-            # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
-            elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
-            return miss(args, out, named) if elsewhere else found
-    finally:
-        state.modes.append(watcher)
+        if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
+            return _recorded(partial(miss, args, out, named), ask)
+        found = ask()
+    except Declined:
+        return miss(args, out, named)
+    # What is a view, or was written, has its history from being so: it cannot come from elsewhere.
+    elsewhere = record and not {id(t) for t in _tensors(found)} <= {id(t) for t in _tensors(ran)}
+    if not elsewhere:
+        return found
+    with around():
+        return miss(args, out, named)
 
 
 def _tensors(tree: Any) -> list[Tensor]:
@@ -230,6 +218,16 @@ def _take(t: Tensor, new: Tensor, kept: Sequence[Any]) -> None:
 
 
 @contextmanager
+def around() -> Iterator[None]:
+    """Within it the innermost mode sees nothing."""
+    watcher = state.modes.pop()
+    try:
+        yield
+    finally:
+        state.modes.append(watcher)
+
+
+@contextmanager
 def unwatched() -> Iterator[None]:
     """Within it nobody is shown anything."""
     modes, state.modes = state.modes, []
@@ -239,4 +237,4 @@ def unwatched() -> Iterator[None]:
         state.modes = modes
 
 
-__all__ = ["state", "unwatched", "watched"]
+__all__ = ["unwatched", "watched"]

@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import copy
+import copyreg
+from collections.abc import Callable
 from typing import Any
 
 from compat import dtypes
 from compat.device import available
 from compat.errors import size_text
+from compat.grad_mode import no_grad
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.meta import unknown
-from compat.ops.dispatching import has_say
+from compat.ops.asking import has_say, owners
+from compat.ops.dispatching import is_wrapper, replace_if_asked, when_enabled
 from compat.registry import publish
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor, set_memory
+from compat.tensor import Tensor, autograd_of, set_memory
+
+
+class NoMemory(UntypedStorage):
+    """The storage of a tensor that is a type alone."""
+
+    __slots__ = ()
+
+    def data_ptr(self) -> int:
+        """There is no address.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
 
 
 def _make_wrapper_subclass(
@@ -77,9 +96,127 @@ def _make_wrapper_subclass(
     dense = stride == contiguous_strides(size) and not offset
     base = Base(size if dense else (needed,), kind, True, available("cpu" if device is None else device))
     made: Any = object.__new__(cls)
-    set_memory(made, UntypedStorage(unknown(base), base), layout_of(base, size, stride, offset), offset)
+    set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, stride, offset), offset)
     made._rg = bool(requires_grad)
     return made
 
 
 publish(staticmethod(_make_wrapper_subclass), "Tensor._make_wrapper_subclass")
+
+
+def rebuild(
+    cls: type, dtype: Any, size: Any, stride: Any, offset: int, layout: Any, device: Any, requires_grad: bool
+) -> Any:
+    """What loading a wrapper calls, before it gets its attributes."""
+    return _make_wrapper_subclass(
+        cls, size, stride, offset, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad
+    )
+
+
+def rebuilt(cls: type, place: tuple, state: dict[str, Any]) -> Any:
+    """What unpickling a wrapper calls."""
+    made = rebuild(cls, *place)
+    for name, value in state.items():
+        setattr(made, name, value)
+    return made
+
+
+def place_of(t: Tensor) -> tuple:
+    """What ``rebuild`` takes besides the class."""
+    return t.dtype, tuple(t.size()), t.stride(), t.storage_offset(), t.layout, t.device, t.requires_grad
+
+
+def state_of(t: Tensor) -> dict[str, Any]:
+    """The attributes of a tensor, also those that are slots of its class."""
+    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
+    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
+
+
+# ---------------------------------------------------------------- as Python objects
+
+
+def _deep_copied(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``deepcopy``: a wrapper is cloned as its type says."""
+
+    def call(asked: list[Tensor], self: Tensor, memo: dict) -> Any:
+        if not is_wrapper(self) or not self.is_leaf or id(self) in memo:
+            return plain(self, memo)
+        with no_grad():
+            made = self.clone()
+        if type(made) is not type(self):
+            raise RuntimeError(
+                "The default implementation of __deepcopy__() for wrapper subclasses only works for subclass types "
+                "that implement clone() and for which cloning returns another instance of the same subclass. You "
+                "should either properly implement clone() for your subclass or override __deepcopy__() if it is "
+                "intended behavior for clone() to return an instance of a different type."
+            )
+        memo[id(self)] = made
+        made._rg = self._rg
+        if self._meta is not None and self._meta.grad is not None:
+            autograd_of(made).grad = copy.deepcopy(self._meta.grad, memo)
+        for name, value in state_of(self).items():
+            setattr(made, name, copy.deepcopy(value, memo))
+        return made
+
+    return call
+
+
+def _address(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``data_ptr``: a wrapper has none."""
+    return lambda asked, t: 0 if is_wrapper(t) else plain(t)
+
+
+def _reduced(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """How a wrapper is pickled: as what it is known to be, and its attributes."""
+    return lambda asked, t, protocol: (
+        (rebuilt, (type(t), place_of(t), state_of(t))) if is_wrapper(t) else plain(t, protocol)
+    )
+
+
+def _check_same(t: Tensor, cls: type) -> None:
+    """Whether a tensor whose type has a say may become one of a class: what it does, its own type says.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    if not isinstance(t, cls):
+        raise RuntimeError(
+            f"Creating a new Tensor subclass {cls.__name__} but the raw Tensor object is already associated to a "
+            f"python object of type {type(t).__name__} which is not a subclass of the requested type"
+        )
+
+
+def _as_own(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """``as_subclass`` of a tensor whose type has a say."""
+
+    def call(asked: list[Tensor], self: Tensor, cls: Any) -> Any:
+        if not isinstance(cls, type) or not issubclass(cls, Tensor):
+            return plain(self, cls)
+        _check_same(self, cls)
+        return self._alias()
+
+    return call
+
+
+def _made_of(plain: Callable[..., Any]) -> Any:
+    """A function that makes a tensor of a class of another tensor."""
+
+    def call(cls: type, *args: Any, **named: Any) -> Any:
+        for t in owners(args):
+            _check_same(t, cls)
+        return plain(cls, *args, **named)
+
+    return staticmethod(call)
+
+
+def _enable() -> None:
+    """There is a type with a say."""
+    kind: Any = Tensor
+    for name, make in (("__deepcopy__", _deep_copied), ("__reduce_ex__", _reduced), ("as_subclass", _as_own)):
+        replace_if_asked(Tensor, name, make)
+    replace_if_asked(Tensor, "data_ptr", _address)
+    for name in ("__new__", "_make_subclass"):
+        setattr(kind, name, _made_of(getattr(kind, name)))
+
+
+when_enabled(_enable)

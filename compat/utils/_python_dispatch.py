@@ -7,8 +7,8 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat.ops import watched_makers
-from compat.ops.dispatching import has_say
-from compat.ops.watching import state, unwatched, watched
+from compat.ops.asking import has_say, state
+from compat.ops.watching import unwatched, watched
 from compat.tensor import Tensor
 
 __all__ = ["TorchDispatchMode", "is_traceable_wrapper_subclass", "return_and_correct_aliasing", "transform_subclass"]

@@ -76,7 +76,7 @@ class Diagonal:
         lambda s: s.new_zeros(2),
         lambda s: torch.ones(2).as_subclass(Sub),
         lambda s: torch.Tensor._make_subclass(Sub, torch.ones(2)),
-        copy.deepcopy,
+        copy.copy,
     ],
 )
 def test_results_are_of_the_subclass(call: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import io
+import pickle
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -50,7 +52,7 @@ class Wrapper(Tensor):
         kwargs = kwargs or {}
         unwrap = lambda x: x.inner if isinstance(x, Wrapper) else x
         out = func(*tree_map(unwrap, args), **tree_map(unwrap, kwargs))
-        wrapped = tree_map(lambda x: Wrapper(x) if isinstance(x, Tensor) else x, out)
+        wrapped = tree_map(lambda x: cls(x) if isinstance(x, Tensor) else x, out)
         return return_and_correct_aliasing(func, args, kwargs, wrapped)
 
 
@@ -233,26 +235,87 @@ def test_a_mode_is_asked_before_a_type() -> None:
     assert type(y) is Wrapper and order[0] == "mode aten.add.Tensor" and Wrapper.seen == ["aten.add.Tensor"]
 
 
-def test_modes_see_what_is_made_of_nothing_and_may_leave_it_to_the_next() -> None:
-    class Mode(TorchDispatchMode):
-        def __init__(self, answers: bool):
-            super().__init__()
-            self.answers, self.seen = answers, []
+class Mode(TorchDispatchMode):
+    """Notes what it is asked and about which types, and answers only if it is to."""
 
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            self.seen.append((str(func), args))
-            return func(*args, **(kwargs or {})) if self.answers else NotImplemented
+    def __init__(self, answers: bool):
+        super().__init__()
+        self.answers, self.seen = answers, []
 
-    with Mode(True) as outer, Mode(False) as inner:
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.append((str(func), types, args))
+        return func(*args, **(kwargs or {})) if self.answers else NotImplemented
+
+
+def test_modes_see_what_is_made_of_nothing() -> None:
+    with Mode(True) as outer, Mode(True) as inner:
         x = torch.ones(2, 3, requires_grad=True)
         torch.arange(1, 4)
         torch.zeros_like(x)
         y = x + 1
     names = ["aten.ones.default", "aten.arange.start", "aten.zeros_like.default", "aten.add.Tensor"]
-    assert [name for name, _ in outer.seen] == [name for name, _ in inner.seen] == names
-    assert outer.seen[0][1] == ([2, 3],) and x.requires_grad and y.tolist() == [[2.0] * 3] * 2
+    assert [name for name, *_ in outer.seen] == [name for name, *_ in inner.seen] == names
+    assert outer.seen[0][2] == ([2, 3],) and x.requires_grad and y.tolist() == [[2.0] * 3] * 2
     torch.ones(2)
     assert len(outer.seen) == 4
+
+
+def test_a_mode_may_leave_it_to_types_but_not_to_another_mode() -> None:
+    x, plain = Wrapper(torch.ones(2), requires_grad=True), torch.ones(2)
+    with Mode(False) as mode, torch.no_grad():
+        with pytest.raises(TypeError, match=r"'torch._ops.aten.abs.default'(.|\n)*mode object"):
+            x.abs()  # within the type the mode is asked again, and there are plain tensors alone
+    assert [(name, types) for name, types, _ in mode.seen] == [
+        ("aten.abs.default", (Wrapper,)), ("aten.abs.default", ())
+    ]  # fmt: skip
+    with Mode(True) as outer, Mode(False):
+        for call in (lambda: torch.ones(2), plain.exp):
+            with pytest.raises(TypeError, match="Multiple dispatch failed for"):
+                call()
+        with torch._C._DisableTorchDispatch(), pytest.raises(TypeError, match="Multiple dispatch failed for"):
+            x.abs()
+    assert not outer.seen
+
+
+def test_what_is_no_method_and_what_is_no_result() -> None:
+    class Shared(TorchDispatchMode):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2)
+    with Shared(), pytest.raises(RuntimeError, match="`__torch_dispatch__` as a classmethod is not supported"):
+        x + x
+
+    class Text(Tensor):
+        @staticmethod
+        def __new__(cls, elements: Any) -> Any:
+            return Tensor._make_subclass(cls, elements)
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return "text"
+
+    t = Text(x)
+    for call in (t.neg, t.neg_, t.detach, t.sum, lambda: t.view(2)):
+        with pytest.raises(RuntimeError, match=r"^Unable to cast text to Tensor$"):
+            call()
+    with pytest.raises(RuntimeError, match=r"^Cannot cast text to number$"):
+        t.item()
+
+
+def test_a_gradient_that_a_type_leaves_out() -> None:
+    class Leaving(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func.__name__ == "mul_backward.default":
+                return None
+            return super().__torch_dispatch__(func, types, args, kwargs)
+
+    x = Wrapper.__new__(Leaving, torch.ones(2), True)
+    y = Wrapper(torch.ones(2), requires_grad=True)
+    (x * 2 + y).sum().backward()
+    assert x.grad is None and _plain(y.grad).tolist() == [1.0, 1.0]
 
 
 def test_nobody_knows() -> None:
@@ -285,3 +348,89 @@ def test_parts() -> None:
     assert is_traceable_wrapper_subclass(x) and not is_traceable_wrapper_subclass(torch.ones(2))
     doubled = transform_subclass(x, lambda name, part: part * 2)
     assert type(doubled) is Wrapper and doubled.inner.tolist() == [2.0, 2.0]
+
+
+# ---------------------------------------------------------------- as Python objects
+
+
+def test_only_data_has_versions_of_its_own() -> None:
+    x = Wrapper(torch.ones(2))
+    for write, version in ((x, 1), (x.data, 1), (x.detach(), 2)):
+        write.add_(1)
+        assert x._version == version
+    x = Logged(torch.ones(2))
+    Logged.seen.clear()
+    x.set_(torch.zeros(3))
+    assert Logged.seen == ["aten.set_.source_Tensor"] and type(x) is Logged and x.shape == (3,)
+
+
+def test_there_is_no_memory() -> None:
+    x = Wrapper(torch.ones(2))
+    assert x.data_ptr() == 0 and x.untyped_storage().nbytes() == 8
+    with pytest.raises(RuntimeError, match="data pointer on an invalid python storage"):
+        x.untyped_storage().data_ptr()
+
+
+def test_a_tensor_is_of_one_type_with_a_say() -> None:
+    class Other(Tensor):
+        pass
+
+    x = Wrapper(torch.ones(2))
+    for call in (lambda: Tensor._make_subclass(Other, x), lambda: x.as_subclass(Other), lambda: Other(x)):
+        with pytest.raises(RuntimeError, match=r"subclass Other but.*already associated to a python object of type Wr"):
+            call()
+    assert x.as_subclass(Tensor).inner.tolist() == [1.0, 1.0]
+    assert type(Other(torch.ones(2)).as_subclass(Wrapper)) is Wrapper
+
+
+class Slotted(Wrapper):
+    __slots__ = ("note",)
+
+
+def test_copies_and_files() -> None:
+    x = Wrapper.__new__(Slotted, torch.arange(3))
+    x.note, x.name_of_it = ["n"], "x"
+    with io.BytesIO() as file, torch.serialization.safe_globals([Slotted]):
+        torch.save({"x": x}, file)
+        file.seek(0)
+        saved = torch.load(file)["x"]
+    for made in (saved, copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(made) is Slotted and made.inner.tolist() == [0, 1, 2] and made.inner is not x.inner
+        assert made.note == ["n"] and made.note is not x.note and made.name_of_it == "x" and made.dtype is torch.int64
+    y = Wrapper(torch.ones(2), requires_grad=True)
+    (y * 2).sum().backward()
+    made = copy.deepcopy(y)
+    assert made.requires_grad and made.is_leaf and made.grad.inner.tolist() == [2.0, 2.0] and made.grad is not y.grad
+
+
+def test_what_cannot_be_copied() -> None:
+    class Unwrapping(Wrapper):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*[a.inner if isinstance(a, Wrapper) else a for a in args], **(kwargs or {}))
+
+    class Plain(Tensor):
+        pass
+
+    class Good(Tensor):
+        def new_empty(self, size: Any) -> Any:
+            return type(self)(size)
+
+    with pytest.raises(RuntimeError, match="for which cloning returns another instance of the same subclass"):
+        copy.deepcopy(Wrapper.__new__(Unwrapping, torch.ones(2)))
+    with pytest.raises(RuntimeError, match="for which that function returns another instance of the same subclass"):
+        copy.deepcopy(Plain(3))
+    assert type(copy.deepcopy(Good(3))) is Good
+
+
+def test_a_librarys_operation_asks_types() -> None:
+    @torch.library.custom_op("test_dispatch::twice", mutates_args=())
+    def twice(x: Tensor) -> Tensor:
+        return x * 2
+
+    x = Wrapper(torch.ones(2))
+    found = twice(x)
+    assert type(found) is Wrapper and found.inner.tolist() == [2.0, 2.0]
+    assert Wrapper.seen == ["test_dispatch.twice.default"]
+    torch.library.register_torch_dispatch(twice, Wrapper, lambda cls, func, types, args, kwargs: (cls, func.__name__))
+    assert twice(x) == (Wrapper, "twice.default")

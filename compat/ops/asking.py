@@ -1,0 +1,153 @@
+"""Who is asked what an operation gives: the innermost ``TorchDispatchMode``, then the types of its tensors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat.grad_mode import no_grad
+from compat.ops.overloads import OpOverload, showing
+from compat.registry import function, publish
+from compat.tensor import Tensor
+from compat.trees import tree_leaves
+
+
+class _State(threading.local):
+    """What a thread is within.
+
+    Attributes:
+        modes: the modes entered, the innermost last.
+        below: whether tensors of types with a say are taken as they are.
+    """
+
+    def __init__(self) -> None:
+        self.modes: list[Any] = []
+        self.below = False
+
+
+state = _State()
+
+
+class DisableTorchDispatch:
+    """Within it types are not asked what operations do."""
+
+    def __enter__(self) -> None:
+        self._before, state.below = state.below, True
+
+    def __exit__(self, *_: Any) -> None:
+        state.below = self._before
+
+
+publish(DisableTorchDispatch, "C._DisableTorchDispatch")
+
+
+@function("C._disabled_torch_dispatch_impl")
+def _disabled_torch_dispatch_impl(func: Any, types: Sequence[type], args: Any = (), kwargs: Any = None) -> Any:
+    """The ``__torch_dispatch__`` of tensors that have no say: what the operation does anyway."""
+    with DisableTorchDispatch():
+        return func(*args, **(kwargs or {}))
+
+
+# ---------------------------------------------------------------- types
+
+
+def has_say(kind: type) -> bool:
+    """Whether a type says what operations on its tensors do."""
+    found = getattr(kind, "__torch_dispatch__", _disabled_torch_dispatch_impl)
+    return found is not _disabled_torch_dispatch_impl
+
+
+def owners(values: Any) -> list[Tensor]:
+    """The tensors among values whose types are to be asked: one for each type, subclasses before their bases."""
+    found: list[Tensor] = []
+    if state.below:
+        return found
+    for t in tree_leaves(values):
+        kind = type(t)
+        if kind is Tensor or not isinstance(t, Tensor) or not has_say(kind) or any(type(f) is kind for f in found):
+            continue
+        place = next((i for i, f in enumerate(found) if issubclass(kind, type(f))), len(found))
+        found.insert(place, t)
+    return found
+
+
+def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What the types of tensors make of a call.
+
+    Args:
+        asked: one tensor of each type.
+        overload, args, kwargs: the call as it is shown.
+        call: what calling ``overload`` does.
+
+    Raises:
+        TypeError: if none of them knows what to do.
+        RuntimeError: if what one gives is nothing that an operation could give.
+    """
+    kinds = tuple(type(t) for t in asked)
+    with showing(overload, call), no_grad():
+        for kind in kinds:
+            found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
+            if found is not NotImplemented:
+                return _checked(overload, found)
+    raise nobody_knows(overload, [f"tensor subclass {kind}" for kind in kinds])
+
+
+def _checked(overload: OpOverload, found: Any) -> Any:
+    """What somebody gave as the result of an operation, if it can be one: tensors, numbers, nothing."""
+    for leaf in tree_leaves(found):
+        if isinstance(leaf, str | dict):
+            number = overload.__name__.startswith("_local_scalar_dense")
+            raise RuntimeError(f"Cannot cast {leaf} to number" if number else f"Unable to cast {leaf} to Tensor")
+    return found
+
+
+def nobody_knows(overload: OpOverload, asked: Sequence[str]) -> TypeError:
+    """The complaint where none of those asked knows what an operation gives."""
+    each = "".join(f"  - {a}\n" for a in asked)
+    return TypeError(
+        f"Multiple dispatch failed for 'torch._ops.{overload}'; all __torch_dispatch__ handlers returned "
+        f"NotImplemented:\n\n{each}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
+
+
+# ---------------------------------------------------------------- modes
+
+
+class Declined(Exception):
+    """A mode left an operation to others."""
+
+
+def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    """What the innermost mode makes of a call; within it, the one around it is the innermost.
+
+    Args:
+        overload, args, kwargs: the call as it is shown.
+        call: what calling ``overload`` does.
+
+    Raises:
+        Declined: if it leaves it to the types of tensors.
+        TypeError: if there are no such tensors then.
+        RuntimeError: for a mode whose ``__torch_dispatch__`` is no plain method, and for what cannot be a result.
+    """
+    kinds = tuple(type(t) for t in owners([args, kwargs]))
+    watcher = state.modes.pop()
+    try:
+        ask = watcher.__torch_dispatch__
+        if isinstance(getattr(ask, "__self__", None), type):
+            raise RuntimeError(
+                "Defining your mode's `__torch_dispatch__` as a classmethod is not supported, please make it a plain "
+                "method"
+            )
+        with showing(overload, call):
+            found = ask(overload, kinds, args, kwargs)
+    finally:
+        state.modes.append(watcher)
+    if found is not NotImplemented:
+        return _checked(overload, found)
+    if not kinds:
+        raise nobody_knows(overload, [f"mode object {watcher!r}"])
+    raise Declined
+
+
+__all__ = ["Declined", "DisableTorchDispatch", "answer", "answer_of_mode", "has_say", "nobody_knows", "owners", "state"]
