@@ -1,12 +1,13 @@
-"""What ``vmap`` gives back of its arguments' memory: views of it, as PyTorch does."""
+"""What ``vmap`` gives back: views of its arguments' memory, and of what it made for all examples, as PyTorch does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from compat.layout import Layout, contiguous_strides
 from compat.ops.complex_views import view_as_complex, view_as_real
-from compat.ops.views import as_strided, movedim
+from compat.ops.views import as_strided, movedim, permute
 from compat.tensor import Tensor
 
 
@@ -53,6 +54,44 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
     strides.insert(place, original.stride(dim))
     whole = as_strided(original, size, tuple(strides), original.storage_offset() + start)
     return view_as_complex(whole) if paired else whole
+
+
+def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
+    """The view of new memory whose examples are what a function returned.
+
+    Args:
+        whole: the memory that ``result`` is in, of all examples: the first dimension is theirs.
+        result: what the function returned.
+        place: where the result is to have its examples.
+
+    Returns:
+        None where it takes more than another order of dimensions, and derivatives would have to go through a view that
+        is given by strides.
+    """
+    layout, base = result._layout, result._layout.base
+    if layout.conj or layout.neg or layout.dtype is not base.dtype:
+        return None
+    if layout.size == base.shape and layout.stride == contiguous_strides(base.shape):
+        return whole if place == 0 else movedim(whole, 0, place)
+    order = _order(base.shape, layout)
+    if order is not None:
+        order.insert(place, -1)
+        return permute(whole, [d + 1 for d in order])
+    if whole.requires_grad or whole._layout.base.traced:
+        return None
+    size, stride = list(layout.size), list(layout.stride)
+    size.insert(place, whole.shape[0])
+    stride.insert(place, whole.stride(0))
+    return as_strided(whole, size, stride, result._offset)
+
+
+def _order(shape: Sequence[int], layout: Layout) -> list[int] | None:
+    """Which dimension of a row-major array each of a layout's is, if it has all of them in some order."""
+    steps = contiguous_strides(tuple(shape))
+    found = {(n, step): d for d, (n, step) in enumerate(zip(shape, steps)) if n > 1}
+    if layout.access[0] != "whole" or len(found) != layout.ndim or layout.ndim != len(shape):
+        return None
+    return [found[axis] for axis in zip(layout.size, layout.stride)]
 
 
 def _axes(original: Tensor, dim: int) -> list[_Axis]:

@@ -9,11 +9,12 @@ from typing import Any
 
 from compat import levels
 from compat.arrays import array, tensor_of
-from compat.func.aliasing import view_of
+from compat.func.aliasing import placed_view, view_of
 from compat.ops.joining import cat
 from compat.registry import function
 from compat.tensor import Tensor
 from compat.trees import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
+from funcgrad import runtime
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.tracing import running
 
@@ -163,10 +164,10 @@ class _Mapped:
                 if seen._storage.version:  # written in place
                     value, found = unbatched(interpreter, seen)
                     x.copy_(tensor_of(at_axis(value, found, d, size)))
-            placed = []
+            placed, made = [], {}
             for x, dim in zip(outs, dims):
                 back = self._given_back(x, dim, came)
-                placed.append(self._placed(x, dim, interpreter) if back is None else back)
+                placed.append(self._placed(x, dim, interpreter, made) if back is None else back)
         return tree_unflatten(placed, tree)
 
     def run_in_chunks(self, chunk_size: int) -> Any:
@@ -209,8 +210,12 @@ class _Mapped:
         views = (view_of(original, d, seen, x, dim % (x.dim() + 1)) for original, seen, d in came)
         return next((view for view in views if view is not None), None)
 
-    def _placed(self, x: Any, dim: int | None, interpreter: Batching) -> Any:
-        """A result with its examples where they are wanted."""
+    def _placed(self, x: Any, dim: int | None, interpreter: Batching, made: dict[Any, Tensor]) -> Any:
+        """A result with its examples where they are wanted.
+
+        Args:
+            made: the memory that results are in, of all examples; what is found is noted.
+        """
         if not isinstance(x, Tensor):
             if dim is None:
                 return x
@@ -229,7 +234,24 @@ class _Mapped:
         if found is None:
             shape = tuple(x.shape)
             return x.unsqueeze(place).expand(*shape[:place], interpreter.size, *shape[place:])
-        return tensor_of(at_axis(value, found, place, interpreter.size))
+        whole = self._whole(x, interpreter, made)
+        view = None if whole is None else placed_view(whole, x, place)
+        return tensor_of(at_axis(value, found, place, interpreter.size)) if view is None else view
+
+    def _whole(self, x: Tensor, interpreter: Batching, made: dict[Any, Tensor]) -> Tensor | None:
+        """The memory that a result is in, of all examples, which come first; None if it is no memory of its own."""
+        storage: Any = x._storage
+        detached = isinstance(storage, levels.Aside) and storage.forward
+        if detached:
+            storage = storage.under
+        buffer = runtime.ready(storage.buffer)
+        if isinstance(storage, levels.Aside) or not (
+            isinstance(buffer, BatchTracer) and buffer.interpreter is interpreter
+        ):
+            return None
+        if storage not in made:
+            made[storage] = tensor_of(at_axis(buffer.value, buffer.dim, 0, interpreter.size))
+        return made[storage].detach() if detached else made[storage]
 
 
 def _check_dim(x: Tensor, dim: int) -> None:

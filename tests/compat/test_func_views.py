@@ -1,4 +1,4 @@
-"""What ``vmap`` gives back of its arguments' memory."""
+"""What memory the results of ``vmap`` are in."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_a_view_of_an_argument_is_one_of_what_was_given(name: str, dim: int) -> 
     got = vmap(f, in_dims=dim, out_dims=1)(x)
     assert torch.equal(got, want)
     if name == "flatten" and dim == 1:  # the examples' elements lie apart
-        assert got._base is None
+        assert got._base is not x
     else:
         assert got._base is x
         assert got.data_ptr() == x.data_ptr() + 4 * got.storage_offset() or not got.numel()
@@ -79,6 +79,45 @@ def test_a_result_that_all_examples_share_is_expanded() -> None:
     got = vmap(lambda x: y, out_dims=1)(torch.ones(2))
     assert got.stride() == (1, 0)
     assert got._base is y
+
+
+def test_results_lie_as_the_examples_do() -> None:
+    """Strides and offsets as PyTorch has them: what is made for all examples has theirs first."""
+    x = torch.arange(24.0).view(2, 3, 4)
+    moved = vmap(lambda x: x.exp(), out_dims=1)(x)
+    assert moved.stride() == (4, 12, 1)
+    assert torch.equal(moved, x.exp().transpose(0, 1))
+    turned = vmap(lambda x: x.exp().t(), out_dims=-1)(x)
+    assert turned.stride() == (1, 4, 12)
+    assert torch.equal(turned, x.exp().permute(2, 1, 0))
+    part = vmap(lambda x: x.exp()[:, 1::2])(x)
+    assert (part.stride(), part.storage_offset()) == ((12, 4, 2), 1)
+    assert torch.equal(part, x.exp()[:, :, 1::2])
+    nested = vmap(vmap(torch.exp, out_dims=1), out_dims=1)(x.view(2, 3, 2, 2))
+    assert nested.stride() == (2, 12, 4, 1)
+    assert torch.equal(nested, x.view(2, 3, 2, 2).exp().permute(2, 0, 1, 3))
+
+
+def test_results_in_one_memory_share_it() -> None:
+    def both(x: Any) -> Any:
+        y = x.exp()
+        return y, y.t(), y.detach()
+
+    one, other, third = vmap(both)(torch.zeros(2, 3, 4))
+    one[0, 1, 2] = 7
+    assert other[0, 2, 1] == 7
+    assert third[0, 1, 2] == 7
+
+
+def test_gradients_through_a_result_in_another_order() -> None:
+    x = torch.randn(2, 3, 4, requires_grad=True)
+    (vmap(lambda x: x.exp().t()[1:], out_dims=1)(x) * 2).sum().backward()
+    want = 2 * x.detach().exp()
+    want[..., 0] = 0
+    assert torch.allclose(x.grad, want)
+    weight = torch.arange(24.0).view(3, 4, 2)
+    f = lambda x: (vmap(lambda x: x.exp().t(), out_dims=-1)(x) * weight.transpose(0, 1)).sum()
+    assert torch.allclose(torch.func.grad(f)(x.detach()), weight.permute(2, 0, 1) * x.detach().exp())
 
 
 def test_gradients_through_a_view() -> None:
