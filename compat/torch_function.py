@@ -15,23 +15,33 @@ Example:
 from __future__ import annotations
 
 import functools
+import os
 import sys
 import threading
 import types
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from compat import registry
+from compat.errors import warn
 from compat.tensor import Tensor, set_subclass_hook
 
 
 class _Local(threading.local):
-    """What a thread is within."""
+    """What a thread is within.
+
+    Attributes:
+        subclasses: whether types have a say.
+        modes: the modes entered, the innermost last.
+        none: whether modes have no say either.
+    """
 
     def __init__(self) -> None:
         self.subclasses = True
         self.modes: list[TorchFunctionMode] = []
+        self.none = False
 
 
 _local = _Local()
@@ -80,7 +90,13 @@ def _relevant(args: Sequence[Any], kwargs: dict[str, Any]) -> Iterator[Any]:
 
 
 def has_torch_function(relevant_args: Sequence[Any]) -> bool:
-    """Whether one of the arguments, or a mode, is to be asked."""
+    """Whether one of the arguments, or a mode, is to be asked.
+
+    Raises:
+        TypeError: for arguments that are no sequence.
+    """
+    if not hasattr(relevant_args, "__getitem__"):
+        raise TypeError("expected a sequence")
     if _local.modes:
         return True
     return _local.subclasses and any(_has_say(type(a)) for a in relevant_args)
@@ -137,16 +153,36 @@ def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tupl
     if _local.modes:
         mode = _local.modes.pop()
         try:
-            found = mode.__torch_function__(function, tuple(kinds), args, kwargs)
+            ask: Any = mode.__torch_function__
+            if isinstance(getattr(ask, "__self__", None), type):
+                raise RuntimeError(
+                    "Defining your mode's `__torch_function__` as a classmethod is not supported, please make it a "
+                    "plain method"
+                )
+            found = ask(function, tuple(kinds), args, kwargs)
         finally:
             _local.modes.append(mode)
         if found is not NotImplemented:
             return found, kinds
     for a in overloaded:
-        found = a.__torch_function__(function, tuple(kinds), args, kwargs)
+        ask = a.__torch_function__
+        if getattr(ask, "__self__", None) is a:
+            _warn_of_plain(function)
+        found = ask(function, tuple(kinds), args, kwargs)
         if found is not NotImplemented:
             return found, kinds
     return NotImplemented, kinds
+
+
+def _warn_of_plain(function: Any) -> None:
+    """Warns of a ``__torch_function__`` that is a plain method."""
+    python = type(function) is not Overridable or (resolve_name(function) or "").startswith("torch.nn.functional.")
+    quoted = "`__torch_function__" if python else "`__torch_function__`"
+    warn(
+        f"Defining your {quoted} as a plain method is deprecated and will be an error in future, please define it as a "
+        "classmethod.",
+        DeprecationWarning if python else UserWarning,
+    )
 
 
 # ---------------------------------------------------------------- functions that ask
@@ -176,12 +212,7 @@ class Overridable:
             return self._function(*args, **kwargs)
         found, asked = _ask(self._shown, list(_relevant(args, kwargs)), args, kwargs)
         if found is NotImplemented and not self._operator:
-            each = "\n".join(f"  - tensor subclass {kind}" for kind in asked)
-            raise TypeError(
-                f"Multiple dispatch failed for '{resolve_name(self) or self.__name__}'; all __torch_function__ "
-                f"handlers returned NotImplemented:\n\n{each}\n\nFor more information, try re-running with "
-                "TORCH_LOGS=not_implemented"
-            )
+            raise _nobody_knows(resolve_name(self) or self.__name__, asked)
         return found
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
@@ -213,21 +244,67 @@ def _named(name: str) -> Any:
     return functools.reduce(getattr, rest, sys.modules["compat"])
 
 
-def _overridable_property(original: property) -> property:
-    """A property that asks the type of the tensor; what is called is its ``__get__``."""
-    read: Any = original.fget
-
-    def get(self: Any) -> Any:
-        if has_torch_function_unary(self):
-            return handle_torch_function(made.__get__, (self,), self)
-        return read(self)
-
-    made = property(get, original.fset, original.fdel, original.__doc__)
-    return made
+def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
+    each = [f"  - mode object {_local.modes[-1]!r}"] if _local.modes else []
+    each += [f"  - tensor subclass {kind}" for kind in asked]
+    listed = "\n".join(each)
+    return TypeError(
+        f"Multiple dispatch failed for '{name}'; all __torch_function__ handlers returned NotImplemented:\n\n"
+        f"{listed}\n\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+    )
 
 
-# Of the properties those that are tensors; the others are the same for every subclass.
-_PROPERTIES = ("T", "H", "mT", "mH", "data", "grad", "real", "imag", "_base")
+#: Properties that are tensors, so that who reads them gets one of the subclass. What the others say is the same for
+#: every type, and only users ask for it this way.
+_TENSORS = frozenset(["T", "H", "mT", "mH", "data", "grad", "real", "imag", "_base"])
+_HERE = str(Path(__file__).parent) + os.sep
+
+
+class OverridableProperty(property):
+    """A property that asks the type of the tensor; what is called is its ``__get__``, ``__set__`` or ``__delete__``.
+
+    Attributes:
+        read, write, delete: what is done if the type has no say.
+    """
+
+    def __init__(self, name: str, original: property):
+        self.__name__ = name
+        self.read, self.write, self.delete = original.fget, original.fset, original.fdel
+        always = name in _TENSORS
+
+        def get(t: Any) -> Any:
+            if (t.__class__ is Tensor or not _local.subclasses) and not _local.modes:
+                return self.read(t)  # type: ignore[misc]
+            if (always or _is_users(sys._getframe(1))) and has_torch_function_unary(t):
+                return self._ask("__get__", t)
+            return self.read(t)  # type: ignore[misc]
+
+        def put(t: Any, value: Any) -> None:
+            if _is_users(sys._getframe(1)) and has_torch_function_unary(t):
+                self._ask("__set__", t, value)
+            else:
+                self.write(t, value)  # type: ignore[misc]
+
+        def remove(t: Any) -> None:
+            if _is_users(sys._getframe(1)) and has_torch_function_unary(t):
+                self._ask("__delete__", t)
+            else:
+                self.delete(t)  # type: ignore[misc]
+
+        super().__init__(get, self.write and put, self.delete and remove, original.__doc__)
+
+    def _ask(self, how: str, *args: Any) -> Any:
+        found, asked = _ask(getattr(self, how), args[:1], args, {})
+        if found is NotImplemented:
+            raise _nobody_knows(f"torch.Tensor.{self.__name__}.{how}", asked)
+        return found
+
+
+def _is_users(frame: types.FrameType) -> bool:
+    """Whether code is no part of this package."""
+    return not frame.f_code.co_filename.startswith(_HERE)
+
+
 # Methods that are how subclasses come about, or that Python needs as they are.
 _PLAIN_METHODS = frozenset(
     [
@@ -243,7 +320,10 @@ _PLAIN_METHODS = frozenset(
     ]
 )
 # Functions that are about the library rather than about tensors.
-_PLAIN_FUNCTIONS = ("set_", "get_", "manual_", "use_", "is_tensor", "is_storage", "typename", "seed", "initial_seed")
+_PLAIN_FUNCTIONS = (
+    "set_", "get_", "manual_", "use_", "is_tensor", "is_storage", "typename", "seed", "initial_seed", "compile",
+    "install", "uninstall",
+)  # fmt: skip
 _enabled = False
 
 
@@ -256,8 +336,9 @@ def enable() -> None:
     methods = {name: f for name, f in Tensor.__dict__.items() if isinstance(f, types.FunctionType) and _is_public(name)}
     for name in sorted(methods, key=lambda name: name.startswith("__")):
         setattr(Tensor, name, _method(name, methods[name]))
-    for name in _PROPERTIES:
-        setattr(Tensor, name, _overridable_property(Tensor.__dict__[name]))
+    for name, found in list(Tensor.__dict__.items()):
+        if isinstance(found, property):
+            setattr(Tensor, name, OverridableProperty(name, found))
     for address, module in _modules():
         published = registry.names_of(address.removeprefix("torch.") if address != "torch" else address)
         for name, f in (published | vars(module)).items():
@@ -313,7 +394,10 @@ def _converted(found: Any, cls: type) -> Any:
     if cls is Tensor:
         return found
     if isinstance(found, Tensor):
-        return found if isinstance(found, cls) else found.as_subclass(cls)
+        if isinstance(found, cls):
+            return found
+        with DisableTorchFunction():
+            return found.as_subclass(cls)
     if isinstance(found, list | tuple):
         return type(found)([_converted(f, cls) for f in found])
     return found
@@ -399,10 +483,36 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
     def __enter__(self) -> None:
         super().__enter__()
         self._modes, _local.modes = _local.modes, []
+        self._none, _local.none = _local.none, True
 
     def __exit__(self, *_: Any) -> None:
         super().__exit__()
-        _local.modes = self._modes
+        _local.modes, _local.none = self._modes, self._none
+
+
+def _is_torch_function_enabled() -> bool:
+    """Whether types have a say."""
+    return _local.subclasses
+
+
+def _is_torch_function_all_disabled() -> bool:
+    """Whether neither types nor modes have a say."""
+    return _local.none
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode; None if there is none."""
+    return _local.modes[-1] if _local.modes else None
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """All modes, the innermost last."""
+    return list(_local.modes)
+
+
+def _len_torch_function_stack() -> int:
+    """How many modes are entered."""
+    return len(_local.modes)
 
 
 @contextmanager
@@ -426,19 +536,23 @@ def is_tensor_like(inp: Any) -> bool:
 @functools.cache
 def get_default_nowrap_functions() -> set[Any]:
     """Functions whose results do not become of the subclass."""
-    return {Tensor._base.__get__, Tensor.grad.__get__}
+    return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}
 
 
 def get_overridable_functions() -> dict[Any, list[Any]]:
     """The functions that ask types, by where they are."""
     enable()
     found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if type(f) is Overridable] for _, m in _modules()}
-    found[Tensor] = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
+    methods = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
+    found[Tensor] = methods + [p.__get__ for p in Tensor.__dict__.values() if isinstance(p, OverridableProperty)]
     return found
 
 
 def resolve_name(f: Any) -> str | None:
     """The address of a function that asks types, such as ``torch.Tensor.add``; None for others."""
+    owner = getattr(f, "__self__", None)
+    if isinstance(owner, OverridableProperty):
+        return f"torch.Tensor.{owner.__name__}.{f.__name__}"
     for address, place in [*_modules(), ("torch.Tensor", Tensor)]:
         for name, value in vars(place).items():
             if value is f and type(f) is Overridable:

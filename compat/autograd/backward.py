@@ -20,6 +20,7 @@ from compat.hooks import HookDict, RemovableHandle
 from compat.registry import function, names_of
 from compat.size import Size
 from compat.tensor import Tensor, autograd_of
+from compat.torch_function import handle_torch_function, has_torch_function
 
 Tensors = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
 
@@ -168,6 +169,11 @@ def backward(
     run_backward(edges, grads, keep_graph=keep, create_graph=create_graph, inputs=targets)
 
 
+def _each(given: Any) -> tuple:
+    """A tensor, or what stands for one, or several of them, as a tuple."""
+    return tuple(given) if isinstance(given, tuple | list) else (given,)
+
+
 def _input_edge(t: Tensor | GradientEdge) -> Edge:
     if isinstance(t, GradientEdge):
         return (t.node, t.output_nr)
@@ -210,6 +216,13 @@ def grad(
         >>> torch.autograd.grad(x**2, x)
         (tensor(6.),)
     """
+    if has_torch_function(relevant := _each(outputs) + _each(inputs)):
+        named = {"retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs}
+        named |= {"allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
+        named |= {"materialize_grads": materialize_grads}
+        given = {"grad_outputs": grad_outputs, **named}
+        asked: tuple = handle_torch_function(grad, relevant, _each(outputs), _each(inputs), **given)
+        return asked
     if not only_inputs:
         warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate gradient for "

@@ -34,7 +34,7 @@ from compat.ops.view_op import ViewOp
 from compat.ops.watching import called_with, interpose, kept_of, packed_later
 from compat.registry import names_of
 from compat.tensor import Tensor, Version
-from compat.torch_function import Overridable, disabled, when_subclassed
+from compat.torch_function import Overridable, OverridableProperty, disabled, when_subclassed
 from compat.trees import tree_flatten, tree_leaves, tree_unflatten
 
 # ---------------------------------------------------------------- layouts that are no keys
@@ -360,7 +360,10 @@ def _enable() -> None:
             replace_if_asked(Tensor, name, partial(_without_memory, complaint=complaint))
         replace_if_asked(Tensor, "set_", partial(_filled_as, "set_.source_Tensor"))
         data = Tensor.__dict__["data"]
-        _tensor.data = property(_if_asked(data.fget, _data), data.fset, data.fdel, data.__doc__)
+        if isinstance(data, OverridableProperty):
+            data.read = _if_asked(data.read, _data)
+        else:
+            _tensor.data = property(_if_asked(data.fget, _data), data.fset, data.fdel, data.__doc__)
         for name in _FUNCTIONS:
             names_of("torch")[name] = replace_if_asked(
                 sys.modules["compat"], name, partial(_shown_as, f"{name}.default")

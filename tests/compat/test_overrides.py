@@ -185,3 +185,136 @@ def test_a_parameter_of_a_subclass_trains() -> None:
     (p * p).sum().backward()
     optimizer.step()
     assert isinstance(p, Sub) and p.tolist() == [0, 0]
+
+
+# ---------------------------------------------------------------- properties
+
+
+class Noted(torch.Tensor):
+    """Notes which functions it is asked about."""
+
+    seen: ClassVar[list[str]] = []
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        cls.seen.append(f"{getattr(func, '__self__', cls).__name__}.{func.__name__}")
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize(
+    "name", ["shape", "dtype", "device", "requires_grad", "grad_fn", "is_leaf", "grad", "data", "T", "ndim", "_version"]
+)
+def test_who_reads_a_property_asks(name: str) -> None:
+    x = torch.ones(2, 3).as_subclass(Noted)
+    plain = getattr(torch.ones(2, 3), name)
+    Noted.seen.clear()
+    found = getattr(x, name)
+    assert Noted.seen == [f"{name}.__get__"]
+    assert type(found) is (Noted if name in ("data", "T") else type(plain))
+
+
+def test_who_writes_a_property_asks() -> None:
+    x = torch.ones(2).as_subclass(Noted)
+    Noted.seen.clear()
+    x.requires_grad = True
+    x.grad = torch.ones(2)
+    del x.grad
+    assert Noted.seen == ["requires_grad.__set__", "grad.__set__", "grad.__delete__"]
+    with torch._C.DisableTorchFunctionSubclass():
+        assert x.requires_grad and x.is_leaf and x.grad is None
+
+
+def test_what_the_library_itself_looks_at_nobody_is_told() -> None:
+    class Calls(TorchFunctionMode):
+        def __init__(self) -> None:
+            self.seen: list[str] = []
+
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = torch.ones(2, requires_grad=True)
+    with Calls() as mode:
+        (torch.nn.Linear(2, 2)(x) * x).sum().backward()
+        assert x.shape == (2,)
+    assert mode.seen[-5:] == ["linear", "mul", "sum", "backward", "__get__"]
+
+
+def test_a_property_that_nobody_knows() -> None:
+    class Refusing(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return NotImplemented
+
+    with torch._C.DisableTorchFunctionSubclass():
+        x = torch.ones(2).as_subclass(Refusing)
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch\.Tensor\.shape\.__get__'"):
+        _ = x.shape
+
+
+def test_gradients_of_a_subclass() -> None:
+    x = Sub([1.0, 2.0]).requires_grad_()
+    (found,) = torch.autograd.grad((x * x).sum(), x)
+    assert type(found) is Sub and found.tolist() == [2.0, 4.0]
+    (x * x).sum().backward()
+    assert type(x.grad) is torch.Tensor
+
+    class Other:
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func, args[0], args[1], kwargs["grad_outputs"]
+
+    o = Other()
+    assert torch.autograd.grad(o, o) == (torch.autograd.grad, (o,), (o,), None)
+
+
+# ---------------------------------------------------------------- modes, and mistakes
+
+
+def test_a_mode_that_leaves_it_to_types_is_asked_again_by_them() -> None:
+    class Polite(TorchFunctionMode):
+        def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append((func.__name__, types))
+            return NotImplemented if types else func(*args, **(kwargs or {}))
+
+    asked: list[Any] = []
+    x = Sub([1.0])
+    with Polite() as mode:
+        assert torch.overrides._get_current_function_mode() is mode
+        assert (
+            torch.overrides._get_current_function_mode_stack() == [mode] and torch._C._len_torch_function_stack() == 1
+        )
+        assert type(torch.neg(x)) is Sub
+        with torch._C.DisableTorchFunction():
+            assert torch._C._is_torch_function_all_disabled() and type(torch.neg(x)) is torch.Tensor
+    assert asked == [("neg", (Sub,)), ("neg", ())] and not torch._C._is_torch_function_all_disabled()
+
+
+def test_methods_of_the_wrong_kind() -> None:
+    class Shared(TorchFunctionMode):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            return func(*args, **(kwargs or {}))
+
+    with Shared(), pytest.raises(RuntimeError, match="`__torch_function__` as a classmethod is not supported"):
+        torch.ones(2)
+
+    class Plain:
+        def __torch_function__(self, *args: Any, **kwargs: Any) -> str:
+            return "called"
+
+    for call, category in ((torch.nn.functional.dropout, DeprecationWarning), (torch.abs, UserWarning)):
+        with pytest.warns(category, match="as a plain method is deprecated"):
+            assert call(Plain()) == "called"
+    with pytest.raises(TypeError, match=r"^expected a sequence$"):
+        torch.overrides.has_torch_function(object())
+
+
+def test_stand_ins_have_the_parameters_of_functions() -> None:
+    stand_ins = torch.overrides.get_testing_overrides()
+    assert len(stand_ins) > 1000 and torch.Tensor.shape.__get__ in stand_ins
+    assert stand_ins[torch.add](torch.ones(2), 1, alpha=2) == -1
+    with pytest.raises(TypeError):
+        stand_ins[torch.add]()
+    assert torch.is_tensor in torch.overrides.get_ignored_functions()
+    assert not any(f in stand_ins for f in torch.overrides.get_ignored_functions())

@@ -1,0 +1,23 @@
+"""``torch.utils._mode_utils``: what those who write modes use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.ops.asking import DisableTorchDispatch
+
+__all__ = ["all_same_mode", "no_dispatch"]
+
+
+def all_same_mode(modes: Sequence[Any]) -> bool:
+    """Whether all are the same mode.
+
+    Example:
+        >>> all_same_mode([1, 1]), all_same_mode([1, None])
+        (True, False)
+    """
+    return all(mode == modes[0] for mode in modes)
+
+
+no_dispatch = DisableTorchDispatch
