@@ -36,15 +36,20 @@ from funcgrad.numpy.angles import *
 from funcgrad.numpy.bits import *
 from funcgrad.numpy.constants import *
 from funcgrad.numpy.creation import *
+from funcgrad.numpy.diagonals import *
 from funcgrad.numpy.dynamic import *
 from funcgrad.numpy.editing import *
 from funcgrad.numpy.einsum import *
-from funcgrad.numpy.elementwise import *
+from funcgrad.numpy.elementwise.arithmetic import *
+from funcgrad.numpy.elementwise.logic import *
+from funcgrad.numpy.elementwise.parts import *
+from funcgrad.numpy.elementwise.transcendental import *
 from funcgrad.numpy.functional import *
 from funcgrad.numpy.grids import *
 from funcgrad.numpy.indexing import *
 from funcgrad.numpy.joining import *
 from funcgrad.numpy.logarithms import *
+from funcgrad.numpy.matrices import *
 from funcgrad.numpy.nans import *
 from funcgrad.numpy.numerical import *
 from funcgrad.numpy.padding import *
@@ -54,7 +59,12 @@ from funcgrad.numpy.predicates import *
 from funcgrad.numpy.products import *
 from funcgrad.numpy.promotion import astype as astype, result_type as result_type
 from funcgrad.numpy.quantiles import *
-from funcgrad.numpy.reductions import *
+from funcgrad.numpy.ranges import *
+from funcgrad.numpy.reductions.averages import *
+from funcgrad.numpy.reductions.exponentials import *
+from funcgrad.numpy.reductions.extremes import *
+from funcgrad.numpy.reductions.running import *
+from funcgrad.numpy.reductions.totals import *
 from funcgrad.numpy.rounding import *
 from funcgrad.numpy.scalars import (
     bfloat16,
@@ -75,8 +85,14 @@ from funcgrad.numpy.scalars import (
     uint32,
     uint64,
 )
+from funcgrad.numpy.selecting import *
 from funcgrad.numpy.sets import *
-from funcgrad.numpy.shape import *
+from funcgrad.numpy.shape.axes import *
+from funcgrad.numpy.shape.broadcasting import *
+from funcgrad.numpy.shape.forms import *
+from funcgrad.numpy.shape.joining import *
+from funcgrad.numpy.shape.repeating import *
+from funcgrad.numpy.shape.splitting import *
 from funcgrad.numpy.sorting import *
 from funcgrad.numpy.spectral import *
 from funcgrad.numpy.statistics import *

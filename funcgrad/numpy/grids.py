@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
-from funcgrad.numpy.creation import arange, asarray, linspace
+from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.positions import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
+from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import broadcast_to, ravel, reshape, stack
 from funcgrad.tracing import type_of
 

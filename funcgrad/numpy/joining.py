@@ -5,8 +5,9 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from funcgrad.numpy.creation import arange, asarray, linspace
+from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand
+from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import concatenate, moveaxis, reshape
 from funcgrad.tracing import type_of
 

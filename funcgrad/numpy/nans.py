@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.elementwise import named
+from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.quantiles import fractions, quantile
 from funcgrad.primitives import elementwise as p
@@ -36,7 +36,11 @@ def _filled(x: Any, name: str, value: float) -> Any:
 def _document(what: str, call: str, shown: str) -> str:
     return (
         f"{what}\n\nArgs:\n    x: an array; its axes, ``keepdims`` and so on as for the function without ``nan``.\n\n"
-        f"Returns:\n    NaN where there are no numbers.\n\nExample:\n    >>> print({call})\n    {shown}\n"
+        "Returns:\n    An array of the axes that remain, of the dtype of ``x``; NaN where there are no numbers.\n\n"
+        "Raises:\n    TypeError: for what is no array, or an axis that is no int.\n"
+        "    ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named\n"
+        "        twice, or a mask that does not broadcast.\n\n"
+        f"Example:\n    >>> print({call})\n    {shown}\n"
     )
 
 
@@ -170,6 +174,11 @@ def _position(reduction: Callable[..., Any], worst: float, name: str, what: str,
 
     document = (
         f"The position of the first {what} number along an axis, or in all; -1 where there are no numbers.\n\n"
+        "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
+        "    keepdims: whether the axes stay, of size 1.\n\n"
+        "Returns:\n    An array of the axes that remain, int64.\n\n"
+        "Raises:\n    TypeError: for what is no array, complex numbers, or an axis that is no int.\n"
+        "    ValueError: over no elements, and for an axis out of range.\n\n"
         f"Example:\n    >>> print({name}([np.nan, 1.0, 2.0]))\n    {shown}\n"
     )
     return named(function, name, document)

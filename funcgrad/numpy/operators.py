@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 from funcgrad.errors import ConcretizationError
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy import indexing, positions, products, reductions, rounding, shape, sorting
+from funcgrad.numpy import indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
@@ -157,8 +157,8 @@ _METHODS: dict[str, Any] = {
     "nbytes": property(lambda self: self.size * self.dtype.itemsize),
     "conjugate": e.conj,
     "nonzero": positions.nonzero,
-    "choose": positions.choose,
-    "compress": lambda self, condition, axis=None: positions.compress(condition, self, axis),
+    "choose": selecting.choose,
+    "compress": lambda self, condition, axis=None: selecting.compress(condition, self, axis),
     "__contains__": _contains,
     "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
 }

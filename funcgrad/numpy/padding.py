@@ -9,9 +9,10 @@ import numpy as np
 
 from funcgrad import dtypes
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray, linspace
+from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.quantiles import median
+from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.rounding import rint
 from funcgrad.numpy.shape import broadcast_to, concatenate
 from funcgrad.primitives import elementwise as p

@@ -9,10 +9,11 @@ import numpy as np
 from funcgrad import dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray, vander
+from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import At, getitem, take
 from funcgrad.numpy.linalg.decompositions import eigvals
 from funcgrad.numpy.linalg.systems import inv, lstsq
+from funcgrad.numpy.matrices import vander
 from funcgrad.numpy.numerical import convolve
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.products import matmul, outer

@@ -68,11 +68,14 @@ def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
     _collect(x, leaves)
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
         # In the dtype that is wanted at once: a float64 must not be a float32 in between.
-        plain = np.asarray([e if type(e) in PYTHON_NUMBERS else np.asarray(e, dtype) for e in x], dtype)
+        try:
+            plain = np.asarray([e if type(e) in PYTHON_NUMBERS else np.asarray(e, dtype) for e in x], dtype)
+        except ValueError:
+            raise ValueError(f"asarray: the rows of {_shown(x)} differ in shape, or hold what is no number") from None
+        if plain.dtype.kind in "OSUMm":
+            raise TypeError(f"asarray: wants numbers, got {_shown(x)}")
         if dtype is not None:
             return plain
-        if plain.dtype == object:
-            raise TypeError(f"asarray: cannot make an array of {x!r}")
         kinds = {type(leaf) for leaf in leaves}
         if kinds <= {bool, int, float, complex}:
             scalar = max(kinds, key=[bool, int, float, complex].index) if kinds else float
@@ -84,6 +87,12 @@ def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
     if len(shapes) > 1:
         raise ValueError(f"asarray: rows of different shapes: {', '.join(map(str, shapes))}")
     return concatenate(*[reshape(r, shape=(1, *type_of(r).shape)) for r in rows], axis=0)
+
+
+def _shown(x: Any) -> str:
+    """A sequence as a message quotes it."""
+    text = repr(x)
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def _collect(x: Any, leaves: list[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
-from funcgrad.numpy.elementwise import named
+from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
@@ -25,7 +25,8 @@ def _real_pair(primitive: Primitive, name: str, what: str, example: str, shown: 
 
     document = (
         f"{what}\n\nArgs:\n    x, y: real arrays or numbers that broadcast together; an integer by zero gives 0.\n\n"
-        "Raises:\n    TypeError: for bools and complex numbers.\n"
+        "Returns:\n    An array of the broadcast shape, of the promoted dtype.\n\n"
+        "Raises:\n    TypeError: for what is no array, bools and complex numbers.\n"
         f"    ValueError: for shapes that do not broadcast.\n\nExample:\n    >>> print({example})\n    {shown}\n"
     )
     return named(function, name, document)
@@ -96,8 +97,13 @@ def _rounding(primitive: Primitive, name: str, what: str, example: str, shown: s
         dtype = type_of(x).dtype
         return x if dtype == dtypes.bool_ or dtypes.is_integer(dtype) else primitive(x)
 
-    kept = f"{what} Integers stay what they are; the derivative is 0."
-    return named(function, name, f"{kept}\n\nExample:\n    >>> print({example})\n    {shown}\n")
+    document = (
+        f"{what} Bools and integers stay what they are; the derivative is 0.\n\n"
+        "Args:\n    x: a real array or number.\n\nReturns:\n    An array of the shape and dtype of ``x``.\n\n"
+        "Raises:\n    TypeError: for what is no array, and complex numbers.\n\n"
+        f"Example:\n    >>> print({example})\n    {shown}\n"
+    )
+    return named(function, name, document)
 
 
 floor = _rounding(p.floor, "floor", "The largest integer not above ``x``.", "floor(-1.5)", "-2.0")

@@ -11,12 +11,13 @@ import numpy as np
 from funcgrad import dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.creation import asarray, linspace
+from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem, take
 from funcgrad.numpy.numerical import diff
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.products import matmul
 from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, promoted
+from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, ravel, reshape, shape
 from funcgrad.numpy.sorting import searchsorted
 from funcgrad.primitives import elementwise as p

@@ -1,0 +1,198 @@
+"""Diagonals and triangles: where they are, and matrices made of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy.creation import asarray
+from funcgrad.numpy.indexing import At, diag, take
+from funcgrad.numpy.positions import nonzero
+from funcgrad.numpy.promotion import asoperand
+from funcgrad.numpy.shape import ravel, reshape
+from funcgrad.numpy.writable import changed
+from funcgrad.tracing import type_of
+
+
+def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
+    """The positions of the main diagonal of an array of ``ndim`` axes of size ``n``.
+
+    Example:
+        >>> print(*diag_indices(2))
+        [0 1] [0 1]
+    """
+    return (asarray(np.arange(n)),) * ndim
+
+
+def diag_indices_from(x: Any) -> tuple[Any, ...]:
+    """The positions of the main diagonal of ``x``, whose axes are all of one size.
+
+    Args:
+        x: an array of at least two axes.
+
+    Returns:
+        A tuple of as many equal vectors as axes, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for less than two axes, or axes of several sizes.
+
+    Example:
+        >>> print(*diag_indices_from(np.zeros((2, 2))))
+        [0 1] [0 1]
+    """
+    shape = type_of(asoperand(x, "diag_indices_from")).shape
+    if len(shape) < 2 or len(set(shape)) != 1:
+        raise ValueError(f"diag_indices_from: wants two axes or more, all of one size, got {shape}")
+    return diag_indices(shape[0], len(shape))
+
+
+def _triangle_indices(n: int, m: int | None, k: int, lower: bool) -> tuple[Any, Any]:
+    mask = np.tri(n, n if m is None else m, k if lower else k - 1, dtype=bool)
+    rows, columns = np.nonzero(mask if lower else ~mask)
+    return asarray(rows), asarray(columns)
+
+
+def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The positions of what is on and below the ``k``-th diagonal of an ``n`` by ``m`` matrix.
+
+    Args:
+        k: the diagonal, counted upwards from the main one.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no number.
+
+    Example:
+        >>> print(*tril_indices(2))
+        [0 1 1] [0 0 1]
+    """
+    return _triangle_indices(n, m, k, True)
+
+
+def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
+    """The positions of what is on and above the ``k``-th diagonal of an ``n`` by ``m`` matrix.
+
+    Args:
+        k: the diagonal, counted upwards from the main one.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no number.
+
+    Example:
+        >>> print(*triu_indices(2))
+        [0 0 1] [0 1 1]
+    """
+    return _triangle_indices(n, m, k, False)
+
+
+def tril_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
+    """As ``tril_indices``, for a matrix of the shape of ``x``.
+
+    Args:
+        x: a matrix.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for other than two axes.
+
+    Example:
+        >>> print(*tril_indices_from(np.zeros((1, 2))))
+        [0] [0]
+    """
+    rows, columns = type_of(asoperand(x, "tril_indices_from")).shape
+    return tril_indices(rows, k, columns)
+
+
+def triu_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
+    """As ``triu_indices``, for a matrix of the shape of ``x``.
+
+    Example:
+        >>> print(*triu_indices_from(np.zeros((1, 2))))
+        [0 0] [0 1]
+    """
+    rows, columns = type_of(asoperand(x, "triu_indices_from")).shape
+    return triu_indices(rows, k, columns)
+
+
+def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
+    """The positions that ``mask_func(matrix, k)``, such as ``triu``, leaves of an ``n`` by ``n`` matrix.
+
+    Example:
+        >>> from funcgrad.numpy import triu
+        >>> print(*mask_indices(2, triu))
+        [0 0 1] [0 1 1]
+    """
+    return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k))
+
+
+def diagflat(v: Any, k: int = 0) -> Any:
+    """The matrix with the elements of ``v``, in a row, on its ``k``-th diagonal.
+
+    Args:
+        v: an array or a number.
+
+    Returns:
+        A square matrix of the dtype of ``v``.
+
+    Raises:
+        TypeError: for what is no array.
+
+    Example:
+        >>> print(diagflat([[1, 2]]))
+        [[1 0]
+         [0 2]]
+    """
+    return diag(ravel(v), k)
+
+
+def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
+    """``x`` with ``val`` on its main diagonal.
+
+    Args:
+        x: an array of at least two axes; if more, all of one size.
+        val: a number, or a vector that is repeated along the diagonal.
+        wrap: go on with the diagonal where a tall matrix begins anew.
+        inplace: False for a new array; True, as in NumPy, changes ``x``, which must be a copy that may be written to.
+
+    Returns:
+        With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
+
+    Raises:
+        TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
+        ValueError: for less than two axes, or more of several sizes.
+
+    Example:
+        >>> print(fill_diagonal(np.zeros((2, 2), int), 5, inplace=False))
+        [[5 0]
+         [0 5]]
+    """
+    return changed("fill_diagonal", x, inplace, lambda x: _with_diagonal(x, val, wrap))
+
+
+def _with_diagonal(x: Any, val: Any, wrap: bool) -> Any:
+    shape = type_of(x).shape
+    if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) != 1):
+        raise ValueError(f"fill_diagonal: wants a matrix, or more axes of one size, got {type_of(x)}")
+    step = 1 + sum(math.prod(shape[i + 1 :]) for i in range(len(shape) - 1))
+    end = type_of(x).size if wrap or len(shape) > 2 else min(type_of(x).size, shape[1] * shape[1])
+    places = np.arange(0, end, step)
+    values = ravel(asoperand(val, "fill_diagonal"))
+    values = take(values, np.arange(len(places)) % type_of(values).size)
+    return reshape(At(ravel(x))[places].set(values), shape)
+
+
+__all__ = [
+    "diag_indices", "diag_indices_from", "diagflat", "fill_diagonal", "mask_indices", "tril_indices",
+    "tril_indices_from", "triu_indices", "triu_indices_from",
+]  # fmt: skip

@@ -1,0 +1,122 @@
+"""Means and what elements differ from them by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.promotion import asoperand, astype, promoted
+from funcgrad.numpy.reductions.reducing import Axis, count, masked, reduced
+from funcgrad.numpy.shape import broadcast_to
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.shape import reduce_sum
+from funcgrad.tracing import type_of
+
+
+def _weight(x: Any, axis: Axis, keepdims: bool, where: Any, name: str) -> Any:
+    """How many elements a mean is over: a number, or an array where a mask says."""
+    real = dtypes.real_of(type_of(x).dtype)
+    if where is None:
+        return real.type(count(x, axis, name))
+    mask = p.cast(broadcast_to(e.not_equal(where, 0), type_of(x).shape), dtype=real)
+    return reduced(reduce_sum, mask, axis, keepdims, name)
+
+
+def _averaged(x: Any, dtype: Any, name: str) -> tuple[Any, np.dtype]:
+    """``x`` in the dtype to average in, and the result's dtype: sums of halves overflow, so they are float32."""
+    (x,) = promoted(asoperand(x, name), floating=True)
+    own = type_of(x).dtype if dtype is None else dtypes.canonical(dtype)
+    return astype(x, dtypes.float32 if own in (dtypes.float16, dtypes.bfloat16) else own), own
+
+
+def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
+    """The arithmetic mean over axes; NaN over no elements.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: of the result, and what to compute in; halves are averaged in float32.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(mean(np.array([1.0, 3.0])))
+        2.0
+    """
+    x, own = _averaged(x, dtype, "mean")
+    total = reduced(reduce_sum, masked(x, where, 0), axis, keepdims, "mean")
+    return astype(e.divide(total, _weight(x, axis, keepdims, where, "mean")), own)
+
+
+def var(
+    x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The variance over axes: the mean squared distance from the mean, over ``n - ddof``.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: of the result, and what to compute in.
+        ddof, correction: two names of what is taken off the number of elements.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask that broadcasts to the shape of ``x``, True for the elements that count.
+
+    Returns:
+        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(var(np.array([1.0, 3.0])), var(np.array([1.0, 3.0]), ddof=1))
+        1.0 2.0
+    """
+    x, own = _averaged(x, dtype, "var")
+    centred = masked(e.subtract(x, mean(x, axis, keepdims=True, where=where)), where, 0)
+    squares = p.square(centred) if not dtypes.is_complex(type_of(x).dtype) else p.real(p.mul(centred, p.conj(centred)))
+    total = reduced(reduce_sum, squares, axis, keepdims, "var")
+    freedom = e.subtract(_weight(x, axis, keepdims, where, "var"), ddof if correction is None else correction)
+    return astype(e.divide(total, e.maximum(freedom, 0)), dtypes.real_of(own))
+
+
+def std(
+    x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
+    correction: float | None = None,
+) -> Any:  # fmt: skip
+    """The standard deviation: the root of the variance, with the same arguments.
+
+    Args:
+        x, axis, dtype, ddof, keepdims, where, correction: as for ``var``.
+
+    Returns:
+        An array of the axes that remain; real: of the dtype of ``x``, of the parts of complex numbers, float32 of bools
+        and integers, or of ``dtype``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(std(np.array([1.0, 3.0])))
+        1.0
+    """
+    variance = var(x, axis, dtype, ddof=ddof, keepdims=keepdims, where=where, correction=correction)
+    # Where nothing varies the root has no derivative; as that of a norm it is 0 then.
+    zero = p.eq(variance, p.number(0, variance))
+    return p.select(zero, p.number(0, variance), p.sqrt(p.select(zero, p.number(1, variance), variance)))
+
+
+__all__ = ["mean", "std", "var"]

@@ -1,0 +1,106 @@
+"""Sums of exponentials, and shares of them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import ml_dtypes
+
+from funcgrad.numpy.promotion import asoperand, normalized_axes, promoted
+from funcgrad.numpy.reductions.extremes import max
+from funcgrad.numpy.reductions.reducing import Axis, masked, with_axes
+from funcgrad.numpy.reductions.totals import sum
+from funcgrad.numpy.shape import reshape
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.shape import reduce_sum
+from funcgrad.tracing import type_of
+
+
+def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """``log(sum(exp(x)))`` without overflow.
+
+    Args:
+        x: a real array or number.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain; of the dtype of ``x``, float32 of bools and integers; ``-inf`` over no
+        elements.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or an axis that is no int.
+        ValueError: for an axis out of range or named twice.
+
+    Example:
+        >>> print(logsumexp([1000.0, 1000.0]))
+        1000.6931
+    """
+    (x,) = promoted(asoperand(x, "logsumexp"), floating=True)
+    high = p.stop_gradient(max(x, axis, keepdims=True)) if type_of(x).size else p.number(0, x)
+    high = p.select(p.is_finite(high), high, p.number(0, high))
+    axes = normalized_axes(axis, type_of(x).ndim, "logsumexp")
+    total = p.log(reduce_sum(p.exp(p.sub(x, high)), axes=axes))
+    shifted = p.add(total, reshape(high, type_of(total).shape)) if type_of(x).size else total
+    return with_axes(x, axes, keepdims, shifted)
+
+
+def _ruled_out(x: Any, where: Any) -> Any:
+    """``x`` with the least number in place of the elements that ``where`` leaves out: finite, as derivatives stay."""
+    return x if where is None else masked(x, where, float(ml_dtypes.finfo(type_of(x).dtype).min))
+
+
+def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
+    """``exp(x) / sum(exp(x))`` along an axis, without overflow.
+
+    Args:
+        x: an array of any dtype, of at least one axis.
+        axis: one or several.
+        where: a mask, True for the elements that count; the others' share is 0.
+
+    Returns:
+        An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
+            broadcast.
+
+    Example:
+        >>> print(softmax([0.0, 0.0]))
+        [0.5 0.5]
+    """
+    (x,) = promoted(asoperand(x, "softmax"), floating=True)
+    x = _ruled_out(x, where)
+    weights = p.exp(p.sub(x, p.stop_gradient(max(x, axis, keepdims=True))))
+    return masked(p.div(weights, sum(weights, axis, keepdims=True)), where, 0)
+
+
+def log_softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
+    """The logarithm of ``softmax``, exact where that underflows.
+
+    Args:
+        x: an array of any dtype, of at least one axis.
+        axis: one or several.
+        where: a mask, True for the elements that count; the others are ``-inf``.
+
+    Returns:
+        An array of the shape of ``x``; of the dtype of ``x``, float32 of bools and integers.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: along an axis of no elements, one out of range or named twice, or for a mask that does not
+            broadcast.
+
+    Example:
+        >>> print(log_softmax([0.0, 1000.0]))
+        [-1000.     0.]
+    """
+    (x,) = promoted(asoperand(x, "log_softmax"), floating=True)
+    x = _ruled_out(x, where)
+    shifted = p.sub(x, p.stop_gradient(max(x, axis, keepdims=True)))
+    return masked(p.sub(shifted, p.log(sum(p.exp(shifted), axis, keepdims=True))), where, -math.inf)
+
+
+__all__ = ["log_softmax", "logsumexp", "softmax"]

@@ -1,0 +1,146 @@
+"""The largest and the smallest elements, and where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.elementwise.declared import named
+from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.reductions.reducing import Axis, count, masked, reduced, with_axes
+from funcgrad.numpy.shape import ravel, reshape
+from funcgrad.primitive import Primitive
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.shape import reduce_sum
+from funcgrad.tracing import type_of
+
+
+def max(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    """The largest element over axes; ties share the derivative.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+        initial: the result is not below it; wanted with ``where``, and over no elements.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
+            a mask that does not broadcast.
+
+    Example:
+        >>> print(max(np.array([[1, 5], [7, 3]]), axis=1))
+        [5 7]
+    """
+    return _extreme(r.reduce_max, e.maximum, lambda info: info.min, x, axis, keepdims, initial, where, "max")
+
+
+def min(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    """The smallest element over axes; ties share the derivative.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+        initial: the result is not above it; wanted with ``where``, and over no elements.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of the dtype of ``x``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: over no elements or with ``where``, without ``initial``; for an axis out of range or named twice, or
+            a mask that does not broadcast.
+
+    Example:
+        >>> print(min(np.array([[1, 5], [7, 3]]), axis=1))
+        [1 3]
+    """
+    return _extreme(r.reduce_min, e.minimum, lambda info: info.max, x, axis, keepdims, initial, where, "min")
+
+
+amax, amin = max, min
+
+
+def _extreme(
+    primitive: Primitive, pairwise: Callable[[Any, Any], Any], last: Callable[[Any], Any],
+    x: Any, axis: Axis, keepdims: bool, initial: Any, where: Any, name: str,
+) -> Any:  # fmt: skip
+    (x,) = promoted(asoperand(x, name))
+    if initial is None:
+        if where is not None:
+            raise ValueError(f"{name}: with where= it wants initial= too, the result where nothing counts")
+        return reduced(primitive, x, axis, keepdims, name)
+    if where is not None:
+        x = masked(x, where, last(_limits(type_of(x).dtype)))
+    if count(x, axis, name):
+        return pairwise(reduced(primitive, x, axis, keepdims, name), initial)
+    return e.add(reduced(reduce_sum, e.multiply(x, 0), axis, keepdims, name), initial)
+
+
+def _limits(dtype: np.dtype) -> Any:
+    if dtypes.is_integer(dtype):
+        return np.iinfo(dtype)
+    return SimpleNamespace(min=False, max=True) if dtype == dtypes.bool_ else SimpleNamespace(min=-np.inf, max=np.inf)
+
+
+def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """The largest element less the smallest, over axes.
+
+    Args:
+        x: an array or number of any dtype but bool.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain, of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, bools, or an axis that is no int.
+        ValueError: over no elements; for an axis out of range or named twice.
+
+    Example:
+        >>> print(ptp(np.array([3, 1, 7])))
+        6
+    """
+    return e.subtract(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callable[..., Any]:
+    def function(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
+        (x,) = promoted(asoperand(x, name))
+        shape = type_of(x).shape
+        if axis is None:
+            found = primitive(ravel(x), axis=0, dtype=dtypes.int64)
+            return reshape(found, (1,) * len(shape)) if keepdims else found
+        axis = normalized_axis(axis, len(shape), name)
+        return with_axes(x, (axis,), keepdims, primitive(x, axis=axis, dtype=dtypes.int64))
+
+    document = (
+        f"The position of the first {what} element along an axis, or in all; a NaN is taken for the {what}.\n\n"
+        "Args:\n    x: a real array or number.\n    axis: one; by default all elements are taken in order.\n"
+        "    keepdims: whether the axes stay, of size 1.\n\n"
+        "Returns:\n    An array of the axes that remain, int64.\n\n"
+        "Raises:\n    TypeError: for what is no array, complex numbers, or an axis that is no int.\n"
+        "    ValueError: over no elements, and for an axis out of range.\n\n"
+        f"Example:\n    >>> print({name}(np.array([3, 1, 2])))\n    {shown}\n"
+    )
+    return named(function, name, document)
+
+
+argmax = _position(r.argmax, "argmax", "largest", "0")
+argmin = _position(r.argmin, "argmin", "smallest", "1")
+
+
+__all__ = ["amax", "amin", "argmax", "argmin", "max", "min", "ptp"]

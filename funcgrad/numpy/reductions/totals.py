@@ -1,0 +1,141 @@
+"""Sums, products, truths and counts along axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.reductions.reducing import Axis, masked, reduced, summable
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives.shape import reduce_sum
+
+
+def sum(
+    x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The sum over axes, by default over all.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: what to compute in.
+        keepdims: whether the axes stay, of size 1.
+        initial: a number to add.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        of ``x``, or of ``dtype``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(sum([[1.0, 2.0], [3.0, 4.0]], axis=0))
+        [4. 6.]
+    """
+    x = masked(summable(x, dtype, "sum"), where, 0)
+    total = reduced(reduce_sum, x, axis, keepdims, "sum")
+    return total if initial is None else e.add(total, initial)
+
+
+def prod(
+    x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
+) -> Any:
+    """The product over axes, by default over all; its derivative is right where factors are zero.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        dtype: what to compute in.
+        keepdims: whether the axes stay, of size 1.
+        initial: a number to multiply with.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain; int64 of bools and signed integers, uint64 of unsigned ones, else of the dtype
+        of ``x``, or of ``dtype``, promoted with that of ``initial``.
+
+    Raises:
+        TypeError: for what is no array, an axis that is no int, or an unknown dtype.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(prod([2.0, 3.0]))
+        6.0
+    """
+    x = masked(summable(x, dtype, "prod"), where, 1)
+    product = reduced(r.reduce_prod, x, axis, keepdims, "prod")
+    return product if initial is None else e.multiply(product, initial)
+
+
+def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
+    """Whether every element is nonzero; ``where`` is a mask of those that count.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of bools.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(all([True, False]), all([[1, 0], [1, 1]], axis=1))
+        False [False  True]
+    """
+    return reduced(r.reduce_all, masked(e.not_equal(x, 0), where, True), axis, keepdims, "all")
+
+
+def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
+    """Whether some element is nonzero; ``where`` is a mask of those that count.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+        where: a mask, True for the elements that count; it broadcasts with ``x``.
+
+    Returns:
+        An array of the axes that remain, of bools.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice, or a mask that does not broadcast.
+
+    Example:
+        >>> print(any([True, False]), any([[0, 0], [1, 1]], axis=1))
+        True [False  True]
+    """
+    return reduced(r.reduce_any, masked(e.not_equal(x, 0), where, False), axis, keepdims, "any")
+
+
+def count_nonzero(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
+    """How many elements are nonzero.
+
+    Args:
+        x: an array or number of any dtype.
+        axis: one or several; by default all.
+        keepdims: whether the axes stay, of size 1.
+
+    Returns:
+        An array of the axes that remain, int64.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice.
+
+    Example:
+        >>> print(count_nonzero([0, 3, 5]))
+        2
+    """
+    return sum(e.not_equal(x, 0), axis, keepdims=keepdims)
+
+
+__all__ = ["all", "any", "count_nonzero", "prod", "sum"]

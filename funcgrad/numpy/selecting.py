@@ -1,0 +1,200 @@
+"""What is taken, chosen and put by positions and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy import elementwise as e
+from funcgrad.numpy.indexing import At, along, along_dims, getitem, integers, take, take_along_axis
+from funcgrad.numpy.positions import known
+from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.shape import broadcast_to, expand_dims, ravel, reshape, stack
+from funcgrad.numpy.writable import changed
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives.indexing import scatter
+from funcgrad.runtime.deferred import ready
+from funcgrad.tracing import Tracer, type_of
+
+# ---------------------------------------------------------------- taken and chosen
+
+
+def extract(condition: Any, x: Any) -> Any:
+    """The elements where ``condition`` is not zero, in a row.
+
+    Args:
+        condition, x: arrays of one size; neither's shape counts.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        IndexError: where the condition is not zero after the end of ``x``.
+        ConcretizationError: for a traced condition.
+
+    Example:
+        >>> print(extract([True, False, True], [5, 6, 7]))
+        [5 7]
+    """
+    return compress(ravel(condition), ravel(x), 0)
+
+
+def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
+    """The slices along an axis where ``condition``, a vector, is not zero; with None, of all elements in a row.
+
+    Args:
+        condition: a vector; what it lacks at the end counts as zero.
+        x: an array.
+
+    Returns:
+        The shape of ``x`` with fewer along the axis, or a vector; of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for a condition that is no vector, and an axis out of range.
+        IndexError: where it is not zero after the end of ``x``.
+        ConcretizationError: for a traced condition.
+
+    Example:
+        >>> print(compress([0, 1], [[1, 2], [3, 4]], axis=0))
+        [[3 4]]
+    """
+    mask = known(e.not_equal(asoperand(condition, "compress"), 0), "compress")
+    if mask.ndim != 1:
+        raise ValueError(f"compress: condition must be a vector, got {mask.ndim} axes")
+    return take(x, np.flatnonzero(mask), axis)
+
+
+def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
+    """For each place, the element of the choice that has the number there.
+
+    Args:
+        choice: integers; they broadcast with the choices.
+        mode: for numbers outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; ``"raise"``
+            raises, or takes the nearest of traced ones.
+
+    Returns:
+        The broadcast shape, of the dtype that the choices promote to.
+
+    Raises:
+        TypeError: for what is no array, and numbers that are no integers.
+        ValueError: for a number that is none of the choices, no choices, and shapes that do not broadcast.
+
+    Example:
+        >>> print(choose([0, 1], [[1, 2], [3, 4]]))
+        [1 4]
+    """
+    numbers = asoperand(choice, "choose")
+    shape = p.broadcast_shapes(
+        "choose", type_of(numbers).shape, *[type_of(asoperand(c, "choose")).shape for c in choices]
+    )
+    spread = stack([broadcast_to(c, shape) for c in choices])
+    if mode == "raise" and not isinstance(ready(numbers), Tracer):
+        numbers = np.asarray(ready(numbers))
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(choices):
+            raise ValueError(f"choose: a number is none of the {len(choices)} choices")
+    elif mode == "wrap":
+        numbers = e.subtract(
+            numbers, e.multiply(p.floor_divide(numbers, p.number(len(choices), numbers)), len(choices))
+        )
+    numbers = broadcast_to(e.clip(numbers, 0, len(choices) - 1), shape)
+    return take_along_axis(spread, expand_dims(numbers, 0), 0)[0]
+
+
+def trim_zeros(x: Any, trim: str = "fb") -> Any:
+    """A vector without the zeros at its front (``"f"`` in ``trim``) and back (``"b"``).
+
+    Args:
+        x: a vector.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        IndexError: for an array without axes.
+        ConcretizationError: for a traced array.
+
+    Example:
+        >>> print(trim_zeros([0, 1, 2, 0]))
+        [1 2]
+    """
+    x = asoperand(x, "trim_zeros")
+    places = np.flatnonzero(known(e.not_equal(x, 0), "trim_zeros"))
+    size = type_of(x).shape[0]
+    if not places.size:
+        return getitem(x, slice(0, 0))
+    start = int(places[0]) if "f" in trim.lower() else 0
+    return getitem(x, slice(start, int(places[-1]) + 1 if "b" in trim.lower() else size))
+
+
+# ---------------------------------------------------------------- put
+
+
+def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = True) -> Any:
+    """``x`` with the elements of ``v``, repeated, at places counted in a row.
+
+    Args:
+        mode: for places outside: ``"clip"``, ``"wrap"``, or None: known ones are an error, traced ones ignored.
+        inplace: as for ``fill_diagonal``.
+
+    Returns:
+        With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
+
+    Raises:
+        TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
+        IndexError: for a place outside in a list or NumPy array, places that are no integers, and no values.
+
+    Example:
+        >>> print(put([1, 2, 3], [0, 2], [7, 8], inplace=False))
+        [7 2 8]
+    """
+    return changed("put", x, inplace, lambda x: _with_elements(x, ind, v, mode))
+
+
+def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
+    places, values = ravel(asoperand(ind, "put")), ravel(asoperand(v, "put"))
+    size = type_of(x).size
+    if mode == "clip":
+        places = e.clip(places, 0, size - 1)
+    elif mode == "wrap":
+        places = p.remainder(*promoted(places, size))
+    values = take(values, np.arange(type_of(places).size) % type_of(values).size)
+    return reshape(At(ravel(x))[places].set(values), type_of(x).shape)
+
+
+def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, inplace: bool = True) -> Any:
+    """``x`` with ``values`` at what ``take_along_axis`` would take.
+
+    Args:
+        inplace: as for ``fill_diagonal``.
+
+    Returns:
+        With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
+
+    Raises:
+        TypeError: for ``inplace=True`` of what never changes, no array, and dtypes that do not fit.
+        ValueError: for indices or values of a shape that does not fit.
+        IndexError: for a position outside that is given as a list or a NumPy array.
+
+    Example:
+        >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1, inplace=False))
+        [[3 9 2]]
+    """
+    return changed("put_along_axis", x, inplace, lambda x: _with_values(x, indices, values, axis))
+
+
+def _with_values(x: Any, indices: Any, values: Any, axis: int | None) -> Any:
+    shape = type_of(x).shape
+    x, place = along(x, axis, "put_along_axis")
+    indices = integers(indices, "put_along_axis")
+    indices = ravel(indices) if axis is None else indices
+    coordinates, dims = along_dims(x, indices, place, "put_along_axis")
+    cast = broadcast_to(At(x)[...].cast(values), type_of(coordinates).shape[:-1])
+    return reshape(scatter(x, coordinates, cast, dims=dims, mode="fill", unique=False), shape)
+
+
+__all__ = ["choose", "compress", "extract", "put", "put_along_axis", "trim_zeros"]

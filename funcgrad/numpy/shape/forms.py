@@ -1,0 +1,252 @@
+"""What shape an array has, and the same elements in another."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from funcgrad.numpy.checks import one_of, whole_numbers
+from funcgrad.numpy.promotion import asoperand, normalized_axes
+from funcgrad.numpy.shape.axes import transpose
+from funcgrad.primitives import shape as s
+from funcgrad.primitives.shape import Dims
+from funcgrad.tracing import type_of
+
+
+def shape(x: Any) -> Dims:
+    """The shape: how long each axis is.
+
+        Args:
+            x: an array or number.
+        Returns:
+            A tuple of Python ints, of a traced array too.
+        Raises:
+            TypeError: for what is no array.
+
+    Example:
+        >>> shape([[1, 2]])
+        (1, 2)
+    """
+    return type_of(asoperand(x, "shape")).shape
+
+
+def ndim(x: Any) -> int:
+    """The number of axes.
+
+    Args:
+        x: an array or number.
+
+    Returns:
+        A Python int, of a traced array too.
+
+    Raises:
+        TypeError: for what is no array.
+
+    Example:
+        >>> ndim([[1, 2]])
+        2
+    """
+    return type_of(asoperand(x, "ndim")).ndim
+
+
+def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
+    """The number of elements, or of those along some axes.
+
+    Args:
+        x: an array or number.
+        axis: one or several; by default all.
+
+    Returns:
+        A Python int, of a traced array too.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range or named twice.
+
+    Example:
+        >>> size([[1, 2]])
+        2
+    """
+    mine = type_of(asoperand(x, "size"))
+    return mine.size if axis is None else math.prod(mine.shape[a] for a in normalized_axes(axis, mine.ndim, "size"))
+
+
+def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | None = None) -> Any:
+    """The same elements, in the same order, in another shape; one size may be -1.
+
+    Args:
+        x: an array or number.
+        shape, more: the sizes, together or one by one.
+        order: ``"C"``, the last axis runs fastest, in ``x`` as in the result; ``"F"``, the first one does.
+        copy: of no consequence, as arrays never change.
+
+    Returns:
+        An array of that shape and the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or sizes that are no ints.
+        ValueError: where the number of elements does not fit, for another order, and for negative sizes but one -1.
+
+    Example:
+        >>> print(reshape([0, 1, 2, 3], (2, -1)))
+        [[0 1]
+         [2 3]]
+    """
+    x = asoperand(x, "reshape")
+    wanted = whole_numbers((shape, *more) if more else shape, "reshape: shape")
+    one_of(order, ("C", "F", "A", "K", "c", "f"), "reshape: order")
+    total = type_of(x).size
+    if -1 in wanted:
+        known = math.prod(n for n in wanted if n != -1)
+        if wanted.count(-1) > 1 or known == 0 or total % known:
+            raise ValueError(f"reshape: cannot give {type_of(x)} the shape {wanted}")
+        wanted = tuple(total // known if n == -1 else n for n in wanted)
+    if order in ("F", "f"):
+        return transpose(reshape(transpose(x), wanted[::-1]))
+    return x if type_of(x).shape == wanted else s.reshape(x, shape=wanted)
+
+
+def ravel(x: Any, order: str = "C") -> Any:
+    """All elements along one axis.
+
+    Args:
+        x: an array or number.
+        order: as for ``reshape``.
+
+    Returns:
+        A vector of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for another order.
+
+    Example:
+        >>> print(ravel([[1, 2], [3, 4]]), ravel([[1, 2], [3, 4]], "F"))
+        [1 2 3 4] [1 3 2 4]
+    """
+    x = asoperand(x, "ravel")
+    return reshape(x, (type_of(x).size,), order=order)
+
+
+def expand_dims(x: Any, /, axis: Any = 0) -> Any:
+    """Axes of size one inserted.
+
+    Args:
+        x: an array or number.
+        axis: where they are in the result: one or several.
+
+    Returns:
+        An array of the dtype of ``x``, of as many more axes.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for an axis out of range of the result, or named twice.
+
+    Example:
+        >>> expand_dims([1, 2, 3], (0, -1)).shape
+        (1, 3, 1)
+    """
+    x = asoperand(x, "expand_dims")
+    mine = type_of(x).shape
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    total = len(mine) + len(axes)
+    places = normalized_axes(tuple(axes), total, "expand_dims")
+    rest = iter(mine)
+    return reshape(x, tuple(1 if i in places else next(rest) for i in range(total)))
+
+
+def squeeze(x: Any, axis: Any = None) -> Any:
+    """Axes of size one removed: all, or those named.
+
+    Args:
+        x: an array or number.
+        axis: one or several, of size one; by default all that are.
+
+    Returns:
+        An array of the dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for a named axis that is not of size one, out of range or named twice.
+
+    Example:
+        >>> squeeze([[[1], [2], [3]]]).shape
+        (3,)
+    """
+    x = asoperand(x, "squeeze")
+    mine = type_of(x).shape
+    axes = (
+        tuple(i for i, n in enumerate(mine) if n == 1) if axis is None else normalized_axes(axis, len(mine), "squeeze")
+    )
+    for a in axes:
+        if mine[a] != 1:
+            raise ValueError(f"squeeze: axis {a} of {type_of(x)} is of size {mine[a]}, wanted 1")
+    return reshape(x, tuple(n for i, n in enumerate(mine) if i not in axes))
+
+
+def _each(function: Callable[[Any], Any], arrays: Sequence[Any], name: str) -> Any:
+    found = tuple(function(asoperand(x, name)) for x in arrays)
+    return found[0] if len(found) == 1 else found
+
+
+def atleast_1d(*arrays: Any) -> Any:
+    """At least one axis for each array; of several, all in a tuple.
+
+    Args:
+        arrays: arrays or numbers.
+
+    Returns:
+        An array of the dtype of the given one; of several, or none, a tuple.
+
+    Raises:
+        TypeError: for what is no array.
+
+    Example:
+        >>> atleast_1d(3).shape
+        (1,)
+    """
+    return _each(lambda x: x if ndim(x) >= 1 else reshape(x, (1,)), arrays, "atleast_1d")
+
+
+def atleast_2d(*arrays: Any) -> Any:
+    """At least two axes for each array; of several, all in a tuple.
+
+    Args:
+        arrays: arrays or numbers.
+
+    Returns:
+        An array of the dtype of the given one; of several, or none, a tuple.
+
+    Raises:
+        TypeError: for what is no array.
+
+    Example:
+        >>> atleast_2d([1, 2, 3]).shape
+        (1, 3)
+    """
+    return _each(lambda x: x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 0), arrays, "atleast_2d")
+
+
+def atleast_3d(*arrays: Any) -> Any:
+    """At least three axes for each array; a vector becomes ``(1, n, 1)`` and a matrix ``(n, m, 1)``.
+
+    Args:
+        arrays: arrays or numbers.
+
+    Returns:
+        An array of the dtype of the given one; of several, or none, a tuple.
+
+    Raises:
+        TypeError: for what is no array.
+
+    Example:
+        >>> atleast_3d([1, 2, 3]).shape
+        (1, 3, 1)
+    """
+    return _each(lambda x: x if ndim(x) >= 3 else expand_dims(atleast_2d(x), -1), arrays, "atleast_3d")
+
+
+__all__ = [
+    "atleast_1d", "atleast_2d", "atleast_3d", "expand_dims", "ndim", "ravel", "reshape", "shape", "size", "squeeze",
+]  # fmt: skip

@@ -1,0 +1,158 @@
+"""Arrays joined along an axis that they have, or a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad.numpy.checks import operands
+from funcgrad.numpy.promotion import astype, normalized_axis, promoted
+from funcgrad.numpy.shape.forms import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
+from funcgrad.primitives import shape as s
+from funcgrad.tracing import type_of
+
+
+def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = None) -> Any:
+    """Arrays joined along an axis; with None, flattened first.
+
+    Args:
+        arrays: a sequence of arrays of the same shape but along the axis, or an array of such slices.
+        axis: along which they are joined.
+        dtype: of the result; by default what the arrays promote to.
+
+    Returns:
+        An array of that dtype.
+
+    Raises:
+        TypeError: for what is no array or no sequence of arrays, an axis that is no int, or an unknown dtype.
+        ValueError: for no arrays, shapes that differ elsewhere, or an axis out of range.
+
+    Example:
+        >>> print(concatenate([[1, 2], [3]]))
+        [1 2 3]
+    """
+    xs = promoted(*operands(arrays, "concatenate"))
+    xs = xs if dtype is None else [astype(x, dtype) for x in xs]
+    if axis is None:
+        xs, axis = [ravel(x) for x in xs], 0
+    axis = normalized_axis(axis, type_of(xs[0]).ndim, "concatenate")
+    return xs[0] if len(xs) == 1 else s.concatenate(*xs, axis=axis)
+
+
+concat = concatenate
+
+
+def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
+    """Arrays of one shape along a new axis.
+
+    Args:
+        arrays: a sequence of arrays, or an array of them.
+        axis: where the result has the new one.
+        dtype: of the result; by default what the arrays promote to.
+
+    Returns:
+        An array of that dtype and one axis more.
+
+    Raises:
+        TypeError: for what is no array or no sequence of arrays, an axis that is no int, or an unknown dtype.
+        ValueError: for arrays of several shapes, or none, or an axis out of range.
+
+    Example:
+        >>> print(stack([[1, 2], [3, 4]], axis=1))
+        [[1 3]
+         [2 4]]
+    """
+    xs = operands(arrays, "stack")
+    shapes = {shape(x) for x in xs}
+    if len(shapes) != 1:
+        raise ValueError(f"stack: wants arrays of one shape, got {', '.join(map(str, sorted(shapes)))}")
+    return concatenate([expand_dims(x, axis) for x in xs], axis, dtype=dtype)
+
+
+def hstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
+    """Joined along the second axis, or the first for 1-d arrays.
+
+    Args:
+        arrays: a sequence of arrays or numbers.
+        dtype: of the result; by default what the arrays promote to.
+
+    Returns:
+        An array of the that dtype.
+
+    Raises:
+        TypeError: for what is no array, or no sequence of arrays, or an unknown dtype.
+        ValueError: for no arrays, or shapes that do not fit.
+
+    Example:
+        >>> print(hstack([[1, 2], [3]]))
+        [1 2 3]
+    """
+    xs = [atleast_1d(x) for x in operands(arrays, "hstack")]
+    return concatenate(xs, 0 if ndim(xs[0]) == 1 else 1, dtype=dtype)
+
+
+def vstack(arrays: Sequence[Any], *, dtype: Any = None) -> Any:
+    """Joined as rows.
+
+    Args:
+        arrays: a sequence of arrays; numbers and vectors are rows.
+        dtype: of the result; by default what the arrays promote to.
+
+    Returns:
+        An array of the that dtype.
+
+    Raises:
+        TypeError: for what is no array, or no sequence of arrays, or an unknown dtype.
+        ValueError: for no arrays, or shapes that do not fit.
+
+    Example:
+        >>> print(vstack([[1, 2], [3, 4]]))
+        [[1 2]
+         [3 4]]
+    """
+    return concatenate([atleast_2d(x) for x in operands(arrays, "vstack")], 0, dtype=dtype)
+
+
+def dstack(arrays: Sequence[Any]) -> Any:
+    """Joined along the third axis.
+
+    Args:
+        arrays: a sequence of arrays; of a vector, ``(1, n, 1)``, and of a matrix, ``(n, m, 1)`` is joined.
+
+    Returns:
+        An array of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or no sequence of arrays.
+        ValueError: for no arrays, or shapes that do not fit.
+
+    Example:
+        >>> dstack([[[1, 2, 3]], [[4, 5, 6]]]).shape
+        (1, 3, 2)
+    """
+    return concatenate([atleast_3d(x) for x in operands(arrays, "dstack")], 2)
+
+
+def column_stack(arrays: Sequence[Any]) -> Any:
+    """Vectors and matrices joined as columns.
+
+    Args:
+        arrays: a sequence of numbers, vectors, which become columns, and matrices.
+
+    Returns:
+        An array of the promoted dtype.
+
+    Raises:
+        TypeError: for what is no array, or no sequence of arrays.
+        ValueError: for no arrays, or shapes that do not fit.
+
+    Example:
+        >>> print(column_stack([[1, 2], [3, 4]]))
+        [[1 3]
+         [2 4]]
+    """
+    xs = operands(arrays, "column_stack")
+    return concatenate([x if ndim(x) >= 2 else expand_dims(atleast_1d(x), 1) for x in xs], 1)
+
+
+__all__ = ["column_stack", "concat", "concatenate", "dstack", "hstack", "stack", "vstack"]

@@ -1,0 +1,148 @@
+"""Elements repeated, and moved on along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad.numpy.checks import whole_numbers
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
+from funcgrad.numpy.shape.broadcasting import broadcast_to
+from funcgrad.numpy.shape.forms import expand_dims, ndim, ravel, reshape, shape
+from funcgrad.numpy.shape.joining import concatenate
+from funcgrad.numpy.shape.splitting import part
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import indexing as ix
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives import shape as s
+from funcgrad.tracing import Tracer, type_of
+
+
+def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
+    """Each element, some times in a row.
+
+    Args:
+        x: an array or number.
+        repeats: how many times: an int, or one for each element along the axis; their sum is the size of the result.
+        axis: by default all elements in order.
+        total_repeat_length: the size of the result where ``repeats`` is traced: what is more is cut off, and where it
+            is less the last element is repeated.
+
+    Returns:
+        An array of the dtype of ``x``; without ``axis`` a vector.
+
+    Raises:
+        TypeError: for what is no array, repeats that are no integers, or an axis that is no int.
+        ValueError: for negative repeats, another number of them than elements, or an axis out of range.
+        ConcretizationError: for traced repeats without a length.
+
+    Example:
+        >>> print(repeat([1, 2], 2), repeat([1, 2], [1, 3]))
+        [1 1 2 2] [1 2 2 2]
+    """
+    if axis is None:
+        x, axis = ravel(x), 0
+    mine = shape(x)
+    axis = normalized_axis(axis, len(mine), "repeat")
+    repeats = asoperand(repeats, "repeat")
+    if type_of(repeats).dtype.kind not in "iu":
+        raise TypeError(f"repeat: repeats must be an int or integers, got {repeats!r}")
+    if not isinstance(repeats, Tracer):
+        _check_times(np.asarray(repeats), mine[axis])
+    if type_of(repeats).size == 1 and not isinstance(repeats, Tracer):
+        n = int(np.asarray(repeats).reshape(()))
+        wide = broadcast_to(expand_dims(x, axis + 1), (*mine[: axis + 1], n, *mine[axis + 1 :]))
+        return reshape(wide, (*mine[:axis], mine[axis] * n, *mine[axis + 1 :]))
+    return ix.take(asoperand(x), _repeated(repeats, mine[axis], total_repeat_length), axis=axis)
+
+
+def _check_times(repeats: np.ndarray, n: int) -> None:
+    if repeats.min(initial=0) < 0:
+        raise ValueError(f"repeat: repeats must not be negative, got {repeats.min()}")
+    if repeats.ndim > 1 or repeats.size not in (1, n):
+        raise ValueError(f"repeat: repeats must be one number or {n}, one per element, got shape {repeats.shape}")
+
+
+def _repeated(repeats: Any, n: int, length: int | None) -> Any:
+    """The positions that come of giving each of ``n`` its number of times."""
+    counts = broadcast_to(repeats, (n,))
+    if length is None:
+        return np.repeat(np.arange(n), np.asarray(counts))
+    # Place k of the result belongs to the first element up to which there are more than k.
+    ends = r.cumulative_sum(astype(counts, np.dtype(np.int64)), axis=0, reverse=False)
+    reached = p.le(s.expanded(ends, 0), s.iota(shape=(length, 1), axis=0, dtype=np.dtype(np.int64)))
+    places = s.reduce_sum(p.cast(reached, dtype=np.dtype(np.int64)), axes=(1,))
+    return p.minimum(places, np.int64(n - 1))
+
+
+def tile(x: Any, reps: Any) -> Any:
+    """The whole array, repeated along each axis.
+
+    Args:
+        x: an array or number.
+        reps: how many times along each axis, an int or several: of the last axes, where there are fewer of either.
+
+    Returns:
+        An array of the dtype of ``x``, of as many axes as ``x`` or ``reps`` has.
+
+    Raises:
+        TypeError: for what is no array, or no ints.
+        ValueError: for negative numbers of times.
+
+    Example:
+        >>> print(tile([1, 2], 2))
+        [1 2 1 2]
+    """
+    x = asoperand(x, "tile")
+    counts = whole_numbers(reps, "tile: reps")
+    if any(n < 0 for n in counts):
+        raise ValueError(f"tile: reps must not be negative, got {reps}")
+    mine = shape(x)
+    rank = max(len(mine), len(counts))
+    mine = (1,) * (rank - len(mine)) + mine
+    counts = (1,) * (rank - len(counts)) + counts
+    interleaved = [n for pair in zip((1,) * rank, mine, strict=True) for n in pair]
+    wide = [n for pair in zip(counts, mine, strict=True) for n in pair]
+    return reshape(broadcast_to(reshape(x, interleaved), wide), tuple(c * n for c, n in zip(counts, mine, strict=True)))
+
+
+def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
+    """The elements moved along axes, the last ones coming in at the front; with None, as if in one row.
+
+    Args:
+        x: an array or number.
+        shift: how far, an int, or one per axis; negative for the other way.
+        axis: one or several; by default all elements in order.
+
+    Returns:
+        An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or a shift or axis that is no int.
+        ValueError: for an axis out of range, or shifts and axes that are not as many.
+        ConcretizationError: for a traced shift.
+
+    Example:
+        >>> print(roll([1, 2, 3], 1))
+        [3 1 2]
+    """
+    x = asoperand(x, "roll")
+    shifts = whole_numbers(shift, "roll: shift")
+    if axis is None:
+        return reshape(roll(ravel(x), sum(shifts), 0), shape(x))
+    axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
+    if len(axes) != len(shifts) and 1 not in (len(axes), len(shifts)):
+        raise ValueError(f"roll: shift {shift} and axis {axis} must be as many")
+    most = max(len(axes), len(shifts))
+    spread = (axes * most if len(axes) == 1 else axes), (shifts * most if len(shifts) == 1 else shifts)
+    for axis_, k in zip(*spread, strict=True):
+        a = normalized_axis(axis_, ndim(x), "roll")
+        n = shape(x)[a]
+        if n and k % n:
+            cut = n - k % n
+            x = concatenate([part(x, a, cut, n), part(x, a, 0, cut)], a)
+    return x
+
+
+__all__ = ["repeat", "roll", "tile"]
