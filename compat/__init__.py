@@ -78,7 +78,7 @@ __version__ = "2.13.0"
 _MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
 _MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "multiprocessing", "overrides", "return_types"))
 _MODULES |= frozenset(
-    ("__config__", "__future__", "_higher_order_ops", "masked", "signal", "testing", "version", "xpu")
+    ("__config__", "__future__", "_higher_order_ops", "masked", "quasirandom", "signal", "testing", "version", "xpu")
 )
 _LATER = {
     "DisableTorchFunction": "torch_function",

@@ -1,0 +1,13 @@
+"""Points that fill a cube evenly."""
+
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("quasirandom"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
