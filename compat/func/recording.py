@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from compat import levels
 from compat.arrays import TensorTracer, elements, tensor_of
-from compat.grad_mode import mode
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class
 from compat.tensor import Tensor
@@ -26,7 +26,7 @@ class Recording(Interpreter):
     description = "the graph of tensors"
 
     def process(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-        if not mode.grad or primitive is stop_gradient:
+        if not levels.recorded() or primitive is stop_gradient:
             return bind(primitive, [x.underlying() if isinstance(x, TensorTracer) else x for x in operands], params)
         results = _kernel(primitive, len(operands), params).call([tensor_of(x) for x in operands])
         found = [lift(t) if t._rg else elements(t) for t in results]

@@ -39,7 +39,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         >>> pullback(torch.ones(2))
         (tensor([1., 1.]),)
     """
-    value, pull, aux = _vjp(func, primals, has_aux, "vjp(f, *primals)")
+    value, pull, aux = _vjp(func, primals, has_aux, _VJP)
 
     def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None) -> Any:
         return pull(cotangents)
@@ -47,18 +47,23 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     return (value, pullback, tensors_outside(aux)) if has_aux else (value, pullback)
 
 
+_VJP = "vjp(f, *primals)"
+
+
 def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> tuple[Any, Callable[..., Any], Any]:
     """The value, the pullback, and what came with the value."""
     check_differentiable(primals)
     leaves, tree = tree_flatten(primals)
-    values = [levels.held(array(x)) for x in leaves]
+    # The pullback may be called where there is a graph, though the function was called under no_grad.
+    lifted = [levels.lift(x) if x._rg and name is _VJP and not x._storage.base.traced else array(x) for x in leaves]
+    values = [levels.held(x) for x in lifted]
     flat = Flat(func, tree, "grad", name, has_aux)
     outs, pull = vjp_flat(flat, values)
     flat.write_back(leaves)
     types, out_types = [type_of(v) for v in values], [type_of(o) for o in outs]
     result = flat.wrap(outs)
     for x, t in zip(tree_flatten(result)[0], out_types):
-        if not is_inexact(t.dtype) and name.startswith("vjp"):
+        if not is_inexact(t.dtype) and name is _VJP:
             raise RuntimeError(
                 "vjp(f, ...): All outputs of f must be floating-point or complex Tensors, got Tensor with dtype "
                 f"{x.dtype}"

@@ -193,3 +193,19 @@ def test_values_are_looked_at_under_vmap() -> None:
 def test_what_has_another_size_for_each_example_is_refused_by_name(count: Any, name: str) -> None:
     with pytest.raises(RuntimeError, match=f"vmap: .*{name}"):
         vmap(count)(torch.tensor([[1, 2, 0], [2, 1, 0]]))
+
+
+def test_the_pullback_has_a_graph_where_there_is_one() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    one = torch.tensor(1.0)
+    with torch.no_grad():
+        out, pullback = vjp(lambda x: x**2, x)
+        (held,) = pullback(one)
+    assert not out.requires_grad
+    assert not held.requires_grad
+    (slope,) = pullback(one)
+    assert slope.requires_grad
+    close(torch.autograd.grad(slope, x)[0], torch.tensor(2.0))
+    with torch.no_grad():  # what was computed without a graph has none later
+        out, pullback = vjp(lambda x: x.sin() * x, x)
+    close(torch.autograd.grad(pullback(one)[0], x)[0], x.cos() - 3 * x.sin())
