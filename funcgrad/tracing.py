@@ -212,6 +212,17 @@ def current_source() -> Source | None:
     return state.source or user_location(BOUND)
 
 
+@contextmanager
+def located() -> Iterator[None]:
+    """Within it, all operations come from the user's line that is running now, which is looked for once."""
+    before = state.source
+    state.source = before or user_location(BOUND)
+    try:
+        yield
+    finally:
+        state.source = before
+
+
 class Base(Interpreter):
     """The interpreter at the bottom of every stack, that of plain arrays: what others may ask of it."""
 

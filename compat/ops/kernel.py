@@ -23,7 +23,7 @@ from funcgrad.ir import ArrayType, Equation, Program, Var
 from funcgrad.passes import common_subexpressions, dead_code, used_inputs
 from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
-from funcgrad.tracing import type_of
+from funcgrad.tracing import located, type_of
 
 #: What a kernel gives on values whose types have a say, None if none of them has (``compat.ops.dispatching``).
 asked: Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None] | None = None
@@ -121,7 +121,8 @@ class Kernel:
         key = (kinds, mask, target, mode.inference)
         found = self.plans.get(key)
         if found is None:
-            found = self.plans[key] = Plan(self, kinds, mask or (False,) * len(kinds), target)
+            with located():
+                found = self.plans[key] = Plan(self, kinds, mask or (False,) * len(kinds), target)
         return found
 
     def program(self, types: tuple[ArrayType | None, ...]) -> Program:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -39,7 +39,8 @@ class Executable:
     Calling it takes one buffer (or typed NumPy scalar) per input and returns a list of buffers.
 
     Attributes:
-        run: what JAX made of it: buffers in, list of buffers out.
+        size: how many equations its program has, about.
+        donate: inputs whose buffers it takes over.
         buffers: how many of its inputs, the first ones, are buffers; the others are numbers.
         numbers: the dtypes of the inputs that are numbers.
         results: how many results it has.
@@ -48,20 +49,43 @@ class Executable:
         windows: what was compiled of windows that it is in, if it is one that may not live long.
     """
 
-    __slots__ = ("program", "run", "buffers", "numbers", "results", "warm", "spent", "windows", "__weakref__")
+    __slots__ = (
+        "_program", "size", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "windows", "__weakref__"
+    )  # fmt: skip
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
-        self.program = program
-        self.run = jax.jit(lowered(program), donate_argnums=tuple(donate), compiler_options=compiler_options())
-        self.buffers = len(program.inputs) - numbers
-        self.numbers = tuple(v.type.dtype for v in program.inputs[self.buffers :])
-        self.results = len(program.outputs)
+        self._program: Program | None = program
+        buffers = len(program.inputs) - numbers
+        self._begin(buffers, [v.type.dtype for v in program.inputs[buffers:]], len(program.outputs), len(program))
+        self.donate = tuple(donate)
+
+    def _begin(self, buffers: int, numbers: Sequence[np.dtype], results: int, size: int) -> None:
+        self.buffers = buffers
+        self.numbers = tuple(numbers)
+        self.results = results
+        self.size = size
+        self.donate: tuple[int, ...] = ()
+        self._run: Callable[..., list[Any]] | None = None
         self.warm = False
         self.spent = 0.0
         self.windows: OrderedDict[tuple, Any] = OrderedDict()
 
     def __call__(self, *buffers: Any) -> list[Any]:
         return self.run(*buffers)
+
+    @property
+    def program(self) -> Program:
+        """What it runs."""
+        assert self._program is not None
+        return self._program
+
+    @property
+    def run(self) -> Callable[..., list[Any]]:
+        """What JAX made of it: buffers in, list of buffers out. Many are only parts of windows and never need it."""
+        if self._run is None:
+            options = compiler_options()
+            self._run = jax.jit(lowered(self.program), donate_argnums=self.donate, compiler_options=options)
+        return self._run
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         """The results, from buffers that are there, or arrays, and Python numbers: buffers, or arrays of NumPy's."""
@@ -79,7 +103,7 @@ class Executable:
 
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
-        return compile_cost(len(self.program))
+        return compile_cost(self.size)
 
     def light(self) -> bool:
         """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from funcgrad.ir import Program
 from funcgrad.runtime.compose import join
 from funcgrad.runtime.deferred import Hold, holding, local
 from funcgrad.runtime.programs import Executable
@@ -22,10 +23,20 @@ class Joined(Executable):
     __slots__ = ("parts", "wires", "wanted")
 
     def __init__(self, parts: Sequence[Executable], wires: Sequence[int], wanted: Sequence[int]):
-        super().__init__(join(parts, wires, wanted), sum([len(code.numbers) for code in parts]))
+        self._program = None
+        buffers = 1 + max([~w for w in wires if w < 0], default=-1)
+        numbers = [dtype for code in parts for dtype in code.numbers]
+        self._begin(buffers, numbers, len(wanted), sum([code.size for code in parts]))
         self.parts = parts
         self.wires = wires
         self.wanted = wanted
+
+    @property
+    def program(self) -> Program:
+        """The parts as one, made when a window wants it: most of those that come once never do."""
+        if self._program is None:
+            self._program = join(self.parts, self.wires, self.wanted)
+        return self._program
 
     def cold(self) -> set[Executable]:
         return set().union(*[code.cold() for code in self.parts])

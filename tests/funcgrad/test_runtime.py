@@ -20,7 +20,7 @@ import funcgrad.numpy as fnp
 from funcgrad import runtime
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
-from funcgrad.runtime import Deferred, background, deferred, programs, report, windows
+from funcgrad.runtime import Deferred, background, constants, deferred, programs, report, windows
 from funcgrad.runtime.constants import filled
 
 pytestmark = pytest.mark.deferral
@@ -114,8 +114,43 @@ def test_compiling_is_expected_to_take_what_it_took() -> None:
     pace, window = report.Pace(), windows.Window(windows.Recording(()), ())
     assert pace.factor() == 1
     for _ in range(100):
-        pace.note(window.compile_cost(), 3 * window.compile_cost())
+        pace.note(window.compile_cost(), 3 * window.compile_cost(), owed=False)
     assert 2 < pace.factor() < 3
+
+
+def test_after_compiling_that_did_not_pay_there_is_more_patience() -> None:
+    pace = report.Pace()
+    pace.note(2000.0, 2000.0, owed=True)
+    assert pace.factor() == 2
+    pace.saved(1000.0)
+    assert pace.factor() == 1.25
+    pace.saved(1e6)
+    pace.note(2000.0, 2000.0, owed=True)
+    assert pace.factor() == 2  # what was saved once is no credit for ever
+
+
+def test_runs_of_what_was_compiled_pay_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "pace", report.Pace())
+    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
+    debts = []
+    for _ in range(4):
+        runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
+        runtime.wait()
+        (window,) = windows._windows.values()
+        if not window.asked:
+            window.spent = 1.5  # milliseconds, as if it were more than it is
+        debts.append(report.pace.debt)
+    saves = window.saves
+    assert debts[0] == 0 < debts[1] and saves == 1.5
+    assert debts[2:] == [max(0, debts[1] - saves), max(0, debts[1] - 2 * saves)]
+
+
+def test_new_shapes_are_put_on_the_device_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jax.numpy, "array", None)
+    array = np.arange(17.0)
+    buffer = constants.copied(array)
+    array[0] = 5.0
+    np.testing.assert_array_equal(buffer, np.arange(17.0))
 
 
 def test_what_ran_by_numpy_is_put_on_the_device_once_and_by_whoever_needs_it_there() -> None:
