@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -56,16 +56,18 @@ class Executable:
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
         self._program: Program | None = program
         buffers = len(program.inputs) - numbers
-        self._begin(buffers, [v.type.dtype for v in program.inputs[buffers:]], len(program.outputs), len(program))
-        self.donate = tuple(donate)
+        numbered = [v.type.dtype for v in program.inputs[buffers:]]
+        self._begin(buffers, numbered, len(program.outputs), len(program), tuple(donate))
 
-    def _begin(self, buffers: int, numbers: Sequence[np.dtype], results: int, size: int) -> None:
+    def _begin(
+        self, buffers: int, numbers: Sequence[np.dtype], results: int, size: int, donate: tuple[int, ...] = ()
+    ) -> None:
         self.buffers = buffers
         self.numbers = tuple(numbers)
         self.results = results
         self.size = size
-        self.donate: tuple[int, ...] = ()
-        self._run: Callable[..., list[Any]] | None = None
+        self.donate = donate
+        self._run: Any = None
         self.warm = False
         self.spent = 0.0
         self.windows: OrderedDict[tuple, Any] = OrderedDict()
@@ -80,7 +82,7 @@ class Executable:
         return self._program
 
     @property
-    def run(self) -> Callable[..., list[Any]]:
+    def run(self) -> Any:
         """What JAX made of it: buffers in, list of buffers out. Many are only parts of windows and never need it."""
         if self._run is None:
             options = compiler_options()
