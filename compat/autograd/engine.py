@@ -74,7 +74,7 @@ class _Task:
         while stack:
             node = stack.pop()
             found.append(node)
-            for following, _ in node.next_functions:
+            for following, _ in node._edges:
                 if following is not None:
                     waiting[following] = waiting.get(following, 0) + 1
                     if following not in seen:
@@ -94,7 +94,7 @@ class _Task:
                 self.captures.setdefault(node, []).append((nr, place))
         users: dict[Node, list[Node]] = {}
         for node in nodes:
-            for following, _ in node.next_functions:
+            for following, _ in node._edges:
                 if following is not None:
                     users.setdefault(following, []).append(node)
         wanted: set[Node] = set()
@@ -118,7 +118,7 @@ class _Task:
         Raises:
             RuntimeError: for a leaf's node within ``autograd.grad``, which captures the gradient before it gets there.
         """
-        if node in self.captures and not node.next_functions:
+        if node in self.captures and not node._edges:
             raise RuntimeError(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
                 "This is currently not supported."
@@ -161,7 +161,7 @@ class _Task:
                 if mode.anomaly:
                     explain(node)
                 raise
-            for (following, nr), grad in zip(node.next_functions, results):
+            for (following, nr), grad in zip(node._edges, results):
                 if following is None or not (wanted is None or following in wanted or following in self.captures):
                     continue
                 self.put(following, nr, grad)
@@ -172,7 +172,7 @@ class _Task:
     def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """What a node gives, without gradients that go nowhere."""
         wanted, captures = self.wanted, self.captures
-        goes = [f is not None and (wanted is None or f in wanted or f in captures) for f, _ in node.next_functions]
+        goes = [f is not None and (wanted is None or f in wanted or f in captures) for f, _ in node._edges]
         return [g if to else None for g, to in zip(results, goes)]
 
     def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:

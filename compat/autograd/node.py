@@ -62,6 +62,7 @@ class Node:
 
     __slots__ = ("next_functions", "_sequence", "_hooks", "_metadata", "__weakref__")
     next_functions: tuple[Edge, ...]
+    _edges: tuple[Edge, ...]
     _sequence: int
     _hooks: Hooks | None
     requires_grad = True
@@ -84,7 +85,7 @@ class Node:
 
     def _sequence_nr(self) -> int:
         """A number that grows with every node made."""
-        return self._sequence
+        return int(self._sequence)
 
     def _set_sequence_nr(self, number: int) -> None:
         """Changes that number: nodes with greater ones run first."""
@@ -172,6 +173,10 @@ class Node:
         return tuple(InputMetadata(*m) for m in known if m is not None)
 
 
+#: The same edges for the engine, which does not look at what is behind a folded node (``compat.ops.folded``).
+Node._edges = Node.next_functions
+
+
 class InputMetadata:
     """What a node expects of a gradient that comes in: as the result of the operation was."""
 
@@ -180,7 +185,7 @@ class InputMetadata:
     is_cpp_nested_tensor = False
 
     def __init__(self, shape: Size, dtype: Dtype, device: Device = CPU):
-        self.shape, self.dtype, self.device = shape, dtype, device
+        self.shape, self.dtype, self.device = list(shape), dtype, device
 
 
 InputMetadata.__module__ = "torch._C._autograd"
@@ -211,7 +216,7 @@ class AccumulateGrad(Node):
     __slots__ = ("variable",)
     variable: Tensor
 
-    next_functions = ()
+    next_functions = _edges = ()
     #: It is always the latest, so a leaf's gradient is complete as soon as it can be.
     _sequence = sys.maxsize
 

@@ -106,7 +106,7 @@ class Walk:
             if not node.swept:
                 return None
             note(node.plan)
-            for following, nr in node.next_functions:
+            for following, nr in node._edges:
                 note(index[following])
                 note(nr)
             if node.saves and node.saved != () and not self._saved(node, key):
@@ -178,7 +178,7 @@ def _reachable(roots: Sequence[Edge]) -> list[Node]:
     stack = [node for node, _ in roots if node is not None]
     seen = set(stack)
     for node in stack:  # grows
-        for following, _ in node.next_functions:
+        for following, _ in node._edges:
             if following is not None and following not in seen:
                 seen.add(following)
                 stack.append(following)

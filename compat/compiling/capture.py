@@ -265,7 +265,7 @@ def _released(node: Any) -> bool:
         node = stack.pop()
         if getattr(node, "saved", ()) is None:
             return True
-        for following, _ in node.next_functions:
+        for following, _ in node._edges:
             if following is not None and following not in seen:
                 seen.add(following)
                 stack.append(following)

@@ -17,7 +17,7 @@ class CompiledFunctionBackward(Node):
     """The node of what a compiled function returned after it went backward itself: there is nothing left to do."""
 
     __slots__ = ()
-    next_functions = (NO_EDGE,)
+    next_functions = _edges = (NO_EDGE,)
 
     def __init__(self) -> None:
         self._sequence = next_sequence()

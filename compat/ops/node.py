@@ -39,14 +39,16 @@ class OpNode(Node):
     __slots__ = ("plan", "saved", "numbers")
     swept = True
     saves = True
+    #: Which results it does not count, though its derivative goes through them.
+    aside: frozenset[int] = frozenset()
     plan: Any
     saved: tuple | None
     numbers: tuple
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         outputs = self.plan.outputs
-        if nr >= len(outputs) or not self.plan.derivative.differentiable()[nr]:  # indices behind values get no gradient
-            return None
+        if nr >= len(outputs) or nr in self.aside or not self.plan.derivative.differentiable()[nr]:
+            return None  # indices behind values, too, get no gradient
         return outputs[nr].size, outputs[nr].dtype
 
     def release(self) -> None:

@@ -120,8 +120,8 @@ def _last_axes(x: Any, shape: tuple[int, ...]) -> Axes:
 
 
 @op(
-    "NativeLayerNormBackward0", saved="input weight bias normalized_shape result1 result2", keeps="bias", names="",
-    aside=(1, 2), check=_check_layer,
+    "NativeLayerNormBackward0", saved="input weight bias normalized_shape result1 result2", names="",
+    keeps="weight bias", aside=(1, 2), check=_check_layer,
 )  # fmt: skip
 def native_layer_norm(
     input: Array, normalized_shape: tuple[int, ...], weight: Array | None, bias: Array | None, eps: float
@@ -231,7 +231,7 @@ def _check_group(input: Tensor, weight: Any, bias: Any, *_: Any) -> None:
 
 
 @op(
-    "NativeGroupNormBackward0", saved="input weight N C HxW group eps result1 result2",
+    "NativeGroupNormBackward0", saved="input weight N C HxW group eps result1 result2", keeps="weight",
     names="torch.native_group_norm", strides=_memory_order, check=_check_group, out=False,
 )  # fmt: skip
 def native_group_norm(
@@ -350,7 +350,7 @@ def _check_batch(
 @op(
     "NativeBatchNormBackward0", saved="input weight running_mean running_var training eps result1 result2", names="",
     strides=_memory_order, check=_check_batch, constant=(3, 4), aside=(1, 2),
-    keeps="running_mean running_var result1 result2",
+    keeps="weight running_mean running_var result1 result2",
 )  # fmt: skip
 def native_batch_norm(
     input: Array, weight: Array | None, bias: Array | None, running_mean: Index | None, running_var: Index | None,

@@ -136,7 +136,7 @@ class Op(Declared):
         self.check: Callable[..., None] | None = options.get("check")
         self.alone: Callable[..., None] | None = options.get("alone")
         self.constant = frozenset(options.get("constant", ()))
-        self.aside = frozenset(f"result{i}" for i in options.get("aside", ()))
+        self.aside = frozenset(options.get("aside", ()))
         self.inspect: Callable[..., None] | None = options.get("inspect")
         self.overlapping: Any = options.get("overlapping", False)
         self.older = tuple(options.get("older", "").split())
@@ -353,7 +353,9 @@ class Op(Declared):
 
     def _node_class(self) -> type[OpNode]:
         assert self.node_name is not None
-        return make_node_class(self.node_name, {item.replace(".", "_"): self._shown(item) for item in self.saved})
+        made = make_node_class(self.node_name, {item.replace(".", "_"): self._shown(item) for item in self.saved})
+        made.aside = self.aside
+        return made
 
     def _shown(self, item: str) -> Callable[[OpNode], Any]:
         operand, _, what = item.partition(".")
@@ -364,7 +366,8 @@ class Op(Declared):
         if param is None:
             if name in self.shows:
                 return lambda node: uint64(self.shows[name](**node.plan.kernel.shows, layouts=_layouts_of(node)))
-            return shown_tensor(lambda node: node.plan.derivative.place_of(name), history=name not in self.aside)
+            hidden = [f"result{i}" for i in self.aside]
+            return shown_tensor(lambda node: node.plan.derivative.place_of(name), history=name not in hidden)
         if name in self.integers:
             return partial(_integers, name)
         if param.kind == "array":

@@ -1,23 +1,27 @@
 """Recurrent networks: one operation for a layer in one direction, and the stacks of them.
 
-PyTorch on the CPU has such an operation for float32 LSTMs, and shows other networks step by step; here all are shown as
-that one is.
+PyTorch on the CPU has such an operation for float32 LSTMs. Other networks are folded (``compat.ops.folded``): computed
+so too, and shown step by step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy
 
-from compat.errors import wrong_combination
+from compat import dtypes
+from compat.errors import Once, wrong_combination
 from compat.grad_mode import mode as grad_mode
 from compat.ops.arguments import tensor_argument
+from compat.ops.folded import folded
 from compat.ops.joining import cat, stack
 from compat.ops.op import op
 from compat.ops.packing import active_steps, pack_rows, row_tables, spread_rows
 from compat.ops.recurrent_layers import GRU, LSTM, RELU, TANH, Weights, layer, layer_backward
+from compat.ops.recurrent_steps import layer_in_steps, node_classes
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
 from compat.tensor import Tensor, array_of, from_array
@@ -31,7 +35,7 @@ from funcgrad.tracing import type_of
     "MkldnnRnnLayerBackward0", names="",
     saved="input weight0 weight1 weight2 weight3 hx_ cx_ reverse batch_sizes mode hidden_size num_layers has_biases "
     "bidirectional batch_first train result0 result1 result2 result3",
-    keeps="weight2 weight3 result1 result2",
+    keeps="weight0 weight2 weight3 result1 result2", aside=(3,),
 )  # fmt: skip
 def mkldnn_rnn_layer(
     input: Array, weight0: Array, weight1: Array, weight2: Array | None, weight3: Array | None, hx_: Array,
@@ -89,7 +93,7 @@ def rnn_layer_backward(
 
 
 class _Packed:
-    """Packed sequences while they go through layers: padded, with a few more steps than there are.
+    """What goes with packed sequences: how they are padded, with a few more steps than there are.
 
     What is compiled for a layer is then good for other sequences too: steps come in eight sizes from one power of two
     to the next, and which of them are a sequence's own is data.
@@ -98,6 +102,7 @@ class _Packed:
     def __init__(self, batch_sizes: Tensor):
         sizes = array_of(batch_sizes)
         unit = max(1 << (sizes.size - 1).bit_length() >> 4, 1)
+        self.given = sizes.tolist()
         self.steps = -(-sizes.size // unit) * unit
         self.batch = int(sizes[0])
         whole = numpy.pad(sizes, (0, self.steps - sizes.size))
@@ -115,8 +120,7 @@ class _Call:
     """A call of a recurrent network: everything but the layers' states and weights.
 
     Attributes:
-        batch_sizes: of packed sequences, how many of them have each step; else None.
-        sizes: the same, for the steps that they are padded to.
+        packed: of packed sequences, how they are padded; else None.
     """
 
     def __init__(
@@ -124,8 +128,7 @@ class _Call:
         bidirectional: bool, batch_first: bool,
     ):  # fmt: skip
         self.mode = mode
-        self.batch_sizes = batch_sizes
-        self.sizes: Tensor | None = None
+        self.packed = None if batch_sizes is None else _Packed(batch_sizes)
         self.has_biases = has_biases
         self.num_layers = num_layers
         self.dropout = dropout
@@ -141,27 +144,34 @@ class _Call:
             input = input.transpose(0, 1)
         if not input.shape[0]:
             raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-        packed = None if self.batch_sizes is None else _Packed(self.batch_sizes)
-        self.sizes = None if packed is None else packed.sizes
-        input = input if packed is None else packed.padded(input)
+        whole = self._is_whole(input, projected)
+        input = input.contiguous() if whole else input
+        hs, cs = _states(h, whole), None if c is None else _states(c, whole)
         both = 2 if self.bidirectional else 1
-        last_h, last_c = [], []
+        last = []
         for i in range(self.num_layers):
             found = []
             for way in range(both):
                 n = both * i + way
-                state = h.select(0, n), None if c is None else c.select(0, n)
-                result = self._layer(input, *state, groups[n], projected, way == 1)
-                found.append(result[0])
-                last_h.append(result[1])
-                last_c.append(result[2])
-            input = found[0] if both == 1 else cat.function(found, found[0].dim() - 1)
+                state = [hs[n]] if cs is None else [hs[n], cs[n]]
+                result, *states = self._layer(input, state, groups[n], projected, whole, way == 1)
+                found.append(result)
+                last.append(states)
+            input = found[0] if both == 1 else cat.function(found, 2 if self.packed is None and not whole else -1)
             if self.dropout and self.train and i < self.num_layers - 1:
-                input = input if packed is None else packed.rows(input)
                 input = names_of("torch")["dropout"](input, self.dropout, True)
-                input = input if packed is None else packed.padded(input)
-        out = input.transpose(0, 1) if self.batch_first else input if packed is None else packed.rows(input)
-        return out, stack.function(last_h), last_c[0] if c is None else stack.function(last_c)
+        if self.batch_first:
+            input = input.transpose(0, 1) if self.mode == LSTM else input.transpose_(0, 1)
+        last_h, *last_c = (stack.function(states) for states in zip(*last))
+        return input, last_h, last_c[0] if last_c else last_h
+
+    def _is_whole(self, input: Tensor, projected: bool) -> bool:
+        """Whether PyTorch, too, has an operation for its layers."""
+        if self.mode != LSTM or self.packed is not None or input.dtype not in (dtypes.float32, dtypes.bfloat16):
+            return False
+        if projected:
+            Once.warn("LSTM with projections is not supported with oneDNN. Using default implementation.")
+        return not projected
 
     def _groups(self, h: Tensor, params: Sequence[Any], each: int) -> list[Sequence[Any]]:
         """The parameters of each layer and direction."""
@@ -175,26 +185,39 @@ class _Call:
         return [params[i : i + each] for i in range(0, len(params), each)]
 
     def _layer(
-        self, input: Tensor, h: Tensor, c: Tensor | None, given: Sequence[Any], projected: bool, reverse: bool
+        self, input: Tensor, state: Sequence[Tensor], given: Sequence[Any], projected: bool, whole: bool, reverse: bool
     ) -> Sequence[Tensor]:
-        biases = given[2:4] if self.has_biases else (None, None)
-        self._check(input, h, given)
-        if grad_mode.grad and self.batch_sizes is None and not projected:
+        """The states after all steps, and the last ``h`` and ``c``."""
+        b_ih, b_hh = given[2:4] if self.has_biases else (None, None)
+        self._check(input, state[0], given)
+        if whole and grad_mode.grad:
             return mkldnn_rnn_layer.function(
-                input, *given[:2], *biases, h, c, reverse, (), self.mode, given[1].shape[1], self.num_layers,
+                input, *given[:2], b_ih, b_hh, *state, reverse, (), self.mode, given[1].shape[1], self.num_layers,
                 self.has_biases, self.bidirectional, self.batch_first, self.train,
-            )  # fmt: skip
-        projection = given[-1] if projected else None
-        return rnn_layer.function(
-            input, *given[:2], *biases, projection, h, c, self.sizes, reverse, self.mode, grad_mode.grad
-        )
+            )[:3]  # fmt: skip
+        weights = Weights(given[0], given[1], b_ih, b_hh, given[-1] if projected else None)
+        run = partial(self._at_once, reverse=reverse, keep=bool(grad_mode.grad))
+        if not grad_mode.grad:
+            return run(input, *weights, *state)
+        sizes = None if self.packed is None else self.packed.given
+        steps = partial(layer_in_steps, self.mode, reverse, sizes)
+        return folded(run, steps, node_classes(self.mode, projected, sizes, reverse), (input, *weights, *state))
+
+    def _at_once(self, input: Tensor, *weights_and_state: Any, reverse: bool, keep: bool) -> Sequence[Tensor]:
+        packed = self.packed
+        padded = input if packed is None else packed.padded(input)
+        c = (None,) * (self.mode != LSTM)
+        sizes = None if packed is None else packed.sizes
+        out, h, last_c, _ = rnn_layer.function(padded, *weights_and_state, *c, sizes, reverse, self.mode, keep)
+        out = out if packed is None else packed.rows(out)
+        return (out, h, last_c) if self.mode == LSTM else (out, h)
 
     def _check(self, input: Tensor, h: Tensor, given: Sequence[Any]) -> None:
         for t, weight in ((input, given[0]), (h, given[1])):
             if t.dtype is not weight.dtype:
                 names = f"{t.dtype.scalar_name} and {weight.dtype.scalar_name}"
                 raise RuntimeError(f"mat1 and mat2 must have the same dtype, but got {names}")
-        batch = input.shape[1]
+        batch = input.shape[1] if self.packed is None else self.packed.batch
         if input.shape[-1] != given[0].shape[1]:
             rows = input.numel() // max(input.shape[-1], 1)
             a, b = f"{rows}x{input.shape[-1]}", f"{given[0].shape[1]}x{given[0].shape[0]}"
@@ -207,6 +230,11 @@ class _Call:
                 f"The size of tensor a ({h.shape[0]}) must match the size of tensor b ({batch}) at non-singleton "
                 "dimension 0"
             )
+
+
+def _states(states: Tensor, whole: bool) -> Sequence[Tensor]:
+    """Those of each layer and direction."""
+    return [states.select(0, n) for n in range(states.shape[0])] if whole else states.unbind(0)
 
 
 def _called(name: str, mode: int, args: tuple, kwargs: dict[str, Any]) -> tuple[Tensor, Tensor, Tensor]:

@@ -70,7 +70,12 @@ def lstm_cell(
         raise RuntimeError("lstm_cell expects two hidden states")
     h, c = hx
     _check(input, h, c, w_ih, w_hh)
-    gates: Any = linear(h, w_hh, b_hh) + linear(input, w_ih, b_ih)
+    return lstm_step(lambda: linear(input, w_ih, b_ih), h, c, w_hh, b_hh)
+
+
+def lstm_step(of_input: Callable[[], Tensor], h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Tensor | None) -> Any:
+    """The next ``h`` and ``c`` of an LSTM, from the input's share of the gates."""
+    gates: Any = linear(h, w_hh, b_hh) + of_input()
     i, f, g, o = _chunks(gates, 4)
     i, f, g, o = i.sigmoid(), f.sigmoid(), g.tanh(), o.sigmoid()
     after: Any = f * c + i * g
@@ -83,11 +88,23 @@ def gru_cell(
 ) -> Tensor:
     """One step of a GRU; as ``lstm_cell``, with one state, and rows for the reset, update and new gates."""
     _check(input, hx, None, w_ih, w_hh)
-    of_input, of_state = _chunks(linear(input, w_ih, b_ih), 3), _chunks(linear(hx, w_hh, b_hh), 3)
-    reset = (of_state[0] + of_input[0]).sigmoid()
-    update = (of_state[1] + of_input[1]).sigmoid()
-    new = (of_input[2] + of_state[2] * reset).tanh()
-    return (hx - new) * update + new
+    return gru_step(lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
+
+
+def gru_step(of_input: Callable[[], Tensor], h: Any, w_hh: Tensor, b_hh: Tensor | None) -> Any:
+    """The next state of a GRU, from the input's share of the gates."""
+    share, of_state = _chunks(of_input(), 3), _chunks(linear(h, w_hh, b_hh), 3)
+    reset = (of_state[0] + share[0]).sigmoid()
+    update = (of_state[1] + share[1]).sigmoid()
+    new = (share[2] + of_state[2] * reset).tanh()
+    return (h - new) * update + new
+
+
+def plain_step(
+    activation: Callable[[Any], Tensor], of_input: Callable[[], Tensor], h: Tensor, w_hh: Tensor, b_hh: Tensor | None
+) -> Tensor:
+    """The next state of a plain recurrent network, from the input's share."""
+    return activation(linear(h, w_hh, b_hh) + of_input())
 
 
 def _plain(name: str, activation: Callable[[Any], Tensor]) -> None:
@@ -97,7 +114,7 @@ def _plain(name: str, activation: Callable[[Any], Tensor]) -> None:
         input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None, b_hh: Tensor | None = None
     ) -> Tensor:
         _check(input, hx, None, w_ih, w_hh)
-        return activation(linear(hx, w_hh, b_hh) + linear(input, w_ih, b_ih))
+        return plain_step(activation, lambda: linear(input, w_ih, b_ih), hx, w_hh, b_hh)
 
     cell.__name__ = cell.__qualname__ = name
     cell.__doc__ = "One step of a plain recurrent network; as ``lstm_cell``, with one state and one gate."

@@ -43,6 +43,31 @@ def text(shown: str) -> str:
     return shown.replace("compat.", "torch.")
 
 
+def graph(torch: Any, *results: Any) -> list[str]:
+    """All nodes behind some tensors: name, edges, what gradients they expect, what they saved."""
+    lines, number, nodes = [], {None: "-"}, []
+
+    def place(node: Any) -> str:
+        if node not in number:
+            number[node] = str(len(nodes))
+            nodes.append(node)
+        return number[node]
+
+    def saved(value: Any) -> str:
+        if isinstance(value, torch.Tensor):
+            size = "x".join(map(str, value.shape))
+            return f"{value.dtype}[{size}]{' leaf' * value.is_leaf}{' grad' * value.requires_grad}"
+        return f"[{', '.join(map(saved, value))}]" if isinstance(value, tuple | list) else repr(value)
+
+    lines.append(" ".join(f"{place(t.grad_fn)}:{t.output_nr}" for t in results))
+    for node in nodes:  # grows
+        edges = " ".join(f"{place(f)}:{nr}" for f, nr in node.next_functions)
+        expected = " ".join(f"{m.dtype}{list(m.shape)}" for m in node._input_metadata)
+        found = [f"{n[7:]}={saved(getattr(node, n))}" for n in sorted(dir(node)) if n.startswith("_saved_")]
+        lines.append(f"{node.name()} ({edges}) {expected} {' '.join(found)}")
+    return lines
+
+
 def observe(torch: Any, source: str) -> dict[str, Any]:
     """What ``source`` gives, after ``manual_seed(0)``; it knows ``torch`` and its modules by their usual names."""
     tree = ast.parse(source)
@@ -56,9 +81,11 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
         optim=torch.optim,
         data=torch.utils.data,
         np=np,
+        graph=lambda *results: graph(torch, *results),
         print=lambda *values: printed.append(" ".join(map(str, values))),
     )
     torch.manual_seed(0)
+    torch.set_warn_always(True)  # or what is told once would depend on the scripts before
     found: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
@@ -68,6 +95,8 @@ def observe(torch: Any, source: str) -> dict[str, Any]:
                 found["value"] = plain(torch, eval(compile(ast.Expression(last.value), "<script>", "eval"), scope))
         except Exception as error:  # the error is what is observed
             found["error"] = [type(error).__name__, text(str(error))]
+        finally:
+            torch.set_warn_always(False)
     if printed:
         found["printed"] = [text(line) for line in printed]
     if seen:

@@ -74,7 +74,7 @@ def test_attributes_of_ctx() -> None:
     assert [type(kept).__name__ for kept in backward["_raw_saved_tensors"]] == ["SavedTensor"]
     (expected,) = backward["_input_metadata"]
     assert repr(expected).startswith("<torch._C._autograd._InputMetadata object at 0x")
-    assert (expected.shape, expected.dtype, expected.device.type) == ((), torch.float32, "cpu")
+    assert (expected.shape, expected.dtype, expected.device.type) == ([], torch.float32, "cpu")
 
 
 def test_dict_of_ctx_is_the_users() -> None:

@@ -1,0 +1,221 @@
+"""Operations that run as one, and stand in the graph as the many steps that PyTorch takes.
+
+A recurrent layer is one program here, and in PyTorch's graph some ten nodes a step. While nobody looks, the graph has
+what ran, and for each result a node in front of it that hands gradients on: a ``Folded``, named as PyTorch's node there
+is. When somebody looks behind that node, the steps are recorded on the same operands, and it becomes the node that it
+is named after; backward then goes through the steps. What looks at it alone (printing the tensor, the node's name, a
+hook on the gradient) unfolds nothing.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from compat.autograd.node import NO_EDGE, Edge, Node, edge_of, next_sequence
+from compat.autograd.saved import HookStack, hooks
+from compat.dtypes import dtype as Dtype
+from compat.grad_mode import mode
+from compat.hooks import RemovableHandle
+from compat.ops.creation import empty_strided
+from compat.ops.node import OpNode
+from compat.size import Size
+from compat.tensor import Tensor, from_buffer
+from compat.torch_function import DisableTorchFunction
+
+Results = Sequence[Tensor]
+
+
+class Fold:
+    """A folded call.
+
+    Attributes:
+        steps: what it is in the graph, a function of the operands.
+        operands: with the versions that they had; None once backward has let go of them.
+        layouts: those of the operands.
+        edges: where the operands' gradients go.
+        nodes: weak references to the folded nodes, one for each result.
+    """
+
+    __slots__ = ("steps", "operands", "layouts", "edges", "nodes")
+
+    def __init__(self, steps: Callable[..., Results], operands: Sequence[Tensor | None]):
+        self.steps = steps
+        self.operands: list[Any] | None = [None if t is None else (t, t._counter.version) for t in operands]
+        self.layouts = [None if t is None else t._layout for t in operands]
+        self.edges = [NO_EDGE if t is None else edge_of(t) for t in operands]
+        self.nodes: list[weakref.ref] = []
+
+    def unfold(self) -> list[Any]:
+        """Records the steps, and has the folded nodes become those of their results.
+
+        Within a backward pass they stay as they are, since it has counted already which node waits for which.
+
+        Returns:
+            The nodes of the results.
+        """
+        given = [self._stand_in(i) for i in range(len(self.layouts))]
+        with _unwatched():
+            made = self.steps(*given)
+        found = [t._node for t in made]
+        renamed: dict[Node | None, Edge] = {
+            accumulator: edge for t, edge in zip(given, self.edges) if (accumulator := _accumulator(t)) is not None
+        }
+        inside = sorted((n for n in _behind(found) if n not in renamed), key=lambda n: n._sequence)
+        folded = [ref() for ref in self.nodes]
+        _number(inside, min(node._sequence for node in folded if node is not None))
+        if mode.task is None:
+            for i, node in enumerate(folded):
+                if node is not None:
+                    _become(node, found[i])
+                    renamed[found[i]] = (node, 0)
+                    inside[inside.index(found[i])] = found[i] = made[i]._node = node
+        for node in inside:
+            node.next_functions = tuple(renamed.get(edge[0], edge) for edge in node.next_functions)
+            if isinstance(node, OpNode):
+                self._age(node, given)
+        return found
+
+    def _stand_in(self, i: int) -> Tensor | None:
+        """An operand outside its graph; where it was let go, another of its layout."""
+        layout = self.layouts[i]
+        if layout is None:
+            return None
+        if self.operands is None:
+            t = empty_strided(layout.size, layout.stride, dtype=layout.dtype, device=layout.base.device)
+        else:
+            t = self.operands[i][0].detach()
+        return t.requires_grad_() if self.edges[i] is not NO_EDGE else t
+
+    def _age(self, node: OpNode, given: Sequence[Tensor | None]) -> None:
+        """Has a step's node be as after the call and what followed: what it saved of the operands is theirs, and of
+        the version that they had then; what backward let go of is not there."""
+        if self.operands is None:
+            node.release()
+            return
+        own = {id(t): entry for t, entry in zip(given, self.operands) if t is not None}
+        versions = {id(t._counter): version for t, version in own.values()}
+        node.saved = tuple(
+            own.get(id(e[0])) or (e[0], versions.get(id(e[0]._counter), e[1])) if type(e) is tuple else e
+            for e in node.saved or ()
+        )
+
+
+class Folded(OpNode):
+    """The node of a result while its call is folded; ``numbers`` are the fold, which result it is, its size and dtype.
+
+    It becomes another object's class, so it has no attributes of its own.
+    """
+
+    __slots__ = ()
+    saves = False
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        return self.numbers[2:] if nr == 0 else None
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        return grads[:1]
+
+    def release(self) -> None:
+        self.numbers[0].operands = None
+
+    def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
+        return Node.register_hook(self if mode.task is not None else _unfolded(self), fn)
+
+
+def _unfolded(node: Any) -> Any:
+    fold, nr = node.numbers[:2]
+    return fold.unfold()[nr]
+
+
+def _looks_behind(name: str) -> property:
+    return property(lambda node: getattr(_unfolded(node), name))
+
+
+@cache
+def _class_of(kind: type[OpNode]) -> type[OpNode]:
+    """The class of folded nodes that are to become ``kind``; it has that name already."""
+    names = ["next_functions", "program", *(n for n in dir(kind) if n.startswith(("_saved_", "_raw_saved_")))]
+    namespace = {"__slots__": (), "__module__": "builtins", **{n: _looks_behind(n) for n in names}}
+    return type(kind.__name__, (Folded, kind), namespace)
+
+
+def _become(node: Any, other: Any) -> None:
+    """Makes a folded node what another one is; hooks and notes stay."""
+    node.__class__ = other.__class__
+    for slot in ("plan", "saved", "numbers", "next_functions"):
+        setattr(node, slot, getattr(other, slot))
+
+
+@contextmanager
+def _unwatched() -> Iterator[None]:
+    """Recording, with no hooks, modes or types that see it."""
+    before, stack = (mode.grad, mode.inference, mode.anomaly), hooks.stack
+    mode.grad, mode.inference, mode.anomaly = True, False, False
+    hooks.restore([])
+    try:
+        with DisableTorchFunction():
+            yield
+    finally:
+        mode.grad, mode.inference, mode.anomaly = before
+        hooks.restore(stack)
+
+
+def _behind(nodes: Sequence[Any]) -> list[Any]:
+    """Nodes, and all that are behind them."""
+    found = dict.fromkeys(nodes)
+    stack = list(found)
+    for node in stack:  # grows
+        for following, _ in node.next_functions:
+            if following is not None and following not in found:
+                found[following] = None
+                stack.append(following)
+    return stack
+
+
+def _accumulator(t: Tensor | None) -> Node | None:
+    meta = None if t is None else t._meta
+    return None if meta is None or meta.accumulator is None else meta.accumulator()
+
+
+def _number(ordered: Sequence[Any], last: int) -> None:
+    """Has nodes count as made, in this order, just before what followed the call."""
+    for i, node in enumerate(ordered):
+        node._sequence = last - 1 + (i + 1) / (len(ordered) + 1)
+
+
+def folded(
+    run: Callable[..., Results], steps: Callable[..., Results], kinds: Sequence[type], operands: Sequence[Tensor | None]
+) -> Results:
+    """The results of ``run``, with the graph of ``steps``, which is recorded when somebody looks.
+
+    Args:
+        run: a function of the operands.
+        steps: a function of the same meaning, composed of operations as PyTorch composes it.
+        kinds: the classes of the nodes that the results have by ``steps``; of two results, the later one does not
+            follow from the earlier one.
+        operands: tensors, or None.
+    """
+    if mode.grad and (HookStack.used or mode.anomaly):  # somebody sees each node as it is made
+        return steps(*operands)
+    made = run(*operands)
+    if any(t._node is None for t in made):
+        return made
+    fold = Fold(steps, operands)
+    # What ran may have saved its results; those who get them may write into them, since the steps would allow it.
+    results = [from_buffer(t._storage.buffer, t._layout) for t in made]
+    for i, t in reversed(list(enumerate(made))):
+        node = object.__new__(_class_of(kinds[i]))
+        _EDGES.__set__(node, ((t._node, t._nr),))
+        node.plan, node.saved, node.numbers = Folded, (), (fold, i, t.shape, t.dtype)
+        node._sequence, node._hooks = next_sequence(), None
+        results[i]._rg, results[i]._node = True, node
+        fold.nodes.append(weakref.ref(node))
+    fold.nodes.reverse()
+    return results
+
+
+_EDGES: Any = Node._edges

@@ -1,0 +1,94 @@
+"""Recurrent layers in one direction step by step, as PyTorch composes them of other operations on the CPU.
+
+These are the graphs of networks that are computed by ``compat.ops.recurrent_layers``, layer by layer in one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.ops.arithmetic import add, mul
+from compat.ops.joining import cat, stack
+from compat.ops.parts import narrow
+from compat.ops.products import linear, mm
+from compat.ops.rectifiers import relu
+from compat.ops.recurrent_cells import gru_step, lstm_step, plain_step
+from compat.ops.recurrent_layers import GRU, LSTM, RELU, Weights
+from compat.ops.trigonometry import tanh
+from compat.tensor import Tensor
+
+State = tuple[Tensor, ...]
+
+
+def _step(mode: int, gates: Tensor, state: State, w: Weights) -> State:
+    """The next state, from the inputs' share of the gates."""
+    if mode == GRU:
+        return (gru_step(lambda: gates, state[0], w.hh, w.b_hh),)
+    if mode == LSTM:
+        h, c = lstm_step(lambda: gates, state[0], state[1], w.hh, w.b_hh)
+        return h if w.hr is None else linear(h, w.hr), c
+    return (plain_step((relu if mode == RELU else tanh).function, lambda: gates, state[0], w.hh, w.b_hh),)
+
+
+def layer_in_steps(
+    mode: int, reverse: bool, sizes: Sequence[int] | None, input: Tensor, *weights_and_state: Any
+) -> State:
+    """A layer over all steps.
+
+    Args:
+        reverse: from the last step to the first.
+        sizes: of packed sequences, how many of them have each step; else None.
+        input: (steps, batch, inputs), or of packed sequences (rows, inputs).
+        weights_and_state: ``Weights``, the first ``h``, and an LSTM's ``c``.
+
+    Returns:
+        The states after each step, and the last ``h`` and ``c``.
+    """
+    count = len(Weights._fields)
+    w, state = Weights(*weights_and_state[:count]), weights_and_state[count:]
+    gates = linear(input, w.ih, w.b_ih)
+    if sizes is not None:
+        return (_from_last if reverse else _from_first)(mode, gates, sizes, w, state)
+    found = []
+    shares: Sequence[Tensor] = gates.unbind(0)
+    for share in reversed(shares) if reverse else shares:
+        state = _step(mode, share, state, w)
+        found.append(state[0])
+    return stack.function(found[::-1] if reverse else found, 0), *state
+
+
+def _from_first(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, state: State) -> State:
+    """Shorter sequences end on the way: their states are set aside."""
+    found, ended, begin = [], [], 0
+    for i, size in enumerate(sizes):
+        if i and size < sizes[i - 1]:
+            ended.append(tuple(narrow(s, 0, size, sizes[i - 1] - size) for s in state))
+            state = tuple(narrow(s, 0, 0, size) for s in state)
+        state = _step(mode, narrow(gates, 0, begin, size), state, w)
+        found.append(state[0])
+        begin += size
+    ended = [state, *reversed(ended)]
+    last = [parts[0] if len(ended) == 1 else cat.function(parts, 0) for parts in zip(*ended)]
+    return cat.function(found, 0), *last
+
+
+def _from_last(mode: int, gates: Tensor, sizes: Sequence[int], w: Weights, first: State) -> State:
+    """Shorter sequences begin on the way, with their first states."""
+    found, end, before = [], gates.shape[0], sizes[-1]
+    state = tuple(narrow(s, 0, 0, before) for s in first)
+    for size in reversed(sizes):
+        if size > before:
+            state = tuple(cat.function([s, narrow(f, 0, before, size - before)], 0) for s, f in zip(state, first))
+        state = _step(mode, narrow(gates, 0, end - size, size), state, w)
+        found.append(state[0])
+        end, before = end - size, size
+    return cat.function(found[::-1], 0), *state
+
+
+def node_classes(mode: int, projected: bool, sizes: Sequence[int] | None, reverse: bool) -> list[type]:
+    """The classes of the nodes that the results have."""
+    state: list[Any] = [mm if projected else mul, add] if mode == LSTM else [{GRU: add, RELU: relu}.get(mode, tanh)]
+    if sizes is not None and not reverse and sizes[-1] < sizes[0]:
+        state = [cat] * len(state)
+    return [(stack if sizes is None else cat).node, *(op.node for op in state)]
