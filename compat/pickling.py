@@ -20,7 +20,7 @@ from compat.dtypes import dtype as Dtype
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
-from compat.ops.dispatching import is_wrapper
+from compat.ops.dispatched_duals import is_wrapper
 from compat.ops.wrappers import place_of, rebuild, state_of
 from compat.registry import address_of
 from compat.size import Size

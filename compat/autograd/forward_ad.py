@@ -96,6 +96,12 @@ class DualStorage(UntypedStorage):
         if self.duals.open:
             _assign(self.tangent, lens.read(tangent, self.layout))
 
+    def shows_all(self, t: Tensor) -> bool:
+        """Whether a tensor on this memory is what the memory was made for."""
+        mine, own = self.layout, t._layout
+        same = (own.size, own.stride, own.dtype) == (mine.size, mine.stride, mine.dtype)
+        return same and not t._offset and (own.conj, own.neg) == (mine.conj, mine.neg)
+
     def data_ptr(self) -> int:
         """The address of the primal's memory."""
         return self.primal._storage.data_ptr()
@@ -271,7 +277,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _fw_primal")
     storage = tensor._storage
-    if isinstance(storage, DualStorage) and storage.duals is duals and tensor._layout is storage.layout:
+    if isinstance(storage, DualStorage) and storage.duals is duals and storage.shows_all(tensor):
         return UnpackedDualTensor(storage.primal.view_as(storage.primal), storage.tangent)
     tangent = _tangent(tensor, duals)
     if tangent is None:

@@ -423,8 +423,13 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
             unpacked = [forward_ad.unpack_dual(out) for out in outputs.tensors]
             return tuple(_torch("zeros_like")(p) if t is None else t for p, t in unpacked)
 
-    with levels.graphs():
-        moved = _torch("vmap")(push, out_dims=-1)(*basis(given.tensors))
+    units = basis(given.tensors)
+    if any(map(has_say, given.tensors)):  # as for rows
+        each = [push(*[u[i] for u in units]) for i in range(len(units[0]))]
+        moved = [_torch("stack")(column, -1) for column in zip(*each)]
+    else:
+        with levels.graphs():
+            moved = _torch("vmap")(push, out_dims=-1)(*units)
     counts = [x.numel() for x in given.tensors]
     rows = [[c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)] for m in moved]
     # Lists, where reverse mode gives tuples: so it is in PyTorch.

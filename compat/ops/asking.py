@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat.grad_mode import no_grad
-from compat.ops.overloads import OpOverload, showing
+from compat.ops.overloads import OpOverload, aten, showing
 from compat.registry import function, publish
 from compat.tensor import Tensor
 from compat.trees import tree_leaves
@@ -47,6 +47,22 @@ def _disabled_torch_dispatch_impl(func: Any, types: Sequence[type], args: Any = 
     """The ``__torch_dispatch__`` of tensors that have no say: what the operation does anyway."""
     with DisableTorchDispatch():
         return func(*args, **(kwargs or {}))
+
+
+class Shown(OpOverload):
+    """What is no declared operation as it is shown.
+
+    Args:
+        name: what it is called.
+        run: what it does.
+    """
+
+    def __init__(self, name: str, run: Callable[..., Any]):
+        super().__init__(aten.packet(name), "default")
+        self._run = run
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._run(*args, **kwargs)
 
 
 # ---------------------------------------------------------------- types
@@ -150,4 +166,7 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
     raise Declined
 
 
-__all__ = ["Declined", "DisableTorchDispatch", "answer", "answer_of_mode", "has_say", "nobody_knows", "owners", "state"]
+__all__ = [
+    "Declined", "DisableTorchDispatch", "Shown", "answer", "answer_of_mode", "has_say", "nobody_knows", "owners",
+    "state",
+]  # fmt: skip

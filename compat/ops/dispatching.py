@@ -23,12 +23,12 @@ from typing import Any
 from compat.autograd.saved import Packed, SavedResult
 from compat.grad_mode import mode
 from compat.layout import Layout
-from compat.meta import Unknown
 from compat.ops import kernel as kernels
 from compat.ops import together
-from compat.ops.asking import DisableTorchDispatch, _disabled_torch_dispatch_impl, answer, has_say, owners, state
+from compat.ops.asking import DisableTorchDispatch, Shown, _disabled_torch_dispatch_impl, answer, has_say, owners, state
 from compat.ops.declared import Declared, every
-from compat.ops.overloads import OpOverload, aten, overload_of
+from compat.ops.dispatched_duals import is_wrapper, pushed, pushing, twin
+from compat.ops.overloads import aten, overload_of
 from compat.ops.signature import MISSING
 from compat.ops.view_op import ViewOp
 from compat.ops.watching import called_with, interpose, kept_of, packed_later
@@ -92,7 +92,10 @@ def _missed(
     given = dict(zip([p.name for p in declared.params], args))
     given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
     overload = overload_of(declared.name, inplace, given)
-    ask = partial(answer, asked, overload, called, *called_with(declared, args, out, named))
+    shown, keywords = called_with(declared, args, out, named)
+    ask = partial(answer, asked, overload, called, shown, keywords)
+    if pushing([shown, keywords]):
+        ask = partial(pushed, overload, inplace, called, shown, keywords)
     wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out, named]))
     if out is not None and wanted:
         with DisableTorchDispatch():
@@ -105,11 +108,6 @@ def _missed(
 
 def _tensors(tree: Any) -> list[Tensor]:
     return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
-
-
-def is_wrapper(t: Tensor) -> bool:
-    """Whether its memory is a type alone."""
-    return t._storage.buffer.__class__ is Unknown
 
 
 def _written(target: Any, record: Callable[[], Any], ask: Callable[[], Any], wanted: bool) -> Any:
@@ -145,24 +143,17 @@ def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: b
     places = [i for i, new in enumerate(leaves) if isinstance(new, Tensor)]
     node = next((t._node for t in results if t._node is not None), None)
     for nr, (i, t) in enumerate(zip(places, results)):
-        leaves[i] = _twin(leaves[i]) if id(leaves[i]) in operands else leaves[i]
+        leaves[i] = twin(leaves[i]) if id(leaves[i]) in operands else leaves[i]
         _take_history(leaves[i], t, view)
         _keep(node, leaves[i], nr)
     pack(kept_of(results), True)
     return tree_unflatten(leaves, tree)
 
 
-def _twin(t: Tensor) -> Tensor:
-    """The same tensor as another object, for another place in the graph."""
-    made: Tensor = t._of_class(type(t))
-    made.__dict__.update(t.__dict__)
-    made._node, made._meta = None, None
-    return made
-
-
 def _take_history(new: Tensor, t: Tensor, view: bool) -> None:
     """Gives a tensor the place in the graph that ``t`` has, and if it is a view what it is a view of."""
-    if view and new.shape == t.shape and (new._storage is t._storage or (is_wrapper(new) and is_wrapper(t))):
+    alike = new._storage is t._storage or (is_wrapper(new) and is_wrapper(t))
+    if view and new.shape == t.shape and alike and not pushing(new):
         new._storage, new._layout, new._offset = t._storage, t._layout, t._offset
         new._counter, new._view = t._counter, t._view
     if t._node is not None:
@@ -186,31 +177,15 @@ def _keep(node: Any, new: Tensor, nr: int) -> None:
 # ---------------------------------------------------------------- programs
 
 
-class _Shown(OpOverload):
-    """What is no declared operation as it is shown.
-
-    Args:
-        name: what it is called.
-        run: what it does.
-    """
-
-    def __init__(self, name: str, run: Callable[..., Any]):
-        super().__init__(aten.packet(name), "default")
-        self._run = run
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run(*args, **kwargs)
-
-
 @functools.cache
-def _derivative(kernel: kernels.Kernel) -> _Shown:
+def _derivative(kernel: kernels.Kernel) -> Shown:
     """The derivative of an operation: of what it needs, one gradient or a tuple of them."""
 
     def run(*values: Any) -> Any:
         found = tuple(kernel.call(values))
         return found[0] if len(found) == 1 else found
 
-    return _Shown(kernel.name, run)
+    return Shown(kernel.name, run)
 
 
 def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | None:
@@ -220,6 +195,8 @@ def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | 
         return None
     shown = _derivative(kernel)
     ask = partial(answer, asked, shown, shown._run, tuple(values), {})
+    if pushing(values):
+        ask = partial(pushed, shown, False, shown._run, tuple(values), {})
     wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(list(values)))
     found = _made(values, partial(kernel.call, values), ask) if wanted else ask()
     return [t for t in (found if isinstance(found, tuple | list) else [found]) if t is None or isinstance(t, Tensor)]
@@ -234,7 +211,7 @@ def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
             asked = owners(list(row))
             if asked:
                 run = lambda *row, job=job: together.write_together([job._replace(rows=[row])])
-                answer(asked, _Shown(f"{job.rule.__name__.strip('_')}_", run), run, tuple(row), {})
+                answer(asked, Shown(f"{job.rule.__name__.strip('_')}_", run), run, tuple(row), {})
             else:
                 others.append(row)
         rest.append(job._replace(rows=others))
@@ -394,4 +371,4 @@ _by_default = _tensor.__torch_function__.__func__
 _tensor.__torch_dispatch__ = staticmethod(_disabled_torch_dispatch_impl)
 when_subclassed(_defined)
 
-__all__ = ["is_wrapper", "replace", "replace_if_asked", "when_enabled"]
+__all__ = ["replace", "replace_if_asked", "when_enabled"]

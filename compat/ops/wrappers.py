@@ -14,7 +14,8 @@ from compat.grad_mode import no_grad
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.meta import unknown
 from compat.ops.asking import has_say, owners
-from compat.ops.dispatching import is_wrapper, replace_if_asked, when_enabled
+from compat.ops.dispatched_duals import is_wrapper
+from compat.ops.dispatching import replace_if_asked, when_enabled
 from compat.registry import publish
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, autograd_of, set_memory

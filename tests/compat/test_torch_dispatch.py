@@ -12,6 +12,7 @@ import pytest
 
 import compat as torch
 import compat.nn.functional as F
+from compat.autograd import forward_ad
 from compat.utils._python_dispatch import (
     TorchDispatchMode,
     is_traceable_wrapper_subclass,
@@ -434,3 +435,50 @@ def test_a_librarys_operation_asks_types() -> None:
     assert Wrapper.seen == ["test_dispatch.twice.default"]
     torch.library.register_torch_dispatch(twice, Wrapper, lambda cls, func, types, args, kwargs: (cls, func.__name__))
     assert twice(x) == (Wrapper, "twice.default")
+
+
+# ---------------------------------------------------------------- tangents
+
+
+def _cubes(x: Tensor) -> Tensor:
+    return (x * x * x + torch.ones(2)).sin()
+
+
+def test_tangents_are_the_types_too() -> None:
+    x, v = torch.tensor([1.0, 2.0]), torch.tensor([3.0, 4.0])
+    with forward_ad.dual_level():
+        expected = forward_ad.unpack_dual(_cubes(forward_ad.make_dual(x, v)))
+        for tangent in (Wrapper(v), v):
+            found = forward_ad.unpack_dual(_cubes(forward_ad.make_dual(Wrapper(x), tangent)))
+            for a, b in zip(found, expected):
+                assert type(a) is Wrapper and torch.allclose(a.inner, b)
+        assert "aten.mul_jvp.default" in Wrapper.seen
+        found = forward_ad.unpack_dual(Wrapper(x) * forward_ad.make_dual(v, v))
+        assert found.primal.inner.tolist() == found.tangent.inner.tolist() == [3.0, 8.0]
+        assert forward_ad.unpack_dual(Wrapper(x) * 2).tangent is None
+
+
+def test_tangents_of_what_is_written_and_of_parts() -> None:
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(Wrapper(torch.tensor([1.0, 2.0])), Wrapper(torch.tensor([3.0, 4.0])))
+        x.mul_(2)
+        for part, primal, tangent in (
+            (x, [2.0, 4.0], [6.0, 8.0]),
+            (x[1:], [4.0], [8.0]),
+            (x.split(1)[0], [2.0], [6.0]),
+        ):
+            found = forward_ad.unpack_dual(part)
+            assert found.primal.inner.tolist() == primal and found.tangent.inner.tolist() == tangent
+
+
+def test_derivatives_of_wrappers_are_those_of_what_they_wrap() -> None:
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64)
+    functional = torch.autograd.functional
+    for call in (
+        lambda t: functional.jacobian(_cubes, t, strategy="forward-mode", vectorize=True),
+        lambda t: functional.hessian(
+            lambda y: _cubes(y).sum(), t, outer_jacobian_strategy="forward-mode", vectorize=True
+        ),
+    ):
+        assert torch.allclose(call(Wrapper(x)).inner, call(x))
+    assert torch.autograd.gradcheck(_cubes, (Wrapper(x, requires_grad=True),), check_forward_ad=True)

@@ -1,0 +1,94 @@
+"""Tangents of tensors whose types say what operations on them do (``compat.ops.dispatching``).
+
+What an operation does to tangents is shown to types as one more operation, ``aten.mul_jvp.default``: of the leaves of
+the arguments and their tangents, None for those that have none. It gives the tangents of the results, as a list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from compat import levels
+from compat.autograd import forward_ad
+from compat.meta import Unknown
+from compat.ops.asking import Shown, answer, owners
+from compat.ops.overloads import OpOverload
+from compat.tensor import Tensor
+from compat.trees import tree_flatten, tree_leaves, tree_unflatten
+
+
+def is_wrapper(t: Tensor) -> bool:
+    """Whether its memory is a type alone."""
+    storage = t._storage
+    while isinstance(storage, forward_ad.DualStorage):
+        storage = storage.primal._storage
+    return storage.buffer.__class__ is Unknown
+
+
+def pushing(values: Any) -> bool:
+    """Whether some values are duals."""
+    return levels.state.duals is not None and any(_is_dual(x) for x in tree_leaves(values))
+
+
+def _is_dual(x: Any) -> bool:
+    return isinstance(x, Tensor) and forward_ad.is_dual(x)
+
+
+def pushed(
+    overload: OpOverload, inplace: bool, called: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """What types make of a call with duals.
+
+    Args:
+        overload, args, kwargs: the call as it is shown.
+        inplace: whether it writes into its first argument.
+        called: what calling ``overload`` does.
+    """
+    leaves, tree = tree_flatten((tuple(args), kwargs))
+    parts = [forward_ad.unpack_dual(x) if _is_dual(x) else (x, None) for x in leaves]
+    primals, tangents = [p for p, _ in parts], [t for _, t in parts]
+
+    def run(primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+        given = [p.detach().clone() if inplace and i == 0 else p for i, p in enumerate(primals)]
+        duals = [p if t is None else forward_ad.make_dual(p, t) for p, t in zip(given, tangents)]
+        args, kwargs = tree_unflatten(duals, tree)
+        return [forward_ad.unpack_dual(t).tangent for t in _tensors(called(*args, **kwargs))]
+
+    own = Shown(f"{overload.overloadpacket.__name__}_jvp", run)
+    moved = answer(owners([primals, tangents]), own, run, (primals, tangents), {})
+    args, kwargs = tree_unflatten(primals, tree)
+    found = answer(owners(primals), overload, called, args, kwargs)
+    if inplace:
+        _attach(leaves[0], moved[0])
+        return found
+    results, form = tree_flatten(found)
+    places = [i for i, x in enumerate(results) if isinstance(x, Tensor)]
+    for i, tangent in zip(places, moved):
+        results[i] = twin(results[i]) if any(results[i] is p for p in primals) else results[i]
+        _attach(results[i], tangent)
+    return tree_unflatten(results, form)
+
+
+def _tensors(tree: Any) -> list[Tensor]:
+    return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
+
+
+def twin(t: Tensor) -> Tensor:
+    """The same tensor as another object, for another place in the graph."""
+    made: Tensor = t._of_class(type(t))
+    made.__dict__.update(t.__dict__)
+    made._node, made._meta = None, None
+    return made
+
+
+def _attach(t: Tensor, tangent: Tensor | None) -> None:
+    """Gives a tensor another tangent."""
+    storage = t._storage
+    primal = storage.primal if isinstance(storage, forward_ad.DualStorage) else twin(t)
+    if tangent is not None:
+        made = forward_ad.DualStorage(primal, tangent, levels.state.duals)
+        t._storage, t._layout, t._offset = made, made.layout, 0
+
+
+__all__ = ["is_wrapper", "pushed", "pushing", "twin"]
