@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
 import jax
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
+from funcgrad.arguments import kind
 from funcgrad.numpy.promotion import asoperand, astype, from_sequence, placed
 from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
-from funcgrad.primitives.shape import Dims, broadcast
+from funcgrad.primitives.shape import broadcast
 from funcgrad.primitives.shape import reshape as reshape_p
 from funcgrad.runtime.eager import as_array
 from funcgrad.tracing import Tracer, is_array, type_of
@@ -85,19 +86,29 @@ def array(x: Any, /, dtype: Any = None, *, copy: bool = True, ndmin: int = 0, de
         An array of at least ``ndmin`` axes, of the dtype that ``asarray`` gives it.
 
     Raises:
-        TypeError, ValueError: as ``asarray``, but never for ``copy=False``.
+        TypeError, ValueError: as ``asarray``, but never for ``copy=False``; TypeError for ``ndmin`` that is no int.
 
     Example:
         >>> array([1, 2], ndmin=2).shape
         (1, 2)
     """
     made = _made(x, dtype, device, copy or None)
-    lacking = ndmin - type_of(made).ndim
+    lacking = checks.integer("array", "ndmin", ndmin) - type_of(made).ndim
     return reshape_p(made, shape=(*(1,) * lacking, *type_of(made).shape)) if lacking > 0 else made
 
 
 def copy(x: Any) -> Any:
     """A copy of an array.
+
+    Args:
+        x: an array, a number, or nested sequences of them.
+
+    Returns:
+        An array of the shape and dtype of ``x``, which may be written to as ``asarray`` says.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for ragged sequences.
 
     Example:
         >>> print(copy([1, 2]))
@@ -114,10 +125,19 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
         device: where the array is to be; by default where it is.
         copy: True to copy in any case, False to refuse to.
 
+    Returns:
+        An array of the shape and dtype of ``x``.
+
+    Raises:
+        TypeError: for what does not have that protocol, and a dtype that JAX has not.
+        ValueError: with ``copy=False`` where a copy must be made.
+
     Example:
         >>> print(from_dlpack(np.arange(3)))
         [0 1 2]
     """
+    if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
+        raise TypeError(f"from_dlpack: wants what has __dlpack__ and __dlpack_device__, got {kind(x)}")
     array = jax.dlpack.from_dlpack(x, copy=copy)
     return array if device is None or array.device == device else placed(array, device)
 
@@ -125,21 +145,29 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
 def fromiter(iterable: Iterable[Any], dtype: Any, count: int = -1) -> Any:
     """A vector of what an iterable gives, or of the first ``count`` of it; traced numbers too.
 
+    Args:
+        iterable: numbers, which may be traced.
+        dtype: of the result.
+        count: how many to take; -1 for all.
+
+    Returns:
+        A vector of that dtype.
+
+    Raises:
+        TypeError: for what cannot be iterated over, elements that are no numbers, or an unknown dtype.
+        ValueError: where there are fewer than ``count``.
+
     Example:
         >>> print(fromiter((i * i for i in range(4)), int))
         [0 1 4 9]
     """
-    return asarray(list(islice(iterable, count if count >= 0 else None)), dtype)
-
-
-def dims_of(shape: Any, name: str) -> Dims:
-    try:
-        result = tuple(int(n) for n in shape) if isinstance(shape, Sequence | np.ndarray) else (int(shape.__index__()),)
-    except (TypeError, AttributeError):
-        raise TypeError(f"{name}: shape must be an int or a sequence of ints, got {shape!r}") from None
-    if any(n < 0 for n in result):
-        raise ValueError(f"{name}: shape must not be negative, got {shape}")
-    return result
+    if not hasattr(iterable, "__iter__"):
+        raise TypeError(f"fromiter: wants something to iterate over, got {kind(iterable)}")
+    wanted = checks.integer("fromiter", "count", count)
+    found = list(islice(iterable, wanted if wanted >= 0 else None))
+    if len(found) < wanted:
+        raise ValueError(f"fromiter: wants {wanted} elements, got {len(found)}")
+    return asarray(found, dtype)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) -> Any:
@@ -156,16 +184,18 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, device: Any = None) 
 
     Raises:
         TypeError: for a shape that is no int or sequence, a value that is no array, or an unknown dtype.
-        ValueError: for negative sizes, or a value whose sizes do not fit them.
+        ValueError: for negative sizes, or a value that does not broadcast to the shape.
 
     Example:
         >>> print(full(2, 7))
         [7 7]
     """
     value = asarray(fill_value, dtype)
-    dims = dims_of(shape, "full")
-    n = type_of(value).ndim
-    made = broadcast(value, shape=dims, dims=tuple(range(len(dims) - n, len(dims)))) if dims else value
+    dims = checks.shape("full", "shape", shape)
+    own = type_of(value).shape
+    if len(own) > len(dims) or p.broadcast_shapes("full", own, dims) != dims:
+        raise ValueError(f"full: a fill_value of shape {own} does not broadcast to the shape {dims}")
+    made = broadcast(value, shape=dims, dims=tuple(range(len(dims) - len(own), len(dims)))) if dims else value
     return placed(made, device)
 
 
@@ -187,7 +217,8 @@ def zeros(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
         >>> print(zeros(2))
         [0. 0.]
     """
-    return full(dims_of(shape, "zeros"), 0, dtypes.canonical(float if dtype is None else dtype), device=device)
+    dims, wanted = checks.shape("zeros", "shape", shape), dtypes.canonical(float if dtype is None else dtype)
+    return full(dims, 0, wanted, device=device)
 
 
 def ones(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
@@ -206,11 +237,21 @@ def ones(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
         >>> print(ones(2))
         [1. 1.]
     """
-    return full(dims_of(shape, "ones"), 1, dtypes.canonical(float if dtype is None else dtype), device=device)
+    dims, wanted = checks.shape("ones", "shape", shape), dtypes.canonical(float if dtype is None else dtype)
+    return full(dims, 1, wanted, device=device)
 
 
 def empty(shape: Any, dtype: Any = float, *, device: Any = None) -> Any:
     """As ``zeros``: XLA has no uninitialized arrays.
+
+    Args:
+        shape, dtype, device: as for ``zeros``.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError, ValueError: as ``zeros``.
 
     Example:
         >>> empty((2, 0)).shape
@@ -283,6 +324,15 @@ def ones_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any = 
 
 def empty_like(x: Any, /, dtype: Any = None, shape: Any = None, *, device: Any = None) -> Any:
     """As ``zeros_like``.
+
+    Args:
+        x, dtype, shape, device: as for ``zeros_like``.
+
+    Returns:
+        An array of the shape and dtype of ``x``, unless told otherwise.
+
+    Raises:
+        TypeError, ValueError: as ``zeros_like``.
 
     Example:
         >>> empty_like(np.ones(2)).shape

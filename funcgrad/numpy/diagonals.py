@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import At, diag, take
 from funcgrad.numpy.positions import nonzero
@@ -19,11 +20,23 @@ from funcgrad.tracing import type_of
 def diag_indices(n: int, ndim: int = 2) -> tuple[Any, ...]:
     """The positions of the main diagonal of an array of ``ndim`` axes of size ``n``.
 
+    Args:
+        n: how many, an int.
+        ndim: of how many axes, an int.
+
+    Returns:
+        A tuple of ``ndim`` equal vectors of ``n`` positions, int64.
+
+    Raises:
+        TypeError: for what is no int.
+        ValueError: for negative numbers.
+
     Example:
         >>> print(*diag_indices(2))
         [0 1] [0 1]
     """
-    return (asarray(np.arange(n)),) * ndim
+    places = asarray(np.arange(checks.integer("diag_indices", "n", n, 0)))
+    return (places,) * checks.integer("diag_indices", "ndim", ndim, 0)
 
 
 def diag_indices_from(x: Any) -> tuple[Any, ...]:
@@ -49,48 +62,64 @@ def diag_indices_from(x: Any) -> tuple[Any, ...]:
     return diag_indices(shape[0], len(shape))
 
 
-def _triangle_indices(n: int, m: int | None, k: int, lower: bool) -> tuple[Any, Any]:
-    mask = np.tri(n, n if m is None else m, k if lower else k - 1, dtype=bool)
-    rows, columns = np.nonzero(mask if lower else ~mask)
-    return asarray(rows), asarray(columns)
+def _triangle_indices(n: Any, m: Any, k: Any, lower: bool, name: str) -> tuple[Any, Any]:
+    rows = checks.integer(name, "n", n, 0)
+    columns = rows if m is None else checks.integer(name, "m", m, 0)
+    number = checks.integer(name, "k", k)
+    mask = np.tri(rows, columns, number if lower else number - 1, dtype=bool)
+    row, column = np.nonzero(mask if lower else ~mask)
+    return asarray(row), asarray(column)
+
+
+def _matrix_shape(x: Any, name: str) -> tuple[int, ...]:
+    type = type_of(asoperand(x, name))
+    if type.ndim != 2:
+        raise ValueError(f"{name}: wants a matrix, got {type}")
+    return type.shape
 
 
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The positions of what is on and below the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
     Args:
+        n: how many rows, an int.
         k: the diagonal, counted upwards from the main one.
+        m: how many columns; by default as many.
 
     Returns:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no number.
+        TypeError: for what is no int.
+        ValueError: for negative sizes.
 
     Example:
         >>> print(*tril_indices(2))
         [0 1 1] [0 0 1]
     """
-    return _triangle_indices(n, m, k, True)
+    return _triangle_indices(n, m, k, True, "tril_indices")
 
 
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Any, Any]:
     """The positions of what is on and above the ``k``-th diagonal of an ``n`` by ``m`` matrix.
 
     Args:
+        n: how many rows, an int.
         k: the diagonal, counted upwards from the main one.
+        m: how many columns; by default as many.
 
     Returns:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no number.
+        TypeError: for what is no int.
+        ValueError: for negative sizes.
 
     Example:
         >>> print(*triu_indices(2))
         [0 0 1] [0 1 1]
     """
-    return _triangle_indices(n, m, k, False)
+    return _triangle_indices(n, m, k, False, "triu_indices")
 
 
 def tril_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
@@ -98,42 +127,68 @@ def tril_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
 
     Args:
         x: a matrix.
+        k: the diagonal, counted upwards from the main one.
 
     Returns:
         A pair of vectors, rows and columns, int64.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, or a ``k`` that is no int.
         ValueError: for other than two axes.
 
     Example:
         >>> print(*tril_indices_from(np.zeros((1, 2))))
         [0] [0]
     """
-    rows, columns = type_of(asoperand(x, "tril_indices_from")).shape
+    rows, columns = _matrix_shape(x, "tril_indices_from")
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
     """As ``triu_indices``, for a matrix of the shape of ``x``.
 
+    Args:
+        x: a matrix.
+        k: the diagonal, counted upwards from the main one.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for what is no array, or a ``k`` that is no int.
+        ValueError: for other than two axes.
+
     Example:
         >>> print(*triu_indices_from(np.zeros((1, 2))))
         [0 0] [0 1]
     """
-    rows, columns = type_of(asoperand(x, "triu_indices_from")).shape
+    rows, columns = _matrix_shape(x, "triu_indices_from")
     return triu_indices(rows, k, columns)
 
 
 def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
     """The positions that ``mask_func(matrix, k)``, such as ``triu``, leaves of an ``n`` by ``n`` matrix.
 
+    Args:
+        n: how many rows and columns, an int.
+        mask_func: a function of a matrix of ones and ``k``.
+        k: its second argument, a diagonal's number.
+
+    Returns:
+        A pair of vectors, rows and columns, int64.
+
+    Raises:
+        TypeError: for an ``n`` that is no int, and what is no function.
+        ValueError: for a negative ``n``.
+
     Example:
         >>> from funcgrad.numpy import triu
         >>> print(*mask_indices(2, triu))
         [0 0 1] [0 1 1]
     """
-    return nonzero(mask_func(asarray(np.ones((n, n), np.int64)), k))
+    side = checks.integer("mask_indices", "n", n, 0)
+    checks.function("mask_indices", mask_func, "mask_func")
+    return nonzero(mask_func(asarray(np.ones((side, side), np.int64)), k))
 
 
 def diagflat(v: Any, k: int = 0) -> Any:
@@ -141,12 +196,13 @@ def diagflat(v: Any, k: int = 0) -> Any:
 
     Args:
         v: an array or a number.
+        k: the diagonal, counted upwards from the main one.
 
     Returns:
         A square matrix of the dtype of ``v``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, or a ``k`` that is no int.
 
     Example:
         >>> print(diagflat([[1, 2]]))

@@ -11,9 +11,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
+import jax
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indices import Index, New, Point, Range, Rows, index_dtype, is_mask, parse, wrap
@@ -24,6 +25,7 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
+from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, state, type_of
 
 # ---------------------------------------------------------------- windows
@@ -391,6 +393,31 @@ def integers(indices: Any, name: str) -> Any:
     return indices
 
 
+def check_inside(
+    indices: Any, size: int, name: str, where: str, error: type[Exception] = IndexError, *, least: int | None = None
+) -> None:
+    """Raises for a position outside, of those that can be looked at: not traced, and not in another device's memory.
+
+    Args:
+        size: positions are below it.
+        where: of what they are positions, for the message.
+        least: positions are not below it: by default, as they count from the end, the negative size.
+    """
+    values, least = _at_hand(indices), -size if least is None else least
+    if values is None or not values.size or (values.min() >= least and values.max() < size):
+        return
+    wrong = values[(values < least) | (values >= size)]
+    raise error(f"{name}: {wrong.flat[0]} is out of bounds for {where}, of size {size}")
+
+
+def _at_hand(x: Any) -> np.ndarray | None:
+    x = ready(x)
+    if isinstance(x, Tracer | jax.core.Tracer):
+        return None
+    local = not isinstance(x, jax.Array) or (x.is_fully_addressable and all(d.platform == "cpu" for d in x.devices()))
+    return np.asarray(x) if local else None
+
+
 def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None) -> Any:
     """The elements of ``x`` at ``indices`` along an axis; by default of all elements in order.
 
@@ -407,7 +434,7 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
     Raises:
         TypeError: for what is no array, and indices that are no integers.
         ValueError: for another mode, and an axis out of range.
-        IndexError: for a position out of bounds that is given as a number, a list or a NumPy array.
+        IndexError: for a position out of bounds that is not traced.
 
     Example:
         >>> print(take(np.array([[1, 2], [3, 4]]), np.array([1, 1, 0]), axis=1))
@@ -416,10 +443,11 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
     """
     x, axis = along(x, axis, "take")
     indices, size = integers(indices, "take"), type_of(x).shape[axis]
-    if mode not in (None, "clip", "wrap", "raise"):
-        raise ValueError(f'take: mode must be "clip", "wrap" or None, got {mode!r}')
+    checks.one_of("take", "mode", mode, (None, "clip", "wrap", "raise"))
     if mode in ("clip", "wrap") and size:
         indices = _brought_inside(indices, size, mode)
+    else:
+        check_inside(indices, size, "take", f"axis {axis} of {type_of(x)}")
     return getitem(x, (slice(None),) * axis + (indices,))
 
 
@@ -437,10 +465,7 @@ def along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.Inde
     if any(n not in (1, m) for d, (n, m) in enumerate(zip(i.shape, t.shape, strict=True)) if d != axis):
         raise ValueError(f"{name}: indices {i} must be of size 1 or of the same size as {t} along all axes but {axis}")
     size = t.shape[axis]
-    if isinstance(indices, np.ndarray):
-        wrong = indices[(indices < -size) | (indices >= size)]
-        if wrong.size:
-            raise IndexError(f"{name}: {wrong.flat[0]} is out of bounds for axis {axis} of {t}, of size {size}")
+    check_inside(indices, size, name, f"axis {axis} of {t}")
     wide = broadcast_to(wrap(indices, size), tuple(i.shape[d] if d == axis else n for d, n in enumerate(t.shape)))
     return s.expanded(wide, t.ndim), ix.take_along_dims(t.ndim, axis)
 
@@ -459,7 +484,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     Raises:
         TypeError: for what is no array, and indices that are no integers.
         ValueError: for other numbers of axes, sizes that do not fit, and an axis out of range.
-        IndexError: for a position out of bounds that is given as a number, a list or a NumPy array.
+        IndexError: for a position out of bounds that is not traced.
 
     Example:
         >>> print(take_along_axis(np.array([[3, 1, 2]]), np.array([[1, 2, 0]]), axis=1))
@@ -500,7 +525,7 @@ def diagonal(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Any:
         raise ValueError(f"diagonal: wants at least two axes, got {type_of(x)}")
     x = moveaxis(x, (axis1, axis2), (-2, -1))
     *lead, rows, columns = type_of(x).shape
-    start, count = _diagonal(rows, columns, offset)
+    start, count = _diagonal(rows, columns, checks.integer("diagonal", "offset", offset))
     # Row by row in a line, its elements lie evenly spaced.
     line = _reshaped(x, (*lead, rows * columns))
     return getitem(line, (..., slice(start, start + (count - 1) * (columns + 1) + 1 if count else start, columns + 1)))
@@ -532,7 +557,7 @@ def diag(x: Any, k: int = 0) -> Any:
         [[1 0]
          [0 2]]
     """
-    x = asoperand(x, "diag")
+    x, k = asoperand(x, "diag"), checks.integer("diag", "k", k)
     ndim = type_of(x).ndim
     if ndim == 2:
         return diagonal(x, k)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.numpy.creation import dims_of, full
+from funcgrad import checks, dtypes
+from funcgrad.numpy.creation import full
 from funcgrad.numpy.promotion import asoperand, placed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import concatenate, expanded, iota
@@ -20,14 +20,14 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device:
 
     Args:
         N, M: how many rows and columns, ints; as many columns as rows by default.
-        k: positive above the main diagonal, negative below.
+        k: an int: positive above the main diagonal, negative below.
         dtype, device: of the array.
 
     Returns:
         An array of shape ``(N, M)``, float32 unless told otherwise.
 
     Raises:
-        TypeError: for sizes that are no ints, or an unknown dtype.
+        TypeError: for numbers that are no ints, or an unknown dtype.
         ValueError: for negative sizes.
 
     Example:
@@ -35,23 +35,35 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device:
         [[1. 0.]
          [0. 1.]]
     """
-    shape = (_size(N, "eye"), _size(N if M is None else M, "eye"))
+    shape = _sizes("eye", N, M)
     rows, columns = (iota(shape=shape, axis=a, dtype=dtypes.int64) for a in (0, 1))
-    made = p.eq(p.add(rows, _diagonal_number(k, *shape)), columns)
+    made = p.eq(p.add(rows, _diagonal_number("eye", k, *shape)), columns)
     return placed(p.cast(made, dtype=dtypes.canonical(float if dtype is None else dtype)), device)
 
 
-def _size(n: Any, name: str) -> int:
-    return dims_of(n, name)[0]
+def _sizes(name: str, rows: Any, columns: Any) -> tuple[int, int]:
+    n = checks.integer(name, "N", rows, 0)
+    return n, n if columns is None else checks.integer(name, "M", columns, 0)
 
 
-def _diagonal_number(k: Any, rows: int, columns: int) -> np.int64:
+def _diagonal_number(name: str, k: Any, rows: int, columns: int) -> np.int64:
     """The number of a diagonal, brought to just outside of the matrix where it is further away."""
-    return np.int64(min(max(int(k), -rows - 1), columns + 1))
+    return np.int64(min(max(checks.integer(name, "k", k), -rows - 1), columns + 1))
 
 
 def identity(n: int, dtype: Any = float) -> Any:
     """The identity matrix.
+
+    Args:
+        n: how many rows and columns, an int.
+        dtype: of the array.
+
+    Returns:
+        An array of shape ``(n, n)``, float32 unless told otherwise.
+
+    Raises:
+        TypeError: for a number that is no int, or an unknown dtype.
+        ValueError: for a negative one.
 
     Example:
         >>> print(identity(2, int))
@@ -61,20 +73,32 @@ def identity(n: int, dtype: Any = float) -> Any:
     return eye(n, dtype=dtype)
 
 
-def _triangle(n: int, m: int, k: int) -> Any:
+def _triangle(name: str, n: int, m: int, k: Any) -> Any:
     rows, columns = (iota(shape=(n, m), axis=a, dtype=dtypes.int64) for a in (0, 1))
-    return p.ge(p.add(rows, _diagonal_number(k, n, m)), columns)
+    return p.ge(p.add(rows, _diagonal_number(name, k, n, m)), columns)
 
 
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Ones on and below the ``k``-th diagonal.
+
+    Args:
+        N, M: how many rows and columns, ints; as many columns as rows by default.
+        k: an int: positive above the main diagonal, negative below.
+        dtype: of the array.
+
+    Returns:
+        An array of shape ``(N, M)``, float32 unless told otherwise.
+
+    Raises:
+        TypeError: for numbers that are no ints, or an unknown dtype.
+        ValueError: for negative sizes.
 
     Example:
         >>> print(tri(2))
         [[1. 0.]
          [1. 1.]]
     """
-    return p.cast(_triangle(N, N if M is None else M, k), dtype=dtypes.canonical(dtype))
+    return p.cast(_triangle("tri", *_sizes("tri", N, M), k), dtype=dtypes.canonical(float if dtype is None else dtype))
 
 
 def tril(x: Any, /, k: int = 0) -> Any:
@@ -82,13 +106,13 @@ def tril(x: Any, /, k: int = 0) -> Any:
 
     Args:
         x: an array of at least two axes.
-        k: positive above the main diagonal, negative below.
+        k: an int: positive above the main diagonal, negative below.
 
     Returns:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, or a ``k`` that is no int.
         ValueError: for fewer than two axes.
 
     Example:
@@ -97,7 +121,7 @@ def tril(x: Any, /, k: int = 0) -> Any:
          [3 4]]
     """
     x, rows, columns = _matrix(x, "tril")
-    return p.select(_triangle(rows, columns, k), x, p.number(0, x))
+    return p.select(_triangle("tril", rows, columns, k), x, p.number(0, x))
 
 
 def triu(x: Any, /, k: int = 0) -> Any:
@@ -110,7 +134,7 @@ def triu(x: Any, /, k: int = 0) -> Any:
         An array of the shape and dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, or a ``k`` that is no int.
         ValueError: for fewer than two axes.
 
     Example:
@@ -119,7 +143,7 @@ def triu(x: Any, /, k: int = 0) -> Any:
          [0 4]]
     """
     x, rows, columns = _matrix(x, "triu")
-    return p.select(_triangle(rows, columns, k - 1), p.number(0, x), x)
+    return p.select(_triangle("triu", rows, columns, checks.integer("triu", "k", k) - 1), p.number(0, x), x)
 
 
 def _matrix(x: Any, name: str) -> tuple[Any, int, int]:
@@ -134,10 +158,16 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # Nu
     """The matrix whose columns are the powers of ``x``, from the highest, or the lowest, on.
 
     Args:
-        N: how many; by default as many as ``x`` has elements.
+        x: a vector.
+        N: how many, an int; by default as many as ``x`` has elements.
+        increasing: whether the lowest power comes first.
+
+    Returns:
+        A matrix of as many rows as ``x`` has elements and ``N`` columns, of the dtype of ``x``.
 
     Raises:
-        ValueError: for anything but a vector.
+        TypeError: for what is no array, or an ``N`` that is no int.
+        ValueError: for anything but a vector, and a negative ``N``.
 
     Example:
         >>> print(vander(np.array([1, 2, 3])))
@@ -148,7 +178,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # Nu
     x = asoperand(x, "vander")
     if type_of(x).ndim != 1:
         raise ValueError(f"vander: wants a vector, got {type_of(x)}")
-    n = type_of(x).shape[0] if N is None else N
+    n = type_of(x).shape[0] if N is None else checks.integer("vander", "N", N, 0)
     columns = [p.integer_power(x, exponent=i) for i in range(n)]
     columns = columns if increasing else columns[::-1]
     if not columns:
@@ -159,12 +189,26 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # Nu
 def fromfunction(function: Callable[..., Any], shape: Any, *, dtype: Any = float, **kwargs: Any) -> Any:
     """``function`` of the coordinates of each element of an array of ``shape``, one array per axis.
 
+    Args:
+        function: of as many arrays as there are axes.
+        shape: an int, or a sequence of ints.
+        dtype: of the coordinates.
+        kwargs: more arguments for the function.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        TypeError: for what is no function, a shape that is no ints, or an unknown dtype.
+        ValueError: for negative sizes.
+
     Example:
         >>> print(fromfunction(lambda i, j: i + 10 * j, (2, 2), dtype=int))
         [[ 0 10]
          [ 1 11]]
     """
-    dims = dims_of(shape, "fromfunction")
+    checks.function("fromfunction", function)
+    dims = checks.shape("fromfunction", "shape", shape)
     return function(*[iota(shape=dims, axis=a, dtype=dtypes.canonical(dtype)) for a in range(len(dims))], **kwargs)
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.errors import ConcretizationError, here
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.promotion import asoperand, astype
+from funcgrad.numpy.indexing import check_inside, integers
+from funcgrad.numpy.promotion import asoperand, astype, operands
 from funcgrad.numpy.shape import broadcast_to, ravel, stack
 from funcgrad.numpy.sorting import searchsorted
 from funcgrad.primitives import elementwise as p
@@ -58,8 +59,8 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
         A tuple of as many vectors as axes.
 
     Raises:
-        TypeError: for what is no array.
-        ValueError: for an array without axes.
+        TypeError: for what is no array, and a ``size`` or ``fill_value`` that is no int.
+        ValueError: for an array without axes, and a negative ``size``.
         ConcretizationError: for a traced array without ``size``.
 
     Example:
@@ -73,9 +74,10 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     if not shape:
         raise ValueError("nonzero: wants an array with axes; see atleast_1d")
     mask = e.not_equal(x, 0)
+    fill_value = checks.integer("nonzero", "fill_value", fill_value)
     if size is None:
         return tuple(asarray(places) for places in known(mask, "nonzero").nonzero())
-    line = ravel(mask)
+    line, size = ravel(mask), checks.integer("nonzero", "size", size, 0)
     if not type_of(line).size:
         return tuple(broadcast_to(np.int64(fill_value), (size,)) for _ in shape)
     # The k-th place is the first up to which there are k + 1.
@@ -165,6 +167,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
 
     Args:
         indices: integers; negative ones count from the end.
+        shape: an int, or a sequence of ints.
         order: ``"C"``, the last axis runs fastest, or ``"F"``, the first.
         mode: ``"raise"`` for places outside, or ``"clip"`` them; traced ones are clipped in any case.
 
@@ -172,21 +175,18 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
         A tuple of arrays of the shape of ``indices``, int64.
 
     Raises:
-        TypeError: for what is no array of integers.
-        ValueError: for a place outside that is given as a number, a list or a NumPy array.
+        TypeError: for what is no array of integers, and a shape that is no ints.
+        ValueError: for a place outside that is not traced, another mode or order, and negative sizes.
 
     Example:
         >>> print(*unravel_index([5, 2], (2, 3)))
         [1 0] [2 2]
     """
-    dims = (int(shape),) if isinstance(shape, int | np.integer) else tuple(int(n) for n in shape)
-    indices, size = asoperand(indices, "unravel_index"), math.prod(dims)
-    if not dtypes.is_integer(type_of(indices).dtype):
-        raise TypeError(f"unravel_index: wants integers, got {type_of(indices)}")
-    if mode == "raise" and isinstance(indices, np.ndarray | np.generic | int):
-        wrong = [i for i in np.ravel(indices) if not -size <= i < size]
-        if wrong:
-            raise ValueError(f"unravel_index: {wrong[0]} is outside of an array of shape {dims}")
+    dims = checks.shape("unravel_index", "shape", shape)
+    checks.one_of("unravel_index", "order", order, ("C", "F"))
+    indices, size = integers(indices, "unravel_index"), math.prod(dims)
+    if checks.one_of("unravel_index", "mode", mode, ("raise", "clip")) == "raise":
+        check_inside(indices, size, "unravel_index", f"the shape {dims}", ValueError)
     places = astype(indices, dtypes.int64)
     places = p.clamp(
         np.int64(0),
@@ -205,6 +205,7 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
 
     Args:
         multi_index: one array of integers per axis.
+        dims: the shape, an int or a sequence of ints.
         mode: for coordinates outside: ``"raise"`` (traced ones: clip), ``"clip"`` or ``"wrap"``; one, or one per axis.
         order: as for ``unravel_index``.
 
@@ -212,22 +213,28 @@ def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise"
         The shape that the coordinates broadcast to, int64.
 
     Raises:
-        TypeError: for what is no array.
-        ValueError: for a coordinate outside, and numbers of arrays or shapes that do not fit.
+        TypeError: for what is no array of integers, and a shape that is no ints.
+        ValueError: for a coordinate outside, numbers of arrays or shapes that do not fit, and another mode or order.
 
     Example:
         >>> print(ravel_multi_index(([1, 0], [2, 2]), (2, 3)))
         [5 2]
     """
-    modes = (mode,) * len(dims) if isinstance(mode, str) else tuple(mode)
+    dims = checks.shape("ravel_multi_index", "dims", dims)
+    checks.one_of("ravel_multi_index", "order", order, ("C", "F"))
+    modes = checks.sequence("ravel_multi_index", "mode", (mode,) * len(dims) if isinstance(mode, str) else mode)
+    coordinates = operands(multi_index, "ravel_multi_index")
+    if not len(coordinates) == len(modes) == len(dims):
+        raise ValueError(
+            f"ravel_multi_index: wants one array and mode for each of the {len(dims)} sizes, got {len(coordinates)} "
+            f"arrays and {len(modes)} modes"
+        )
     total: Any = np.int64(0)
     steps = [math.prod(dims[:i] if order == "F" else dims[i + 1 :]) for i in range(len(dims))]
-    for index, n, step, how in zip(multi_index, dims, steps, modes, strict=True):
-        places = astype(asoperand(index, "ravel_multi_index"), dtypes.int64)
-        if how == "raise" and not isinstance(ready(places), Tracer):
-            values = np.asarray(ready(places))
-            if values.size and not 0 <= values.min() <= values.max() < n:
-                raise ValueError(f"ravel_multi_index: a coordinate is outside of an axis of size {n}")
+    for index, n, step, how in zip(coordinates, dims, steps, modes, strict=True):
+        places = astype(integers(index, "ravel_multi_index"), dtypes.int64)
+        if checks.one_of("ravel_multi_index", "mode", how, ("raise", "clip", "wrap")) == "raise":
+            check_inside(places, n, "ravel_multi_index", "a coordinate's axis", ValueError, least=0)
         inside = p.remainder(places, np.int64(n)) if how == "wrap" else p.clamp(np.int64(0), places, np.int64(n - 1))
         total = p.add(total, p.mul(inside, np.int64(step)))
     return asarray(total)

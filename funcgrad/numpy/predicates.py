@@ -100,7 +100,7 @@ def isscalar(x: Any) -> bool:
     """Whether it is a number of Python's or NumPy's, rather than an array.
 
     Args:
-        x: anything, which is never refused; a string counts as a scalar, too.
+        x: anything; a string counts as a scalar, too.
 
     Returns:
         A Python bool, False for a traced number.
@@ -116,7 +116,7 @@ def iterable(x: Any) -> bool:
     """Whether it has elements: an array with axes, or another object that can be iterated over.
 
     Args:
-        x: anything, which is never refused.
+        x: anything.
 
     Returns:
         A Python bool, of a traced array too.

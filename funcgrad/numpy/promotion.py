@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.arguments import kind
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import concatenate, reshape
@@ -23,6 +24,8 @@ def placed(x: Any, device: Any) -> Any:
     """
     if device is None:
         return x
+    if not isinstance(device, jax.Device | jax.sharding.Sharding):
+        raise TypeError(f"device must be one of JAX's devices, or a sharding, got {kind(device)}")
     x = ready(x)
     return x if isinstance(x, Tracer) else jax.device_put(x, device)
 
@@ -39,7 +42,26 @@ def asoperand(x: Any, name: str = "argument") -> Any:
         return from_sequence(x)
     if hasattr(x, "__array__"):
         return np.asarray(x)
-    raise TypeError(f"{name}: got {x!r} of type {type(x).__name__}, wanted an array or a number")
+    raise TypeError(f"{name}: got {kind(x)}, wanted an array or a number")
+
+
+def operands(arrays: Any, name: str) -> list[Any]:
+    """The arrays of a sequence, or the slices of an array, as operands.
+
+    Raises:
+        TypeError: for what is no sequence of arrays.
+        ValueError: for an empty one.
+
+    Example:
+        >>> operands((1, 2.0), "stack")
+        [1, 2.0]
+    """
+    if isinstance(arrays, str | dict | set) or not np.iterable(arrays):
+        raise TypeError(f"{name}: wants a sequence of arrays, got {kind(arrays)}")
+    found = [asoperand(x, name) for x in arrays]
+    if not found:
+        raise ValueError(f"{name}: wants at least one array, got none")
+    return found
 
 
 def beside(like: Any, x: Any, name: str = "argument") -> Any:
@@ -48,12 +70,12 @@ def beside(like: Any, x: Any, name: str = "argument") -> Any:
         return asoperand(x, name)
     leaves: list[Any] = []
     _collect(x, leaves)
-    kinds = {type(leaf) for leaf in leaves}
-    if not kinds <= PYTHON_NUMBERS:
+    classes = {type(leaf) for leaf in leaves}
+    if not classes <= PYTHON_NUMBERS:
         return from_sequence(x)
     dtype = type_of(like).dtype
-    for kind in kinds:
-        dtype, _ = dtypes.promote_weak(dtype, False, dtypes.DEFAULT[kind], kind is not bool)
+    for own in classes:
+        dtype, _ = dtypes.promote_weak(dtype, False, dtypes.DEFAULT[own], own is not bool)
     return from_sequence(x, dtype)
 
 
@@ -123,7 +145,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         [1, 2]
     """
     if isinstance(x, bool | int | float | complex | np.generic):
-        return _scalar(x, dtype)
+        return _scalar(x, dtypes.canonical(dtype))
     x = asoperand(x, "astype")
     mine = type_of(x)
     converted = x if mine.dtype == dtype and not mine.weak else cast(x, dtype=dtypes.canonical(dtype))
@@ -206,12 +228,14 @@ def result_type(*xs: Any) -> np.dtype:
 
     Raises:
         TypeError: for what is neither an array nor a dtype.
-        IndexError: for no operands.
+        ValueError: for no operands.
 
     Example:
         >>> result_type(np.zeros(1, "float16"), 2.0)
         dtype('float16')
     """
+    if not xs:
+        raise ValueError("result_type: wants at least one array or dtype, got none")
     pairs = []
     for x in xs:
         if is_array(x):

@@ -6,18 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
+from funcgrad.arguments import kind
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, placed, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import expanded, iota, moved
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import Tracer, is_array, type_of
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Any:
     """Evenly spaced numbers from ``start`` (0 if only one bound is given) up to, not including, ``stop``.
 
     Args:
-        start, stop, step: Python or NumPy numbers: the length must be known when tracing.
+        start, stop, step: real numbers that are known: the length must be, when tracing.
         dtype: int64 for ints and float32 for floats unless given.
         device: where the array is to be.
 
@@ -25,8 +26,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
         A vector.
 
     Raises:
-        TypeError: for traced arrays: the length must be known when tracing.
-        ValueError: for a step of 0.
+        TypeError: for what is no real number, and traced arrays.
+        ValueError: for a step of 0, and numbers that are not finite.
 
     Example:
         >>> print(arange(3))
@@ -35,8 +36,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
     if stop is None:
         start, stop = 0, start
     for name, value in (("start", start), ("stop", stop), ("step", step)):
-        if isinstance(value, Tracer):
-            raise TypeError(f"arange: {name} is a traced array; the length of an array must be known when tracing")
+        _check_bound(name, value)
     if step == 0:
         raise ValueError("arange: step must not be 0")
     count = _steps(start, stop, step)
@@ -48,6 +48,16 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
         return placed(index if start == 0 else p.add(index, _wrapped(start, wanted)), device)
     wide = iota(shape=(count,), axis=0, dtype=dtypes.float64)
     return placed(astype(p.add(p.mul(wide, np.float64(step)), np.float64(start)), wanted), device)
+
+
+def _check_bound(name: str, value: Any) -> None:
+    """Raises for what is no known, finite, real number."""
+    if isinstance(value, Tracer):
+        raise TypeError(f"arange: {name} is a traced array; the length of an array must be known when tracing")
+    if not is_array(value) or type_of(value).shape != () or dtypes.is_complex(type_of(value).dtype):
+        raise TypeError(f"arange: {name} must be a real number, got {kind(value)}")
+    if not np.isfinite(float(value)):
+        raise ValueError(f"arange: {name} must be finite, got {value}")
 
 
 def _python_kind(x: Any) -> type:
@@ -75,7 +85,7 @@ def linspace(
 
     Args:
         start, stop: arrays or numbers, which broadcast.
-        num: how many, known.
+        num: how many, an int.
         endpoint: whether ``stop`` is the last of them.
         retstep: return the distance between them too.
         dtype: of the result; integers are rounded down. By default that of the ends, at least float32.
@@ -86,15 +96,14 @@ def linspace(
         An array of the broadcast shape with a new axis; with ``retstep``, that and the step.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, and a ``num`` or axis that is no int.
         ValueError: for a negative ``num``, shapes that do not broadcast, or an axis out of range.
 
     Example:
         >>> print(linspace(0.0, 1.0, 3))
         [0.  0.5 1. ]
     """
-    if num < 0:
-        raise ValueError(f"linspace: num must not be negative, got {num}")
+    num = checks.integer("linspace", "num", num, 0)
     wanted = None if dtype is None else dtypes.canonical(dtype)
     start, stop = promoted(asoperand(start, "linspace"), asoperand(stop, "linspace"), floating=True)
     if wanted is not None:
@@ -123,7 +132,15 @@ def logspace(
     """``base`` to powers evenly spaced from ``start`` to ``stop``.
 
     Args:
+        start, stop: the exponents, arrays or numbers, which broadcast.
         num, endpoint, dtype, axis: as for ``linspace``.
+        base: an array or number, which broadcasts with the result.
+
+    Returns:
+        An array of the broadcast shape with a new axis; of the dtype of the ends, at least float32, or of ``dtype``.
+
+    Raises:
+        TypeError, ValueError: as ``linspace``.
 
     Example:
         >>> print(logspace(0, 2, 3))
@@ -140,8 +157,14 @@ def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dt
     """Numbers from ``start`` to ``stop``, each the same multiple of the one before.
 
     Args:
-        start, stop: of the same sign, not zero.
+        start, stop: arrays or numbers of the same sign, not zero, which broadcast; else the result is NaN or infinite.
         num, endpoint, dtype, axis: as for ``linspace``.
+
+    Returns:
+        An array of the broadcast shape with a new axis; of the dtype of the ends, at least float32, or of ``dtype``.
+
+    Raises:
+        TypeError, ValueError: as ``linspace``.
 
     Example:
         >>> print(geomspace(1.0, 8.0, 4))

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.indexing import At, along, along_dims, getitem, integers, take, take_along_axis
+from funcgrad.numpy.indexing import At, along, along_dims, check_inside, getitem, integers, take, take_along_axis
 from funcgrad.numpy.positions import known
-from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.promotion import asoperand, normalized_axes, operands, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, ravel, reshape, stack
 from funcgrad.numpy.writable import changed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.indexing import scatter
-from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- taken and chosen
 
@@ -73,6 +73,7 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
 
     Args:
         choice: integers; they broadcast with the choices.
+        choices: a sequence of arrays, or an array of them.
         mode: for numbers outside: ``"clip"`` takes the nearest, ``"wrap"`` counts on from the start; ``"raise"``
             raises, or takes the nearest of traced ones.
 
@@ -81,54 +82,59 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
 
     Raises:
         TypeError: for what is no array, and numbers that are no integers.
-        ValueError: for a number that is none of the choices, no choices, and shapes that do not broadcast.
+        ValueError: for a number that is none of the choices, another mode, no choices, and shapes that do not
+            broadcast.
 
     Example:
         >>> print(choose([0, 1], [[1, 2], [3, 4]]))
         [1 4]
     """
-    numbers = asoperand(choice, "choose")
-    shape = p.broadcast_shapes(
-        "choose", type_of(numbers).shape, *[type_of(asoperand(c, "choose")).shape for c in choices]
-    )
-    spread = stack([broadcast_to(c, shape) for c in choices])
-    if mode == "raise" and not isinstance(ready(numbers), Tracer):
-        numbers = np.asarray(ready(numbers))
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(choices):
-            raise ValueError(f"choose: a number is none of the {len(choices)} choices")
+    numbers, given = integers(choice, "choose"), operands(choices, "choose")
+    shape = p.broadcast_shapes("choose", type_of(numbers).shape, *[type_of(c).shape for c in given])
+    spread = stack([broadcast_to(c, shape) for c in promoted(*given)])
+    count = len(given)
+    if checks.one_of("choose", "mode", mode, ("raise", "clip", "wrap")) == "raise":
+        check_inside(numbers, count, "choose", "the choices", ValueError, least=0)
     elif mode == "wrap":
-        numbers = e.subtract(
-            numbers, e.multiply(p.floor_divide(numbers, p.number(len(choices), numbers)), len(choices))
-        )
-    numbers = broadcast_to(e.clip(numbers, 0, len(choices) - 1), shape)
+        numbers = p.remainder(*promoted(numbers, count))
+    numbers = broadcast_to(e.clip(numbers, 0, count - 1), shape)
     return take_along_axis(spread, expand_dims(numbers, 0), 0)[0]
 
 
-def trim_zeros(x: Any, trim: str = "fb") -> Any:
-    """A vector without the zeros at its front (``"f"`` in ``trim``) and back (``"b"``).
+def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = None) -> Any:
+    """An array without what is all zero at the front (``"f"`` in ``trim``) and the back (``"b"``) of its axes.
 
-    Args:
-        x: a vector.
+        Args:
+            x: an array or number.
+            trim: ``"f"``, ``"b"``, or both letters.
+            axis: one or several; by default all.
+        Returns:
+            An array of as many axes, of the dtype of ``x``; of nothing but zeros an empty one.
+        Raises:
+            TypeError: for what is no array, or an axis that is no int.
+            ValueError: for other letters, and an axis out of range or named twice.
+            ConcretizationError: for a traced array.
 
-    Returns:
-        A vector of the dtype of ``x``.
-
-    Raises:
-        TypeError: for what is no array.
-        IndexError: for an array without axes.
-        ConcretizationError: for a traced array.
+        Example:
+            >>> print(trim_zeros([0, 1, 2, 0]))
+            [1 2]
+            >>> print(trim_zeros([[0, 0], [0, 3]]))
+            [[3]]
 
     Example:
         >>> print(trim_zeros([0, 1, 2, 0]))
         [1 2]
     """
-    x = asoperand(x, "trim_zeros")
-    places = np.flatnonzero(known(e.not_equal(x, 0), "trim_zeros"))
-    size = type_of(x).shape[0]
-    if not places.size:
-        return getitem(x, slice(0, 0))
-    start = int(places[0]) if "f" in trim.lower() else 0
-    return getitem(x, slice(start, int(places[-1]) + 1 if "b" in trim.lower() else size))
+    x, letters = asoperand(x, "trim_zeros"), trim.lower() if isinstance(trim, str) else trim
+    checks.one_of("trim_zeros", "trim", letters, ("f", "b", "fb", "bf"))
+    mask = known(e.not_equal(x, 0), "trim_zeros")
+    kept = [slice(None)] * mask.ndim
+    for a in normalized_axes(axis, mask.ndim, "trim_zeros"):
+        places = np.flatnonzero(mask.any(axis=tuple(i for i in range(mask.ndim) if i != a)))
+        first, last = (int(places[0]), int(places[-1]) + 1) if places.size else (0, 0)
+        trimmed = "f" in letters or not places.size, "b" in letters or not places.size
+        kept[a] = slice(first if trimmed[0] else None, last if trimmed[1] else None)
+    return getitem(x, tuple(kept))
 
 
 # ---------------------------------------------------------------- put
@@ -138,6 +144,9 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     """``x`` with the elements of ``v``, repeated, at places counted in a row.
 
     Args:
+        x: an array.
+        ind: integers, of any shape.
+        v: an array or number; where it is empty nothing changes.
         mode: for places outside: ``"clip"``, ``"wrap"``, or None: known ones are an error, traced ones ignored.
         inplace: as for ``fill_diagonal``.
 
@@ -145,8 +154,10 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
         With ``inplace=False`` a new array of the shape and dtype of ``x``, otherwise None.
 
     Raises:
-        TypeError: for ``inplace=True`` of what never changes, no array, and values that the dtype cannot hold.
-        IndexError: for a place outside in a list or NumPy array, places that are no integers, and no values.
+        TypeError: for ``inplace=True`` of what never changes, no array, places that are no integers, and values that
+            the dtype cannot hold.
+        ValueError: for another mode.
+        IndexError: for a place outside that is not traced.
 
     Example:
         >>> print(put([1, 2, 3], [0, 2], [7, 8], inplace=False))
@@ -156,12 +167,16 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
 
 
 def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
-    places, values = ravel(asoperand(ind, "put")), ravel(asoperand(v, "put"))
+    places, values = ravel(integers(ind, "put")), ravel(asoperand(v, "put"))
     size = type_of(x).size
-    if mode == "clip":
+    if checks.one_of("put", "mode", mode, (None, "clip", "wrap", "raise")) in (None, "raise"):
+        check_inside(places, size, "put", f"the elements of {type_of(x)}")
+    elif mode == "clip":
         places = e.clip(places, 0, size - 1)
-    elif mode == "wrap":
+    elif size:
         places = p.remainder(*promoted(places, size))
+    if not type_of(values).size:
+        return x
     values = take(values, np.arange(type_of(places).size) % type_of(values).size)
     return reshape(At(ravel(x))[places].set(values), type_of(x).shape)
 
@@ -170,6 +185,10 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
     """``x`` with ``values`` at what ``take_along_axis`` would take.
 
     Args:
+        x: an array.
+        indices: as for ``take_along_axis``.
+        values: what broadcasts with them.
+        axis: with None, ``x`` and ``indices`` are flattened first.
         inplace: as for ``fill_diagonal``.
 
     Returns:
@@ -177,8 +196,8 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
 
     Raises:
         TypeError: for ``inplace=True`` of what never changes, no array, and dtypes that do not fit.
-        ValueError: for indices or values of a shape that does not fit.
-        IndexError: for a position outside that is given as a list or a NumPy array.
+        ValueError: for indices or values of a shape that does not fit, and an axis out of range.
+        IndexError: for a position outside that is not traced.
 
     Example:
         >>> print(put_along_axis(np.array([[3, 1, 2]]), np.array([[1]]), 9, axis=1, inplace=False))

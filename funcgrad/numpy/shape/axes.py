@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.numpy.checks import whole, whole_numbers
+from funcgrad import checks
 from funcgrad.numpy.promotion import asoperand, normalized_axes, normalized_axis
 from funcgrad.primitives import shape as s
 from funcgrad.tracing import type_of
@@ -34,7 +34,7 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Any:
     n = type_of(x).ndim
     if axes is None:
         return s.transpose(x, permutation=tuple(range(n))[::-1]) if n > 1 else x
-    order = tuple([normalized_axis(a, n, "transpose") for a in whole_numbers(axes, "transpose: axes")])
+    order = tuple([normalized_axis(a, n, "transpose") for a in checks.integers("transpose", "axes", axes)])
     if sorted(order) != list(range(n)):
         raise ValueError(f"transpose: axes {axes} are not a permutation of the {n} axes of {type_of(x)}")
     return x if order == tuple(range(n)) else s.transpose(x, permutation=order)
@@ -235,7 +235,7 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
     if len(turned) != 2:
         raise ValueError(f"rot90: axes must be two, got {axes}")
     first, second = turned
-    match whole(k, "rot90: k") % 4:
+    match checks.integer("rot90", "k", k) % 4:
         case 1:
             return swapaxes(flip(x, second), first, second)
         case 2:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad.numpy.checks import dims_of
+from funcgrad import checks
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import shape as s
@@ -32,7 +32,7 @@ def broadcast_to(x: Any, shape: Any) -> Any:
          [1 2]]
     """
     x = asoperand(x, "broadcast_to")
-    wanted = dims_of(shape, "broadcast_to")
+    wanted = checks.shape("broadcast_to", "shape", shape)
     mine = type_of(x).shape
     if len(mine) > len(wanted) or p.broadcast_shapes("broadcast_to", mine, wanted) != wanted:
         raise ValueError(f"broadcast_to: {type_of(x)} does not broadcast to the shape {wanted}")
@@ -80,7 +80,9 @@ def broadcast_shapes(*shapes: Any) -> Dims:
         >>> broadcast_shapes((2, 1), (3,))
         (2, 3)
     """
-    return p.broadcast_shapes("broadcast_shapes", *[dims_of(shape, "broadcast_shapes") for shape in shapes])
+    return p.broadcast_shapes(
+        "broadcast_shapes", *[checks.shape("broadcast_shapes", "shape", shape) for shape in shapes]
+    )
 
 
 __all__ = ["broadcast_arrays", "broadcast_shapes", "broadcast_to"]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad.numpy.checks import one_of, whole_numbers
+from funcgrad import checks
 from funcgrad.numpy.promotion import asoperand, normalized_axes
 from funcgrad.numpy.shape.axes import transpose
 from funcgrad.primitives import shape as s
@@ -94,8 +94,8 @@ def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | No
          [2 3]]
     """
     x = asoperand(x, "reshape")
-    wanted = whole_numbers((shape, *more) if more else shape, "reshape: shape")
-    one_of(order, ("C", "F", "A", "K", "c", "f"), "reshape: order")
+    wanted = checks.integers("reshape", "shape", (shape, *more) if more else shape)
+    checks.one_of("reshape", "order", order, ("C", "F", "A", "K", "c", "f"))
     total = type_of(x).size
     if -1 in wanted:
         known = math.prod(n for n in wanted if n != -1)

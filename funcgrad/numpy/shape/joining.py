@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.numpy.checks import operands
-from funcgrad.numpy.promotion import astype, normalized_axis, promoted
+from funcgrad.numpy.promotion import astype, normalized_axis, operands, promoted
 from funcgrad.numpy.shape.forms import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
 from funcgrad.primitives import shape as s
 from funcgrad.tracing import type_of

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.checks import whole_numbers
+from funcgrad import checks
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
 from funcgrad.numpy.shape.broadcasting import broadcast_to
 from funcgrad.numpy.shape.forms import expand_dims, ndim, ravel, reshape, shape
@@ -95,7 +95,7 @@ def tile(x: Any, reps: Any) -> Any:
         [1 2 1 2]
     """
     x = asoperand(x, "tile")
-    counts = whole_numbers(reps, "tile: reps")
+    counts = checks.integers("tile", "reps", reps)
     if any(n < 0 for n in counts):
         raise ValueError(f"tile: reps must not be negative, got {reps}")
     mine = shape(x)
@@ -128,7 +128,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
         [3 1 2]
     """
     x = asoperand(x, "roll")
-    shifts = whole_numbers(shift, "roll: shift")
+    shifts = checks.integers("roll", "shift", shift)
     if axis is None:
         return reshape(roll(ravel(x), sum(shifts), 0), shape(x))
     axes = tuple(axis) if isinstance(axis, tuple | list) else (axis,)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad.numpy.checks import whole, whole_numbers
+from funcgrad import checks
 from funcgrad.numpy.promotion import asoperand, normalized_axis
 from funcgrad.numpy.shape.forms import ndim, shape, squeeze
 from funcgrad.primitives import shape as s
@@ -43,7 +43,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
             raise ValueError(f"split: {n} elements along axis {axis} do not divide into {sections} equal parts")
         bounds = list(range(0, n + 1, n // sections)) if n else [0] * (sections + 1)
     else:
-        places = whole_numbers(indices_or_sections, "split: indices_or_sections")
+        places = checks.integers("split", "indices_or_sections", indices_or_sections)
         bounds = [0, *[min(max(i + n if i < 0 else i, 0), n) for i in places], n]
     return [part(x, axis, a, max(a, b)) for a, b in pairwise(bounds)]
 
@@ -74,7 +74,7 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
 
 
 def _sections(number: Any, name: str) -> int:
-    number = whole(number, f"{name}: indices_or_sections")
+    number = checks.integer(name, "indices_or_sections", number)
     if number < 1:
         raise ValueError(f"{name}: the number of parts must be at least 1, got {number}")
     return number

@@ -1,0 +1,167 @@
+"""What functions ask of arguments that are no arrays: whole numbers, shapes, one word of several, pairs, functions.
+
+Each check names the function and the argument, what it was and what was wanted, and returns what the function goes on
+with.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from funcgrad.arguments import kind
+from funcgrad.errors import ConcretizationError
+
+
+def integer(name: str, what: str, x: Any, least: int | None = None) -> int:
+    """A whole number: an int, or an integer array of one element.
+
+    Args:
+        name, what: of the function and of its argument.
+        x: what it was given.
+        least: what it must not be below.
+
+    Raises:
+        TypeError: for anything else; under ``jit``, for a traced number, the error that says what to do.
+        ValueError: for one that is too small.
+
+    Example:
+        >>> integer("eye", "n", np.int32(3))
+        3
+    """
+    try:
+        found = operator.index(x)
+    except ConcretizationError:
+        raise
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be an int, got {kind(x)}") from None
+    if least is not None and found < least:
+        raise ValueError(f"{name}: {what} must be at least {least}, got {found}")
+    return found
+
+
+def integers(name: str, what: str, x: Any, least: int | None = None) -> tuple[int, ...]:
+    """Whole numbers: several, or one alone.
+
+    Raises:
+        TypeError: for anything else.
+        ValueError: for one that is below ``least``.
+
+    Example:
+        >>> integers("roll", "shift", 2), integers("roll", "shift", [1, 2])
+        ((2,), (1, 2))
+    """
+    if np.iterable(x) and not isinstance(x, str | bytes):
+        return tuple(integer(name, f"each of {what}", n, least) for n in x)
+    try:
+        return (integer(name, what, x, least),)
+    except ConcretizationError:
+        raise
+    except TypeError:
+        raise TypeError(f"{name}: {what} must be an int or several, got {kind(x)}") from None
+
+
+def shape(name: str, what: str, x: Any) -> tuple[int, ...]:
+    """The sizes of an array: ``integers``, none of them negative.
+
+    Raises:
+        TypeError: for what are no integers.
+        ValueError: for a negative size.
+
+    Example:
+        >>> shape("zeros", "shape", 3)
+        (3,)
+    """
+    found = integers(name, what, x)
+    if any(n < 0 for n in found):
+        raise ValueError(f"{name}: {what} {found} has a negative size")
+    return found
+
+
+def sequence(name: str, what: str, x: Any) -> tuple[Any, ...]:
+    """Several things of whatever kind, in something like a list.
+
+    Raises:
+        TypeError: for what is one thing, a string among them.
+
+    Example:
+        >>> sequence("fftn", "axes", [0, 1])
+        (0, 1)
+    """
+    if isinstance(x, str | bytes) or not hasattr(x, "__iter__"):
+        raise TypeError(f"{name}: {what} must be a sequence, got {kind(x)}")
+    return tuple(x)
+
+
+def number(name: str, what: str, x: Any) -> float:
+    """A real number that is known.
+
+    Raises:
+        TypeError: for what is none; for a traced one, the error that says that its trace would be lost.
+
+    Example:
+        >>> number("fftfreq", "d", 2)
+        2.0
+    """
+    found = np.asarray(x)
+    if found.ndim or found.dtype.kind not in "biuf":
+        raise TypeError(f"{name}: {what} must be a number, got {kind(x)}")
+    return float(found)
+
+
+def one_of(name: str, what: str, x: Any, options: Collection[Any]) -> Any:
+    """One of a few values.
+
+    Raises:
+        ValueError: for another, listing them.
+
+    Example:
+        >>> one_of("pad", "mode", "wrap", ("constant", "wrap"))
+        'wrap'
+    """
+    # One after the other: what is asked about need not be hashable, and comparing arrays gives no truth value.
+    if not any(type(x) is type(option) and x == option for option in options):
+        *most, last = [f'"{option}"' if isinstance(option, str) else repr(option) for option in options]
+        raise ValueError(f"{name}: {what} must be {', '.join(most)} or {last}, got {x!r}")
+    return x
+
+
+def pair(name: str, what: str, x: Any, parts: str) -> tuple[Any, Any]:
+    """Two things in a tuple or a list.
+
+    Args:
+        name, what: of the function and of its argument.
+        x: what it was given.
+        parts: what the two are, for the message.
+
+    Raises:
+        TypeError: for what is no tuple or list.
+        ValueError: for more or fewer than two.
+
+    Example:
+        >>> pair("lu_solve", "lu_and_piv", [1, 2], "the factors and the pivots")
+        (1, 2)
+    """
+    if not isinstance(x, tuple | list):
+        raise TypeError(f"{name}: {what} must be {parts}, got {kind(x)}")
+    if len(x) != 2:
+        raise ValueError(f"{name}: {what} must be {parts}, got {len(x)} values")
+    return x[0], x[1]
+
+
+def function(name: str, f: Any, what: str = "") -> Any:
+    """Something that can be called.
+
+    Raises:
+        TypeError: for what cannot.
+
+    Example:
+        >>> function("jit", abs)
+        <built-in function abs>
+    """
+    if not callable(f):
+        raise TypeError(f"{name}: {f'{what} must be' if what else 'wants'} a function, got {kind(f)}")
+    return f
