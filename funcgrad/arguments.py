@@ -32,6 +32,8 @@ class Flat:
     __slots__ = ("function", "tree", "transform", "has_aux", "out_tree", "_count", "_aux_leaves", "_aux_tree")
 
     def __init__(self, function: Callable[..., Any], tree: Any, transform: str, has_aux: bool = False):
+        if not callable(function):
+            raise TypeError(f"{transform}: wants a function, got {kind(function)}")
         self.function = function
         self.tree = tree
         self.transform = transform

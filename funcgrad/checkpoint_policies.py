@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from funcgrad import checks
+from funcgrad.arguments import kind
 from funcgrad.primitive import Primitive
 
 __all__ = [
@@ -18,6 +20,20 @@ __all__ = [
 ]  # fmt: skip
 
 Policy = Callable[..., bool]
+
+
+def _name(primitive: Any) -> str:
+    if not isinstance(primitive, Primitive):
+        raise TypeError(f"a policy is called with a primitive, got {kind(primitive)}")
+    return primitive.name
+
+
+def _names(policy: str, names: tuple[Any, ...]) -> frozenset[str]:
+    for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"{policy}: names must be strings, one by one, got {kind(name)}")
+    return frozenset(names)
+
 
 #: Operations that multiply matrices, or slide windows of them.
 _PRODUCTS = frozenset(("dot", "conv"))
@@ -75,7 +91,7 @@ def dots_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
         Whether it is such a product.
 
     Raises:
-        AttributeError: for what is no primitive.
+        TypeError: for what is no primitive.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -83,7 +99,7 @@ def dots_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
         >>> print(fg.grad(f)(fnp.ones(2)))
         [1. 1.]
     """
-    return primitive.name in _PRODUCTS
+    return _name(primitive) in _PRODUCTS
 
 
 def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params: Any) -> bool:
@@ -98,7 +114,7 @@ def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params
         Whether it is such a product.
 
     Raises:
-        AttributeError: for what is no primitive.
+        TypeError: for what is no primitive.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -106,7 +122,7 @@ def dots_with_no_batch_dims_saveable(primitive: Primitive, *types: Any, **params
         >>> print(fg.grad(f)(fnp.ones(2)))
         [1. 1.]
     """
-    return primitive.name == "dot" and params["batch"] == ((), ())
+    return _name(primitive) == "dot" and params["batch"] == ((), ())
 
 
 def save_only_these_names(*names: str) -> Policy:
@@ -118,6 +134,9 @@ def save_only_these_names(*names: str) -> Policy:
     Returns:
         A policy.
 
+    Raises:
+        TypeError: for a name that is no string, such as a list of them.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> policy = save_only_these_names("hidden")
@@ -125,7 +144,8 @@ def save_only_these_names(*names: str) -> Policy:
         >>> print(fg.grad(f)(0.0))
         0.5403023
     """
-    return lambda primitive, *types, **params: primitive.name == "name" and params["name"] in names
+    kept = _names("save_only_these_names", names)
+    return lambda primitive, *types, **params: _name(primitive) == "name" and params["name"] in kept
 
 
 def save_any_names_but_these(*names: str) -> Policy:
@@ -137,6 +157,9 @@ def save_any_names_but_these(*names: str) -> Policy:
     Returns:
         A policy.
 
+    Raises:
+        TypeError: for a name that is no string, such as a list of them.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> policy = save_any_names_but_these("other")
@@ -144,7 +167,8 @@ def save_any_names_but_these(*names: str) -> Policy:
         >>> print(fg.grad(f)(0.0))
         0.5403023
     """
-    return lambda primitive, *types, **params: primitive.name == "name" and params["name"] not in names
+    others = _names("save_any_names_but_these", names)
+    return lambda primitive, *types, **params: _name(primitive) == "name" and params["name"] not in others
 
 
 def save_anything_except_these_names(*names: str) -> Policy:
@@ -156,6 +180,9 @@ def save_anything_except_these_names(*names: str) -> Policy:
     Returns:
         A policy.
 
+    Raises:
+        TypeError: for a name that is no string, such as a list of them.
+
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> policy = save_anything_except_these_names("hidden")
@@ -163,7 +190,8 @@ def save_anything_except_these_names(*names: str) -> Policy:
         >>> print(fg.grad(f)(0.0))
         0.5403023
     """
-    return lambda primitive, *types, **params: not (primitive.name == "name" and params["name"] in names)
+    others = _names("save_anything_except_these_names", names)
+    return lambda primitive, *types, **params: not (_name(primitive) == "name" and params["name"] in others)
 
 
 def save_from_both_policies(first: Policy, second: Policy) -> Policy:
@@ -176,7 +204,7 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         A policy.
 
     Raises:
-        TypeError: from the policy, where one of them is no function.
+        TypeError: where one of them is no function.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -185,4 +213,5 @@ def save_from_both_policies(first: Policy, second: Policy) -> Policy:
         >>> print(fg.grad(f)(0.0))
         0.5403023
     """
-    return lambda primitive, *types, **params: first(primitive, *types, **params) or second(primitive, *types, **params)
+    policies = [checks.function("save_from_both_policies", policy, "each policy") for policy in (first, second)]
+    return lambda primitive, *types, **params: any(policy(primitive, *types, **params) for policy in policies)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
 from funcgrad import numpy as fnp
 from funcgrad.interpreters.batching import axis_called
 from funcgrad.primitive import Primitive
@@ -32,7 +32,13 @@ def _each(f: Callable[[Any], Any], x: Any) -> Any:
     return trees.map(lambda leaf: f(fnp.asarray(leaf)), x)
 
 
+def _countable(leaf: Any) -> Any:
+    """Booleans as numbers that have a sum."""
+    return cast(leaf, dtype=dtypes.int32) if leaf.dtype == dtypes.bool_ else leaf
+
+
 def _axis(caller: str, axis: int, ndim: int) -> int:
+    axis = checks.integer(caller, "axis", axis)
     if not -ndim <= axis < ndim:
         raise ValueError(f"{caller}: axis {axis} is out of range for an array of {ndim} axes")
     return axis % ndim
@@ -107,8 +113,7 @@ def psum(x: Any, axis_name: AxisName) -> Any:
     axes = [axis_called(name)[0] for name in _names(axis_name)]
 
     def one(leaf: Any) -> Any:
-        if leaf.dtype == dtypes.bool_:
-            leaf = cast(leaf, dtype=dtypes.int32)
+        leaf = _countable(leaf)
         for index in axes:
             leaf = psum_p(leaf, index)
         return leaf
@@ -247,16 +252,17 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
     """Each example's part of the sum over all of them: ``psum``, of which the first example has the first part.
 
     Args:
-        x: a pytree of arrays of numbers, of one axis at least.
+        x: a pytree of arrays, of one axis at least; booleans are counted.
         axis_name: one name, as given to a surrounding ``vmap``.
         scatter_dimension: the axis along which the sum is divided; the result does not have it, unless ``tiled``.
         tiled: keep the axis, which may be a multiple of the number of examples.
 
     Returns:
-        A pytree like ``x``, of its dtypes; without that axis, or with one as many times shorter as there are examples.
+        A pytree like ``x``, of its dtypes, int32 of booleans; without that axis, or with one as many times shorter as
+        there are examples.
 
     Raises:
-        TypeError: if a leaf of ``x`` is not an array, or is one of booleans.
+        TypeError: if a leaf of ``x`` is not an array.
         NameError: if no surrounding ``vmap`` has an axis of that name.
         ValueError: if there is no such axis, or it cannot be divided among the examples.
 
@@ -268,6 +274,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
     index, size = axis_called(axis_name)
 
     def one(leaf: Any) -> Any:
+        leaf = _countable(leaf)
         at = _axis("psum_scatter", scatter_dimension, leaf.ndim)
         return psum_scatter_p(_divided("psum_scatter", leaf, at, size, tiled), index, axis=at, count=size)
 
@@ -298,13 +305,14 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
         [3. 1. 2.]
     """
     index, size = axis_called(axis_name)
-    pairs = tuple((int(a), int(b)) for a, b in perm)
+    pairs = []
+    for ends in checks.sequence("ppermute", "perm", perm):
+        source, target = checks.pair("ppermute", "each of perm", ends, "two numbers of examples")
+        pairs.append(checks.integers("ppermute", "each of perm", (source, target)))
     for ends in zip(*pairs):
         if len(set(ends)) != len(ends) or not all(0 <= n < size for n in ends):
-            raise ValueError(
-                f"ppermute: perm {list(pairs)} must name each of {size} examples at most once on each side"
-            )
-    return _each(lambda leaf: ppermute_p(leaf, index, perm=pairs), x)
+            raise ValueError(f"ppermute: perm {pairs} must name each of {size} examples at most once on each side")
+    return _each(lambda leaf: ppermute_p(leaf, index, perm=tuple(pairs)), x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -328,6 +336,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
         >>> print(fg.vmap(lambda x: pshuffle(x, "i", [2, 0, 1]), axis_name="i")(fnp.array([1.0, 2.0, 3.0])))
         [3. 1. 2.]
     """
+    perm = checks.integers("pshuffle", "perm", perm)
     if sorted(perm) != list(range(axis_size(axis_name))):
         raise ValueError(f"pshuffle: perm {list(perm)} is no permutation of {axis_size(axis_name)} examples")
     return ppermute(x, axis_name, [(source, target) for target, source in enumerate(perm)])

@@ -44,18 +44,25 @@ def canonical(dtype: Any) -> np.dtype:
     ``"bfloat16"``.
 
     Raises:
-        TypeError: for a dtype that XLA has no arrays of (strings, objects, dates).
+        TypeError: for a dtype that XLA has no arrays of (strings, objects, dates), and for what is no dtype.
 
     Example:
         >>> canonical(float), canonical("int16")
         (dtype('float32'), dtype('int16'))
     """
-    if dtype in DEFAULT:
-        return DEFAULT[dtype]
-    result = bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    try:
+        if dtype in DEFAULT:
+            return DEFAULT[dtype]
+        result = bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
+    except (TypeError, ValueError):  # what NumPy, or a dictionary, says of a value that is no name of a dtype
+        raise _unknown(repr(dtype)) from None
     if result not in SHORT:
-        raise TypeError(f"dtype: got {result}, wanted one of {', '.join(str(d) for d in SUPPORTED)}")
+        raise _unknown(result)
     return result
+
+
+def _unknown(dtype: Any) -> TypeError:
+    return TypeError(f"dtype: got {dtype}, wanted one of {', '.join(str(d) for d in SUPPORTED)}")
 
 
 def is_inexact(dtype: np.dtype) -> bool:

@@ -16,12 +16,12 @@ Example:
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted
 from funcgrad.numpy.shape import roll
 from funcgrad.primitives import fft as p
@@ -44,14 +44,16 @@ _OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
 
 def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> Any:
     """A transform as XLA gives it, the inverse divided by ``n``, as ``norm`` wants it."""
-    norm = "backward" if norm is None else norm
-    if norm not in _OPPOSITE:
-        raise ValueError(f'{name}: norm must be "backward", "ortho" or "forward", got {norm!r}')
+    norm = _direction(norm, name)
     wanted = _OPPOSITE[norm] if not inverse else norm
     factor = {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[_OPPOSITE[wanted]]
     if inverse:
         factor *= n
     return x if factor == 1 else scale(x, factor)
+
+
+def _direction(norm: str | None, name: str) -> str:
+    return checks.one_of(name, "norm", "backward" if norm is None else norm, _OPPOSITE)
 
 
 def _operand(x: Any, name: str, real: bool = False) -> Any:
@@ -87,18 +89,20 @@ def _resized(x: Any, sizes: Sequence[int], axes: Sequence[int], name: str) -> An
 def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], list[int]]:
     """What ``s`` and ``axes`` mean for ``x``: one size for each axis."""
     ndim, shape = type_of(x).ndim, type_of(x).shape
+    s = s if s is None else checks.sequence(name, "s", s)
     if axes is None:
         count = ndim if s is None else len(s)
         if count > ndim:
             raise ValueError(f"{name}: s {tuple(s or ())} has more sizes than {type_of(x)} has axes")
         chosen = list(range(ndim - count, ndim))
     else:
-        chosen = [normalized_axis(a, ndim, name) for a in axes]
+        chosen = [normalized_axis(a, ndim, name) for a in checks.sequence(name, "axes", axes)]
     if s is None:
         return [shape[a] for a in chosen], chosen
     if len(s) != len(chosen):
         raise ValueError(f"{name}: s {tuple(s)} and axes {tuple(chosen)} must have the same length")
-    return [shape[a] if n in (None, -1) else int(n) for n, a in zip(s, chosen, strict=True)], chosen
+    sizes = [-1 if n is None else checks.integer(name, "the size", n) for n in s]
+    return [shape[a] if n == -1 else n for n, a in zip(sizes, chosen, strict=True)], chosen
 
 
 def _along(x: Any, axes: Sequence[int], inverse: bool) -> Any:
@@ -489,19 +493,18 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
         >>> print(ihfft(np.array([1.0, 1.0, 1.0, 1.0])).real)
         [1. 0. 0.]
     """
-    return conj(_from_real(a, _one(n), (axis,), _OPPOSITE.get(norm or "backward", norm), "ihfft"))
+    return conj(_from_real(a, _one(n), (axis,), _OPPOSITE[_direction(norm, "ihfft")], "ihfft"))
 
 
 # ---------------------------------------------------------------- frequencies
 
 
-def _frequencies(counts: np.ndarray, n: int, d: float, dtype: Any, name: str) -> Any:
-    if n < 1:
-        raise ValueError(f"{name}: n must be positive, got {n}")
+def _frequencies(counts: Callable[[int], np.ndarray], n: int, d: float, dtype: Any, name: str) -> Any:
+    n, d = checks.integer(name, "n", n, least=1), checks.number(name, "d", d)
     kind = dtypes.canonical(float if dtype is None else dtype)
     if not dtypes.is_floating(kind):
         raise TypeError(f"{name}: dtype must be floating, got {kind}")
-    return from_numpy((counts / (n * d)).astype(kind))
+    return from_numpy((counts(n) / (n * d)).astype(kind))
 
 
 def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
@@ -524,7 +527,7 @@ def fftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> An
         >>> print(fftfreq(4))
         [ 0.    0.25 -0.5  -0.25]
     """
-    return _frequencies((np.arange(n) + n // 2) % max(n, 1) - n // 2, n, d, dtype, "fftfreq")
+    return _frequencies(lambda n: (np.arange(n) + n // 2) % n - n // 2, n, d, dtype, "fftfreq")
 
 
 def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> Any:
@@ -544,7 +547,7 @@ def rfftfreq(n: int, d: float = 1.0, dtype: Any = None, device: Any = None) -> A
         >>> print(rfftfreq(4))
         [0.   0.25 0.5 ]
     """
-    return _frequencies(np.arange(n // 2 + 1), n, d, dtype, "rfftfreq")
+    return _frequencies(lambda n: np.arange(n // 2 + 1), n, d, dtype, "rfftfreq")
 
 
 def fftshift(x: Any, axes: int | Axes = None) -> Any:

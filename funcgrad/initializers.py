@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, random
+from funcgrad import checks, dtypes, random
 from funcgrad.numpy import creation
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.padding import pad
@@ -59,7 +59,7 @@ def zeros(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
         >>> print(zeros(None, (2,)))
         [0. 0.]
     """
-    return creation.zeros(tuple(shape), dtype)
+    return creation.zeros(checks.shape("zeros", "shape", shape), dtype)
 
 
 def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
@@ -81,7 +81,7 @@ def ones(key: Any, shape: Sequence[int], dtype: Any = np.float32) -> Any:
         >>> print(ones(None, (2,)))
         [1. 1.]
     """
-    return creation.ones(tuple(shape), dtype)
+    return creation.ones(checks.shape("ones", "shape", shape), dtype)
 
 
 def constant(value: Any, dtype: Any = np.float32) -> Initializer:
@@ -102,7 +102,7 @@ def constant(value: Any, dtype: Any = np.float32) -> Initializer:
         >>> print(constant(3.0)(None, (2,)))
         [3. 3.]
     """
-    return lambda key, shape, dtype=dtype: creation.full(tuple(shape), value, dtype=dtype)
+    return lambda key, shape, dtype=dtype: creation.full(checks.shape("constant", "shape", shape), value, dtype=dtype)
 
 
 def uniform(scale: float = 1e-2, dtype: Any = np.float32) -> Initializer:
@@ -171,11 +171,26 @@ def truncated_normal(
     return lambda key, shape, dtype=dtype: e.multiply(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
 
 
+def _place(name: str, what: str, axis: int, shape: Sequence[int]) -> int:
+    """An axis of a weight, counted from the front."""
+    if not -len(shape) <= checks.integer(name, what, axis) < len(shape):
+        raise ValueError(f"{name}: {what} {axis} is out of range for a weight of shape {tuple(shape)}")
+    return axis % len(shape)
+
+
+def _weight(name: str, shape: Sequence[int]) -> tuple[int, ...]:
+    sizes = checks.shape(name, "shape", shape)
+    if len(sizes) < 2:
+        raise ValueError(f"{name}: a weight has at least two axes, got shape {sizes}")
+    return sizes
+
+
 def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes) -> tuple[float, float]:
     """How many numbers go into one that comes out, and the other way round."""
+    named = {"in_axis": in_axis, "out_axis": out_axis, "batch_axis": batch_axis}
     sides = [
-        [axis % len(shape) for axis in ((axes,) if isinstance(axes, int) else axes)]
-        for axes in (in_axis, out_axis, batch_axis)
+        [_place("variance_scaling", n, a, shape) for a in checks.integers("variance_scaling", n, axes)]
+        for n, axes in named.items()
     ]
     ins, outs, batch = (math.prod(shape[a] for a in side) for side in sides)
     field = math.prod(shape) / max(ins * outs * batch, 1)
@@ -208,23 +223,20 @@ def variance_scaling(
 
     Raises:
         TypeError: when called, for what is no key, or another dtype.
-        ValueError: for another mode or distribution; when called, for a shape of one axis or a negative size.
+        ValueError: for another mode or distribution; when called, for a shape of one axis or a negative size, and for
+            axes that are not there.
 
     Example:
         >>> w = variance_scaling(1.0, "fan_in", "normal")(random.key(0), (400, 100))
         >>> print(round(float(w.std() * 20), 1))
         1.0
     """
-    if mode not in ("fan_in", "fan_out", "fan_avg"):
-        raise ValueError(f'variance_scaling: mode must be "fan_in", "fan_out" or "fan_avg", got {mode!r}')
-    if distribution not in ("normal", "uniform", "truncated_normal"):
-        raise ValueError(
-            f'variance_scaling: distribution must be "normal", "uniform" or "truncated_normal", got {distribution!r}'
-        )
+    checks.one_of("variance_scaling", "mode", mode, ("fan_in", "fan_out", "fan_avg"))
+    checks.one_of("variance_scaling", "distribution", distribution, ("normal", "uniform", "truncated_normal"))
+    scale = checks.number("variance_scaling", "scale", scale)
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
-        if len(shape) < 2:
-            raise ValueError(f"variance_scaling: a weight has at least two axes, got shape {tuple(shape)}")
+        shape = _weight("variance_scaling", shape)
         fan_in, fan_out = _fans(shape, in_axis, out_axis, batch_axis)
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[mode]
         deviation = math.sqrt(scale / max(n, 1.0))
@@ -248,7 +260,16 @@ def _named(name: str, scale: float, mode: str, distribution: str, of: str) -> Ca
     initializer.__doc__ = f"""{of}: ``variance_scaling`` by {scale} and ``"{mode}"``, from a {words} distribution.
 
     Args:
-        in_axis, out_axis, batch_axis, dtype: as for ``variance_scaling``.
+        in_axis, out_axis: the axes of what goes in, and of what comes out, each an int or several.
+        batch_axis: axes of weights that do not belong together.
+        dtype: floating; by default.
+
+    Returns:
+        A function ``f(key, shape, dtype=dtype)`` that returns an array of that shape and dtype.
+
+    Raises:
+        TypeError: when called, for what is no key, or another dtype.
+        ValueError: when called, for a shape of one axis or a negative size, and for axes that are not there.
 
     Example:
         >>> {name}()(random.key(0), (3, 4)).shape
@@ -280,8 +301,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
 
     Raises:
         TypeError: when called, for what is no key, or another dtype.
-        ValueError: when called, for a shape of one axis.
-        IndexError: when called, for a ``column_axis`` that is not there.
+        ValueError: when called, for a shape of one axis or a negative size, or a ``column_axis`` that is not there.
 
     Example:
         >>> q = orthogonal()(random.key(0), (3, 2))
@@ -291,14 +311,12 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
     """
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
-        if len(shape) < 2:
-            raise ValueError(f"orthogonal: a weight has at least two axes, got shape {tuple(shape)}")
-        columns = shape[column_axis]
-        rows = math.prod(shape) // columns
+        shape = _weight("orthogonal", shape)
+        at = _place("orthogonal", "column_axis", column_axis, shape)
+        columns, rows = shape[at], math.prod((*shape[:at], *shape[at + 1 :]))
         n, m = max(rows, columns), min(rows, columns)
         q = random.orthogonal(key, n, (), dtypes.canonical(dtype), m=m)
         q = matrix_transpose(q) if rows < columns else q
-        at = column_axis % len(shape)
         whole = reshape(q, (*shape[:at], *shape[at + 1 :], columns))
         return e.multiply(moveaxis(whole, -1, at), scale)
 
@@ -335,10 +353,11 @@ def delta_orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.
     """
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
+        shape = checks.shape("delta_orthogonal", "shape", shape)
         if not 3 <= len(shape) <= 5 or shape[-1] < shape[-2]:
             raise ValueError(
                 "delta_orthogonal: a kernel has one to three axes of places, then inputs and at least as many outputs, "
-                f"got shape {tuple(shape)}"
+                f"got shape {shape}"
             )
         middle = orthogonal(scale, column_axis, dtype)(key, shape[-2:])
         around = [((n - 1) // 2, n // 2) for n in shape[:-2]]

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import trees
+from funcgrad import checks, trees
 from funcgrad.arguments import Flat, abstract
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
@@ -37,6 +37,7 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
           return c
         }
     """
+    checks.function("trace", f)
     leaves, tree = trees.flatten((args, kwargs))
     flat = Flat(lambda a, k: f(*a, **k), tree, "trace")
     program = stage(flat, [abstract("trace", x) for x in leaves])
@@ -75,6 +76,7 @@ def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> fg.eval_shape(lambda x, w: {"y": x @ w}, fnp.ones((3, 4)), fg.ArrayType((4, 2), fnp.float32))
         {'y': f32[3,2]}
     """
+    checks.function("eval_shape", f)
     leaves, tree = trees.flatten((args, kwargs))
     flat = Flat(lambda a, k: f(*a, **k), tree, "eval_shape")
     program = stage(flat, [abstract("eval_shape", x) for x in leaves], description="eval_shape")
@@ -106,6 +108,7 @@ def closure_convert(f: Callable[..., Any], *examples: Any) -> tuple[Callable[...
         >>> print(fg.grad(loss)(2.0))
         3.0
     """
+    checks.function("closure_convert", f)
     tree: Any
     leaves, tree = trees.flatten(examples)
     out_trees: list[Any] = []

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from jax.interpreters import ad, batching
 
-from funcgrad import trees
+from funcgrad import checks, trees
 from funcgrad.compilation import Jitted, jit
 from funcgrad.control.call import batched_program
 from funcgrad.control.split import split_for_forward
@@ -276,7 +276,7 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         >>> print(jax.grad(f)(fnp.array([0.5, 1.0])))
         [0.75 3.  ]
     """
-    jitted: Any = f if isinstance(f, Jitted) else jit(f)
+    jitted: Any = f if isinstance(f, Jitted) else jit(checks.function("to_jax", f))
     return jitted.compiled
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, initializers
+from funcgrad import checks, dtypes, initializers
 from funcgrad.activations import (
     celu,
     glu,
@@ -208,12 +208,13 @@ def gelu(x: Any, approximate: str = "none") -> Any:
 Spatial = int | Sequence[int]
 
 
-def _each(value: Spatial, axes: int, name: str) -> tuple[int, ...]:
+def _each(value: Spatial, axes: int, name: str, what: str, least: int = 1) -> tuple[int, ...]:
     """One number for each spatial axis."""
-    values = (value,) * axes if isinstance(value, int | np.integer) else tuple(value)
+    values = checks.integers(name, what, value, least)
+    values = values if isinstance(value, Sequence | np.ndarray) else values * axes
     if len(values) != axes:
-        raise ValueError(f"{name} must be an int or one for each of the {axes} spatial axes, got {value!r}")
-    return tuple(int(v) for v in values)
+        raise ValueError(f"{name}: {what} must be an int or one for each of the {axes} spatial axes, got {value!r}")
+    return values
 
 
 def conv(
@@ -243,8 +244,8 @@ def conv(
         (batch, outputs, ...), or (outputs, ...) of a single image, in the promoted floating dtype.
 
     Raises:
-        TypeError: for what is no array.
-        ValueError: naming the shapes, where they do not fit; for another ``padding``.
+        TypeError: for what is no array, and for numbers that are no integers.
+        ValueError: naming the shapes, where they do not fit; for another ``padding``, or a number that is too small.
 
     Example:
         >>> conv(np.ones((2, 3, 8, 8), "float32"), np.ones((5, 3, 3, 3), "float32"), padding=1).shape
@@ -255,14 +256,14 @@ def conv(
     if type_of(x).ndim == axes + 1 > 0:
         single = conv(expand_dims(x, 0), weight, bias, stride=stride, padding=padding, dilation=dilation, groups=groups)
         return squeeze(single, 0)
-    strides, holes = _each(stride, axes, "conv: stride"), _each(dilation, axes, "conv: dilation")
+    strides, holes = _each(stride, axes, "conv", "stride"), _each(dilation, axes, "conv", "dilation")
     out = convolve(
         x,
         weight,
         strides=strides,
         padding=_conv_padding(padding, type_of(weight).shape[2:], strides, holes),
         rhs_dilation=holes,
-        groups=groups,
+        groups=checks.integer("conv", "groups", groups, least=1),
     )
     return out if bias is None else e.add(out, reshape(bias, (-1, *(1,) * axes)))
 
@@ -270,10 +271,10 @@ def conv(
 def _conv_padding(
     padding: Spatial | str, window: Sequence[int], strides: Sequence[int], holes: Sequence[int]
 ) -> tuple[tuple[int, int], ...]:
-    if padding == "valid":
+    if isinstance(padding, str) and padding == "valid":
         padding = 0
     if not isinstance(padding, str):
-        return tuple((n, n) for n in _each(padding, len(window), "conv: padding"))
+        return tuple((n, n) for n in _each(padding, len(window), "conv", "padding", least=0))
     if padding != "same":
         raise ValueError(f'conv: padding must be numbers, "same" or "valid", got {padding!r}')
     if any(s != 1 for s in strides):
@@ -288,21 +289,21 @@ def _pooling(
     """The operand and the window that slides along its spatial axes, all but the first two."""
     (x,) = promoted(asoperand(x, name))
     ndim = type_of(x).ndim
-    axes = len(size) if isinstance(size, Sequence) else ndim - 2
+    axes = len(checks.integers(name, "size", size)) if isinstance(size, Sequence) else ndim - 2
     if not 0 < axes < ndim:
         raise ValueError(
             f"{name}: wants (batch, channels, ...) and a window of at most its spatial axes, got {type_of(x)}"
         )
-    window, ends = _each(size, axes, f"{name}: size"), _each(padding, axes, f"{name}: padding")
+    window, ends = _each(size, axes, name, "size"), _each(padding, axes, name, "padding", least=0)
     if any(2 * n > k for n, k in zip(ends, window, strict=True)):
         raise ValueError(f"{name}: padding {ends} must be at most half of the window {window}")
     return x, window_over(
         ndim,
         tuple(range(ndim - axes, ndim)),
         window,
-        window if stride is None else _each(stride, axes, f"{name}: stride"),
+        window if stride is None else _each(stride, axes, name, "stride"),
         [(n, n) for n in ends],
-        _each(dilation, axes, f"{name}: dilation"),
+        _each(dilation, axes, name, "dilation"),
     )
 
 
@@ -382,8 +383,8 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
         more.
 
     Raises:
-        TypeError: for labels that are no integers, or a negative ``num_classes``.
-        ValueError: for an ``axis`` that is not there.
+        TypeError: for labels, or a ``num_classes``, that are no integers.
+        ValueError: for a negative ``num_classes``, or an ``axis`` that is not there.
 
     Example:
         >>> print(one_hot(np.array([0, 2]), 3))
@@ -394,9 +395,10 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
     t = type_of(labels)
     if not dtypes.is_integer(t.dtype):
         raise TypeError(f"one_hot: labels must be integers, got {t}")
-    numbers = iota(shape=(*t.shape, num_classes), axis=t.ndim, dtype=t.dtype)
+    count = checks.integer("one_hot", "num_classes", num_classes, least=0)
+    numbers = iota(shape=(*t.shape, count), axis=t.ndim, dtype=t.dtype)
     hot = astype(p.eq(expand_dims(labels, -1), numbers), dtypes.canonical(dtype))
-    return moveaxis(hot, -1, axis)
+    return moveaxis(hot, -1, normalized_axis(axis, t.ndim + 1, "one_hot"))
 
 
 def standardize(
@@ -458,8 +460,8 @@ def cross_entropy(
         >>> print(cross_entropy(np.array([[0.0, 1000.0]]), np.array([1])))
         0.0
     """
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f'cross_entropy: reduction must be "mean", "sum" or "none", got {reduction!r}')
+    checks.one_of("cross_entropy", "reduction", reduction, ("mean", "sum", "none"))
+    label_smoothing = asoperand(label_smoothing, "cross_entropy: label_smoothing")
     (logits,) = promoted(asoperand(logits, "cross_entropy"), floating=True)
     labels = asoperand(labels, "cross_entropy")
     t, given = type_of(logits), type_of(labels)

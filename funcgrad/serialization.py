@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.export
 
-from funcgrad import trees
+from funcgrad import checks, trees
 from funcgrad.arguments import abstract
 from funcgrad.compilation import Jitted, jit
 from funcgrad.interop import from_jax
@@ -82,7 +82,7 @@ def export(f: Callable[..., Any], *args: Any, platforms: Sequence[str] | None = 
         >>> print(load(data)(fnp.array([1.0, 2.0, 3.0])))
         [2. 4. 6.]
     """
-    jitted: Any = f if isinstance(f, Jitted) else jit(f)
+    jitted: Any = f if isinstance(f, Jitted) else jit(checks.function("export", f))
     types = trees.map(lambda x: _struct(abstract("export", x)), (args, kwargs))
     made = jax.export.export(jitted.compiled, platforms=platforms)
     return Exported(made(*types[0], **types[1]))

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from jax import lax
 
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
+from funcgrad.arguments import kind
 from funcgrad.control.loop_rules import batched_step, jvp_step, live_carries, split_at
 from funcgrad.control.scan import leaves_of, scan, step_program
 from funcgrad.control.split import depth
@@ -197,6 +198,8 @@ def while_loop(cond_fun: Callable[[Any], Any], body_fun: Callable[[Any], Any], i
         >>> print(fg.while_loop(lambda x: x < 100, lambda x: x * 2, 3.0))
         192.0
     """
+    checks.function("while_loop", cond_fun, "cond_fun")
+    checks.function("while_loop", body_fun, "body_fun")
     first, tree = leaves_of("init_val", init_val, "while_loop")
     step, carry, _ = step_program(
         lambda c, _: (body_fun(c), None), first, tree, [], trees.structure(None), "while_loop"
@@ -239,6 +242,10 @@ def fori_loop(
         >>> print(fg.grad(lambda x: fg.fori_loop(0, 3, lambda i, c: c * x, x))(2.0))
         32.0
     """
+    checks.function("fori_loop", body_fun, "body_fun")
+    for what, bound in (("lower", lower), ("upper", upper)):
+        if not is_array(bound) or type_of(bound).shape:
+            raise TypeError(f"fori_loop: {what} must be one number, got {kind(bound)}")
     if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in (lower, upper)):
         length = max(int(upper) - int(lower), 0)
         first = (int(lower), init_val)

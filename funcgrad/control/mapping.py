@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import trees
+from funcgrad import checks, trees
+from funcgrad.arguments import kind
 from funcgrad.control.scan import scan
 from funcgrad.primitives.shape import concatenate, reshape, slice_
 from funcgrad.primitives.shape import reverse as reversed_along
@@ -32,10 +33,10 @@ def map(f: Callable[[Any], Any], xs: Any, *, batch_size: int | None = None) -> A
         >>> print(fg.map(lambda x: x * x, fnp.array([1.0, 2.0, 3.0]), batch_size=2))
         [1. 4. 9.]
     """
+    checks.function("map", f)
     if batch_size is None:
         return scan(lambda _, x: (None, f(x)), None, xs)[1]
-    if batch_size < 1:
-        raise ValueError(f"map: batch_size must be positive, got {batch_size}")
+    batch_size = checks.integer("map", "batch_size", batch_size, least=1)
     length = _length("map", xs)
     whole, rest = divmod(length, batch_size)
     parts = []
@@ -74,16 +75,23 @@ def associative_scan(fn: Callable[[Any, Any], Any], elems: Any, reverse: bool = 
         >>> print(fg.associative_scan(fnp.multiply, fnp.array([1.0, 2.0, 3.0, 4.0])))
         [ 1.  2.  6. 24.]
     """
+    checks.function("associative_scan", fn, "fn")
+    axis = checks.integer("associative_scan", "axis", axis)
     tree: Any
     leaves, tree = trees.flatten(elems)
-    leaves = [typed(x) for x in leaves]
     _length("associative_scan", elems, axis)
+    leaves = [typed(x) for x in leaves]
     axes = [axis % type_of(x).ndim for x in leaves]
 
     def combine(a: list[Any], b: list[Any]) -> list[Any]:
         found, structure = trees.flatten(fn(trees.unflatten(tree, a), trees.unflatten(tree, b)))
         if structure != tree:
             raise TypeError(f"associative_scan: fn combines elements of structure {tree} to one of {structure}")
+        for path, leaf in trees.tree_flatten_with_path(trees.unflatten(tree, found))[0]:
+            if not is_array(leaf):
+                raise TypeError(
+                    f"associative_scan: fn returned {kind(leaf)} at result{trees.keystr(path)}, wanted arrays"
+                )
         return found
 
     if reverse:

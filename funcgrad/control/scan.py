@@ -11,7 +11,7 @@ from typing import Any
 
 from jax import lax
 
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
 from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, repeated_number, strong
 from funcgrad.errors import here
 from funcgrad.interpreters.lower import lowered
@@ -130,6 +130,7 @@ def scan(
         >>> print(fg.grad(lambda x: fg.scan(lambda c, _: (c * x, None), 1.0, length=3)[0])(2.0))
         12.0
     """
+    checks.function("scan", f)
     first, carry_tree = leaves_of("init", init)
     slices, tree = leaves_of("xs", xs)
     count = _length(xs, slices, length)
@@ -156,7 +157,7 @@ def leaves_of(name: str, value: Any, caller: str = "scan") -> tuple[list[Any], A
 
 
 def _length(xs: Any, leaves: Sequence[Any], length: int | None) -> int:
-    sizes = {} if length is None else {int(length): "length"}
+    sizes = {} if length is None else {checks.integer("scan", "length", length, least=0): "length"}
     for (path, leaf), type in zip(trees.tree_flatten_with_path(xs)[0], map(type_of, leaves), strict=True):
         if not type.ndim:
             raise ValueError(f"scan: xs{trees.keystr(path)} is {leaf!r}, which has no axis to loop over")

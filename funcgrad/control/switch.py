@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
 from funcgrad.control.cond import branch_programs, cond_programs
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
@@ -44,6 +44,7 @@ def switch(index: Any, branches: Sequence[Branch], *operands: Any) -> Any:
     index = trees.array_of(index)
     if not is_array(index) or type_of(index).shape or not dtypes.is_integer(type_of(index).dtype):
         raise TypeError(f"switch: the index must be one integer, got {index!r}")
+    branches = checks.sequence("switch", "branches", branches)
     if not branches:
         raise ValueError("switch: there are no branches to choose from")
     labelled = {f"branches[{i}]": branch for i, branch in enumerate(branches)}

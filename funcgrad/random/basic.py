@@ -9,7 +9,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
+from funcgrad.arguments import kind
+from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import (
     add,
     bitcast,
@@ -38,7 +40,7 @@ from funcgrad.primitives.reductions import argmax
 from funcgrad.primitives.shape import concatenate, expanded, iota, reshape
 from funcgrad.primitives.sorting import sort
 from funcgrad.runtime import from_numpy
-from funcgrad.tracing import type_of
+from funcgrad.tracing import is_array, type_of
 
 __all__ = [
     "PRNGKey", "key", "split", "fold_in", "bits", "uniform", "normal", "randint", "permutation", "bernoulli", "gumbel",
@@ -66,9 +68,9 @@ def key(seed: Any) -> Any:
     """
     if isinstance(seed, int):
         return from_numpy(np.array([(seed >> 32) & 0xFFFFFFFF, seed & 0xFFFFFFFF], np.uint32))
-    found = type_of(seed)
+    found = given("key", "seed", seed)
     if found.shape or not dtypes.is_integer(found.dtype):
-        raise TypeError(f"key: a seed is an integer, got {found}")
+        raise TypeError(f"key: seed must be an integer, got {found}")
     return _words(cast(seed, dtype=dtypes.uint64))
 
 
@@ -86,14 +88,14 @@ def split(key: Any, num: Shape = 2) -> Any:
         uint32[num, 2].
 
     Raises:
-        TypeError: for what is no key.
+        TypeError: for what is no key, and for numbers that are no integers.
         ValueError: for a negative number.
 
     Example:
         >>> split(key(0), 3).shape
         (3, 2)
     """
-    return _words(_bits("split", key, np.uint64(0), shape_of("split", num), 64))
+    return _words(_bits("split", key, np.uint64(0), checks.shape("split", "num", num), 64))
 
 
 def fold_in(key: Any, data: Any) -> Any:
@@ -116,8 +118,9 @@ def fold_in(key: Any, data: Any) -> Any:
     if isinstance(data, int):
         start: Any = np.uint64(data & 0xFFFFFFFF)
     else:
-        if type_of(data).shape or not dtypes.is_integer(type_of(data).dtype):
-            raise TypeError(f"fold_in: data is an integer, got {type_of(data)}")
+        found = given("fold_in", "data", data)
+        if found.shape or not dtypes.is_integer(found.dtype):
+            raise TypeError(f"fold_in: data must be an integer, got {found}")
         start = cast(cast(data, dtype=dtypes.uint32), dtype=dtypes.uint64)
     return _words(_bits("fold_in", key, start, (), 64))
 
@@ -284,15 +287,17 @@ def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> A
         >>> sorted(permutation(key(0), 5).tolist())
         [0, 1, 2, 3, 4]
     """
-    check_key("permutation", key)
+    return permuted("permutation", key, x, axis, independent)
+
+
+def permuted(name: str, key: Any, x: Any, axis: int, independent: bool = False) -> Any:
+    check_key(name, key)
     if isinstance(x, int):
         if x < 0:
-            raise ValueError(f"permutation: wants an array or a number of elements, got {x}")
+            raise ValueError(f"{name}: x must be an array or a number of elements, got {x}")
         return _shuffle(key, iota(shape=(x,), axis=0, dtype=dtypes.int64), 0)
-    found = type_of(x)
-    if not -found.ndim <= axis < found.ndim:
-        raise ValueError(f"permutation: axis {axis} is out of range for {found}")
-    axis %= found.ndim
+    found = given(name, "x", x)
+    axis = axis_of(name, axis, found)
     if independent or found.ndim == 1:
         return _shuffle(key, x, axis)
     order = _shuffle(key, iota(shape=(found.shape[axis],), axis=0, dtype=dtypes.int64), 0)
@@ -319,8 +324,9 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
         True
     """
     check_key("bernoulli", key)
-    kind = floating("bernoulli", type_of(p).dtype)
-    wanted = type_of(p).shape if shape is None else shape_of("bernoulli", shape)
+    found = given("bernoulli", "p", p)
+    kind = floating("bernoulli", found.dtype)
+    wanted = found.shape if shape is None else shape_of("bernoulli", shape)
     return lt(uniform(key, wanted, kind), parameter("bernoulli", "p", p, wanted, kind))
 
 
@@ -342,7 +348,7 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         (2,)
     """
     check_key("gumbel", key)
-    kind = floating("gumbel", dtype)
+    kind, shape = floating("gumbel", dtype), shape_of("gumbel", shape)
     tiny = kind.type(ml_dtypes.finfo(kind).tiny)
     return neg(log(neg(log(uniform(key, shape, kind, tiny, kind.type(1))))))
 
@@ -374,11 +380,11 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
         [0, 1]
     """
     check_key("categorical", key)
-    found = type_of(logits)
+    found = given("categorical", "logits", logits)
     kind = floating("categorical", found.dtype)
-    if not -found.ndim <= axis < found.ndim:
-        raise ValueError(f"categorical: axis {axis} is out of range for {found}")
-    axis %= found.ndim
+    axis = axis_of("categorical", axis, found)
+    if not found.shape[axis]:
+        raise ValueError(f"categorical: there is nothing to choose from along axis {axis} of {found}")
     distributions = (*found.shape[:axis], *found.shape[axis + 1 :])
     wanted = distributions if shape is None else shape_of("categorical", shape)
     fits("categorical", "logits without the axis", distributions, wanted)
@@ -391,8 +397,23 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
 # ---------------------------------------------------------------- parts
 
 
+def given(name: str, what: str, x: Any) -> ArrayType:
+    """The type of an argument that must be an array or a number."""
+    if not is_array(x):
+        raise TypeError(f"{name}: {what} must be an array or a number, got {kind(x)}")
+    return type_of(x)
+
+
+def axis_of(name: str, axis: Any, found: ArrayType) -> int:
+    """An axis of an array, counted from the front."""
+    axis = checks.integer(name, "axis", axis)
+    if not -found.ndim <= axis < found.ndim:
+        raise ValueError(f"{name}: axis {axis} is out of range for {found}")
+    return axis % found.ndim
+
+
 def check_key(name: str, key: Any) -> None:
-    found = type_of(key)
+    found = given(name, "key", key)
     if found.dtype != dtypes.uint32 or found.shape != (2,):
         raise TypeError(f"{name}: a key is a uint32 array of shape (2,), as random.key gives it, got {found}")
 
@@ -415,10 +436,7 @@ def row(keys: Any, index: int) -> Any:
 
 
 def shape_of(name: str, shape: Shape) -> tuple[int, ...]:
-    result = (shape,) if isinstance(shape, int) else tuple(n.__index__() for n in shape)
-    if any(n < 0 for n in result):
-        raise ValueError(f"{name}: shape {result} has a negative size")
-    return result
+    return checks.shape(name, "shape", shape)
 
 
 def floating(name: str, dtype: Any) -> np.dtype:
@@ -439,7 +457,7 @@ def parameter(name: str, what: str, value: Any, shape: tuple[int, ...], kind: np
         if dtypes.is_integer(kind) and not np.iinfo(kind).min <= value <= np.iinfo(kind).max:
             raise ValueError(f"{name}: {what} {value} is no {kind}")
         return kind.type(value)
-    found = type_of(value)
+    found = given(name, what, value)
     fits(name, what, found.shape, shape)
     return value if found.dtype == kind else cast(value, dtype=kind)
 

@@ -12,7 +12,19 @@ from funcgrad import dtypes
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.random import random_gamma
 from funcgrad.primitives.reductions import reduce_sum
-from funcgrad.random.basic import Shape, check_key, fits, floating, normal, parameter, row, shape_of, split, uniform
+from funcgrad.random.basic import (
+    Shape,
+    check_key,
+    fits,
+    floating,
+    given,
+    normal,
+    parameter,
+    row,
+    shape_of,
+    split,
+    uniform,
+)
 from funcgrad.tracing import type_of
 
 __all__ = [
@@ -26,7 +38,7 @@ def _given(name: str, key: Any, dtype: Any, shape: Shape | None, **values: Any) 
     """The dtype, the shape (that of the parameters together, if none is given) and the parameters in that dtype."""
     check_key(name, key)
     kind = floating(name, dtype)
-    together = e.broadcast_shapes(name, (), *[type_of(v).shape for v in values.values()])
+    together = e.broadcast_shapes(name, (), *[given(name, what, v).shape for what, v in values.items()])
     wanted = together if shape is None else shape_of(name, shape)
     return kind, wanted, [parameter(name, what, v, wanted, kind) for what, v in values.items()]
 
@@ -300,10 +312,11 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
         >>> double_sided_maxwell(key(0), 0.0, 1.0, (2,)).shape
         (2,)
     """
-    together = e.broadcast_shapes("double_sided_maxwell", type_of(loc).shape, type_of(scale).shape)
+    name = "double_sided_maxwell"
+    together = e.broadcast_shapes(name, given(name, "loc", loc).shape, given(name, "scale", scale).shape)
     # An empty shape stands for the parameters', and theirs follows.
-    wanted = (*(shape_of("double_sided_maxwell", shape) or together), *together)
-    kind, wanted, (loc, scale) = _given("double_sided_maxwell", key, dtype, wanted, loc=loc, scale=scale)
+    wanted = (*(shape_of(name, shape) or together), *together)
+    kind, wanted, (loc, scale) = _given(name, key, dtype, wanted, loc=loc, scale=scale)
     keys = split(key)
     signed = e.mul(_signs(row(keys, 1), wanted, kind), maxwell(row(keys, 0), wanted, kind))
     return e.add(e.mul(signed, scale), loc)

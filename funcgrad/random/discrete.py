@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.control.scan import scan
 from funcgrad.numpy.indexing import take
 from funcgrad.numpy.reductions import cumsum
@@ -19,12 +19,15 @@ from funcgrad.primitives.shape import slice_
 from funcgrad.primitives.sorting import top_k
 from funcgrad.random.basic import (
     Shape,
+    axis_of,
     bernoulli,
     check_key,
     fits,
     floating,
+    given,
     gumbel,
     permutation,
+    permuted,
     randint,
     shape_of,
     split,
@@ -44,9 +47,10 @@ def _integer(name: str, dtype: Any) -> np.dtype:
 
 def _real(name: str, what: str, x: Any) -> Any:
     """A parameter as a floating array."""
-    if dtypes.is_complex(type_of(x).dtype):
-        raise TypeError(f"{name}: {what} is real, got {type_of(x)}")
-    return x if dtypes.is_floating(type_of(x).dtype) else e.cast(x, dtype=dtypes.float32)
+    found = given(name, what, x)
+    if dtypes.is_complex(found.dtype):
+        raise TypeError(f"{name}: {what} must be real, got {found}")
+    return x if dtypes.is_floating(found.dtype) else e.cast(x, dtype=dtypes.float32)
 
 
 # ---------------------------------------------------------------- choices
@@ -72,7 +76,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
         >>> sorted(shuffle(key(0), np.arange(3)).tolist())
         [0, 1, 2]
     """
-    return permutation(key, x, axis)
+    return permuted("shuffle", key, x, axis)
 
 
 def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis: int = 0) -> Any:
@@ -90,7 +94,8 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
         For an integer ``a`` int64 numbers, else an array of its dtype with ``shape`` in the place of the axis.
 
     Raises:
-        TypeError: for what is no key or no array (a list is none), or a complex ``p``.
+        TypeError: for what is no key or no array (a list is none), a number ``a`` that is no integer, or a complex
+            ``p``.
         ValueError: if there is nothing to choose from, or not enough without replacement, ``p`` does not fit,
             the axis is out of range, or a size is negative.
 
@@ -101,22 +106,20 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
     """
     check_key("choice", key)
     wanted = shape_of("choice", shape)
-    number = not type_of(a).shape
-    if not number and not -type_of(a).ndim <= axis < type_of(a).ndim:
-        raise ValueError(f"choice: axis {axis} is out of range for {type_of(a)}")
-    axis = 0 if number else axis % type_of(a).ndim
-    count = a.__index__() if number else type_of(a).shape[axis]
+    found = given("choice", "a", a)
+    number = not found.shape
+    axis = 0 if number else axis_of("choice", axis, found)
+    count = checks.integer("choice", "an a without axes", a) if number else found.shape[axis]
     draws = math.prod(wanted)
     if draws and count <= 0:
-        raise ValueError(f"choice: there is nothing to choose from, got {type_of(a) if not number else a}")
+        raise ValueError(f"choice: there is nothing to choose from, got {a if number else found}")
     if not replace and draws > count:
         raise ValueError(f"choice: cannot take {draws} of {count} without replacement")
     places = _places(key, count, wanted, replace, p)
     if number:
         return places
-    found = take(a, reshape(places, (draws,)), axis=axis)
-    size = type_of(a).shape
-    return reshape(found, (*size[:axis], *wanted, *size[axis + 1 :]))
+    taken = take(a, reshape(places, (draws,)), axis=axis)
+    return reshape(taken, (*found.shape[:axis], *wanted, *found.shape[axis + 1 :]))
 
 
 def _places(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any) -> Any:
@@ -149,23 +152,25 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
 
     Args:
         key, shape: a key (uint32[2]), and the shape of the result.
-        dtype: any that holds -1; for bool all are True.
+        dtype: any that holds -1: of signed integers, floating or complex.
 
     Returns:
         An array of ``shape`` and ``dtype``, int64 by default.
 
     Raises:
-        TypeError: for what is no key.
+        TypeError: for what is no key, and for a dtype that is bool or unsigned.
         ValueError: for a negative size.
-        OverflowError: for an unsigned dtype.
 
     Example:
         >>> from funcgrad.random import key
         >>> sorted(set(rademacher(key(0), (50,)).tolist()))
         [-1, 1]
     """
-    up = bernoulli(key, np.float64(0.5), shape_of("rademacher", shape))
+    check_key("rademacher", key)
     kind = dtypes.canonical(dtype)
+    if kind.kind in "bu":
+        raise TypeError(f"rademacher: dtype must hold -1, got {kind}")
+    up = bernoulli(key, np.float64(0.5), shape_of("rademacher", shape))
     return e.select(up, kind.type(1), kind.type(-1))
 
 
@@ -286,6 +291,10 @@ def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: 
     n, p = _real("multinomial", "n", n), _real("multinomial", "p", p)
     kind = dtypes.promote(type_of(n).dtype, type_of(p).dtype)
     wanted = type_of(p).shape if shape is None else shape_of("multinomial", shape)
+    if not type_of(p).ndim or not type_of(p).shape[-1]:
+        raise ValueError(f"multinomial: p must have at least one outcome along its last axis, got {type_of(p)}")
+    fits("multinomial", "p", type_of(p).shape, wanted)
+    fits("multinomial", "n", type_of(n).shape, wanted[:-1])
     n = broadcast_to(e.cast(n, dtype=kind), wanted[:-1])
     p = moveaxis(broadcast_to(e.cast(p, dtype=kind), wanted), -1, 0)
     # One outcome after another, among the trials that are left, by its share of what may still come.

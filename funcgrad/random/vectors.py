@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import linalg
+from funcgrad import checks, dtypes, linalg
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.reductions import softmax
 from funcgrad.numpy.shape import broadcast_to, expand_dims, swapaxes
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.reductions import reduce_sum
-from funcgrad.random.basic import Shape, check_key, fits, floating, normal, row, shape_of, split
+from funcgrad.random.basic import Shape, check_key, fits, floating, given, normal, row, shape_of, split
 from funcgrad.random.continuous import exponential, generalized_normal, loggamma
 from funcgrad.tracing import type_of
 
@@ -39,9 +39,9 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = flo
         [1. 1.]
     """
     check_key("dirichlet", key)
-    kind, found = floating("dirichlet", dtype), type_of(alpha)
-    if not found.ndim:
-        raise ValueError(f"dirichlet: alpha is a vector, got {found}")
+    kind, found = floating("dirichlet", dtype), given("dirichlet", "alpha", alpha)
+    if not found.ndim or not found.shape[-1]:
+        raise ValueError(f"dirichlet: alpha must have at least one number along its last axis, got {found}")
     wanted = found.shape[:-1] if shape is None else shape_of("dirichlet", shape)
     fits("dirichlet", "alpha without the last axis", found.shape[:-1], wanted)
     whole = (*wanted, found.shape[-1])
@@ -76,17 +76,25 @@ def multivariate_normal(
         (3, 2)
     """
     check_key("multivariate_normal", key)
-    first, second = type_of(mean), type_of(cov)
+    first, second = given("multivariate_normal", "mean", mean), given("multivariate_normal", "cov", cov)
     kind = floating("multivariate_normal", dtype or (first.dtype if first.ndim else second.dtype))
     n = first.shape[-1] if first.ndim else 0
     if not first.ndim or second.ndim < 2 or second.shape[-2:] != (n, n):
         raise ValueError(f"multivariate_normal: wants vectors and square matrices of their size, got {first}, {second}")
+    _factored("multivariate_normal", kind)
     together = e.broadcast_shapes("multivariate_normal", first.shape[:-1], second.shape[:-2])
     wanted = together if shape is None else shape_of("multivariate_normal", shape)
     fits("multivariate_normal", "the parameters", together, wanted)
     mean, cov = e.cast(mean, dtype=kind), e.cast(cov, dtype=kind)
     x = normal(key, (*wanted, n), kind)
     return e.add(mean, einsum("...ij,...j->...i", _root(cov, method), x))
+
+
+def _factored(name: str, dtype: Any) -> None:
+    """Refuses a dtype of which there are no factorizations."""
+    kind = dtypes.canonical(dtype)
+    if not dtypes.is_inexact(kind) or kind.itemsize < 4:
+        raise TypeError(f"{name}: dtype must be float32, float64, complex64 or complex128, got {kind}")
 
 
 def _root(cov: Any, method: str) -> Any:
@@ -128,7 +136,9 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
         True
     """
     check_key("orthogonal", key)
-    m = n if m is None else m
+    n = checks.integer("orthogonal", "n", n, least=0)
+    m = n if m is None else checks.integer("orthogonal", "m", m, least=0)
+    _factored("orthogonal", dtype)
     z = normal(key, (*shape_of("orthogonal", shape), max(n, m), min(n, m)), dtype)
     q, r = linalg.qr(z)
     signs = e.sign(linalg.diagonal(r)) if type_of(r).dtype.kind != "c" else e.complex_sign(linalg.diagonal(r))
@@ -151,8 +161,7 @@ def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) 
 
     Raises:
         TypeError: for what is no key, or a dtype that is not floating.
-        ValueError: for a negative size.
-        ZeroDivisionError: for a ``p`` of 0.
+        ValueError: for a negative size, or a ``p`` that is no positive number.
 
     Example:
         >>> from funcgrad.random import key
@@ -161,6 +170,9 @@ def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) 
     """
     check_key("ball", key)
     kind, wanted = floating("ball", dtype), shape_of("ball", shape)
+    d = checks.integer("ball", "d", d, least=0)
+    if given("ball", "p", p).shape or not float(p) > 0:
+        raise ValueError(f"ball: p must be a positive number, got {p!r}")
     keys = split(key)
     power = kind.type(p)
     g = generalized_normal(row(keys, 0), float(p), (*wanted, d), kind)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
 from funcgrad.arguments import kind
 from funcgrad.control import scan, while_loop
 from funcgrad.custom import custom_vjp
@@ -253,8 +253,9 @@ def odeint(
         A pytree like ``y0``, each leaf with a first axis of ``n``.
 
     Raises:
-        TypeError: where ``func`` returns another pytree than the state.
-        ValueError: where ``t`` is no vector, or empty.
+        TypeError: for what is no function, no array or no number, and where ``func`` returns another pytree than the
+            state.
+        ValueError: where ``t`` is no vector, or empty, and for a ``y0`` without arrays.
 
     Example:
         >>> import funcgrad as fg
@@ -264,8 +265,11 @@ def odeint(
         >>> print(fg.grad(lambda k: odeint(lambda y, t: -k * y, 1.0, times)[-1])(np.float64(1.0)).round(6))
         -0.367879
     """
+    checks.function("odeint", func, "func")
     tree: Any
     leaves, tree = trees.flatten(y0)
+    if not leaves:
+        raise ValueError(f"odeint: y0 must have at least one array, got {y0!r}")
     times = asoperand(t, "odeint")
     if type_of(times).ndim != 1 or not type_of(times).size:
         raise ValueError(f"odeint: t must be a vector of times, got {type_of(times)}")
@@ -273,7 +277,7 @@ def odeint(
     dtype = type_of(y[0]).dtype
     real = dtypes.real_of(dtype) if dtypes.is_complex(dtype) else dtype
     times = astype(times, real)
-    given, args_tree = trees.flatten(tuple(args))
+    given, args_tree = trees.flatten(checks.sequence("odeint", "args", args))
 
     def rate(state: State, time: Any, values: State) -> State:
         now, others = trees.unflatten(tree, state), trees.unflatten(args_tree, values)
@@ -297,5 +301,7 @@ def odeint(
         return converted(state, time, every, *values[len(live) :])
 
     least = 1.49e-8 if real == dtypes.float64 else 1.4e-6
-    options = _Options(least if rtol is None else rtol, least if atol is None else atol, mxstep, hmax or np.inf)
+    limits = {"rtol": least if rtol is None else rtol, "atol": least if atol is None else atol, "hmax": hmax}
+    relative, absolute, longest = (checks.number("odeint", what, x) for what, x in limits.items())
+    options = _Options(relative, absolute, checks.integer("odeint", "mxstep", mxstep), longest or np.inf)
     return trees.unflatten(tree, _states(of_live, options, list(y), times, [*live, *hoisted]))

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import fft
+from funcgrad import checks, fft
 from funcgrad.nn import conv
 from funcgrad.numpy.elementwise import conj, multiply
 from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
@@ -27,9 +27,31 @@ def _part(x: Any, axis: int, start: int, count: int) -> Any:
     return slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
 
 
-def _check_mode(name: str, mode: str) -> None:
-    if mode not in ("full", "valid", "same"):
-        raise ValueError(f'{name}: mode must be "full", "valid" or "same", got {mode!r}')
+def _pairs(name: str, what: str, given: Pairs) -> tuple[list[int], list[int]]:
+    """The axes of the first operand and of the second."""
+    parts = checks.pair(name, what, given, "two sequences of axes")
+    mine, its = (list(checks.sequence(name, f"each of {what}", part)) for part in parts)
+    if len(mine) != len(its):
+        raise ValueError(f"{name}: {what} {mine} and {its} do not pair")
+    return mine, its
+
+
+def _operands(name: str, in1: Any, in2: Any, mode: str, paired: bool) -> tuple[Any, Any]:
+    checks.one_of(name, "mode", mode, ("full", "valid", "same"))
+    a, b = promoted(asoperand(in1, name), asoperand(in2, name), floating=True)
+    first, second = type_of(a), type_of(b)
+    if paired and first.ndim != second.ndim:
+        raise ValueError(f"{name}: operands must have as many axes, got {first} and {second}")
+    return a, b
+
+
+def _is_within(name: str, sizes: Sequence[Sequence[int]]) -> bool:
+    """Whether the second operand lies in the first along each axis, and not the first in the second."""
+    if all(n >= k for n, k in zip(*sizes, strict=True)):
+        return True
+    if any(n > k for n, k in zip(*sizes, strict=True)):
+        raise ValueError(f"{name}: for mode 'valid' one must lie in the other, got sizes {sizes[0]} and {sizes[1]}")
+    return False
 
 
 def convolve(
@@ -58,30 +80,31 @@ def convolve(
 
     Raises:
         TypeError: for what is no array.
-        ValueError: for an unknown mode, axes that do not pair, an empty ``in2``, or ``"valid"`` where neither lies in
-            the other.
+        ValueError: for an unknown mode or method, axes that do not pair, an empty ``in2``, or ``"valid"`` where
+            neither lies in the other.
 
     Example:
         >>> print(convolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])))
         [1. 3. 5. 3.]
     """
-    _check_mode("convolve", mode)
-    if method == "fft" and axes is None:
-        return fftconvolve(in1, in2, mode)
-    a, b = promoted(asoperand(in1, "convolve"), asoperand(in2, "convolve"), floating=True)
+    return _convolved("convolve", in1, in2, mode, method, axes, dot_axes)
+
+
+def _convolved(
+    name: str, in1: Any, in2: Any, mode: str, method: str, axes: Pairs | None = None, dot_axes: Pairs = ((), ())
+) -> Any:
+    a, b = _operands(name, in1, in2, mode, axes is None)
+    if checks.one_of(name, "method", method, ("auto", "direct", "fft")) == "fft" and axes is None:
+        return _by_transforms(name, a, b, mode)
     first, second = type_of(a), type_of(b)
-    if axes is None and first.ndim != second.ndim:
-        raise ValueError(f"convolve: operands must have as many axes, got {first} and {second}")
-    along = axes if axes is not None else (range(first.ndim), range(first.ndim))
-    mine, its = (_axes(x.ndim, c, d) for x, c, d in zip((first, second), along, dot_axes, strict=True))
-    if len(mine[2]) != len(its[2]) or len(mine[1]) != len(its[1]):
-        raise ValueError(f"convolve: axes {tuple(map(tuple, along))} or {tuple(map(tuple, dot_axes))} do not pair")
+    along = (range(first.ndim), range(first.ndim)) if axes is None else _pairs(name, "axes", axes)
+    dots = _pairs(name, "dot_axes", dot_axes)
+    mine, its = (_axes(name, x.ndim, c, d) for x, c, d in zip((first, second), along, dots, strict=True))
     sizes = [first.shape[i] for i in mine[2]], [second.shape[i] for i in its[2]]
-    if mode == "valid" and any(n < k for n, k in zip(*sizes, strict=True)):
-        if any(n > k for n, k in zip(*sizes, strict=True)):
-            raise ValueError(f"convolve: for mode 'valid' one must lie in the other, got {first} and {second}")
-        if axes is None:
-            return convolve(b, a, mode, method)
+    if 0 in sizes[1]:
+        raise ValueError(f"{name}: in2 must not be empty, got {second}")
+    if mode == "valid" and not _is_within(name, sizes) and axes is None:
+        return _convolved(name, b, a, mode, method)
     image, kernel = _arranged(a, mine), flip(_arranged(b, its), tuple(range(2, 2 + len(its[2]))))
     if not sizes[0]:
         # Nothing is convolved: one axis of size one is.
@@ -96,10 +119,10 @@ def convolve(
     return found
 
 
-def _axes(ndim: int, along: Sequence[int], dots: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+def _axes(name: str, ndim: int, along: Sequence[int], dots: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """The independent axes, the summed ones and the convolved ones."""
-    convolved = [normalized_axis(i, ndim, "convolve") for i in along]
-    summed = [normalized_axis(i, ndim, "convolve") for i in dots]
+    convolved = [normalized_axis(i, ndim, name) for i in along]
+    summed = [normalized_axis(i, ndim, name) for i in dots]
     return [i for i in range(ndim) if i not in (*convolved, *summed)], summed, convolved
 
 
@@ -122,15 +145,15 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
 
     Raises:
         TypeError: for what is no array.
-        ValueError: for an unknown mode, operands of different numbers of axes, an empty ``in2``, or ``"valid"`` where
-            neither lies in the other.
+        ValueError: for an unknown mode or method, operands of different numbers of axes, an empty ``in2``, or
+            ``"valid"`` where neither lies in the other.
 
     Example:
         >>> print(correlate(np.array([1.0, 2.0, 3.0]), np.array([0.0, 1.0])))
         [1. 2. 3. 0.]
     """
     other = conj(flip(asoperand(in2, "correlate")))
-    return convolve(in1, other, mode, method)
+    return _convolved("correlate", in1, other, mode, method)
 
 
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
@@ -144,17 +167,23 @@ def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
 
     Raises:
         TypeError: for what is no array.
-        ValueError: for an unknown mode, operands of different numbers of axes, or of none.
+        ValueError: for an unknown mode, operands of different numbers of axes, of none, or of no elements, or
+            ``"valid"`` where neither lies in the other.
 
     Example:
         >>> print(fftconvolve(np.array([1.0, 2.0, 3.0]), np.array([1.0, 1.0])).round(4))
         [1. 3. 5. 3.]
     """
-    _check_mode("fftconvolve", mode)
-    a, b = promoted(asoperand(in1, "fftconvolve"), asoperand(in2, "fftconvolve"), floating=True)
+    a, b = _operands("fftconvolve", in1, in2, mode, True)
+    return _by_transforms("fftconvolve", a, b, mode)
+
+
+def _by_transforms(name: str, a: Any, b: Any, mode: str) -> Any:
     first, second = type_of(a), type_of(b)
-    if first.ndim != second.ndim:
-        raise ValueError(f"fftconvolve: operands must have as many axes, got {first} and {second}")
+    if not first.ndim or 0 in (*first.shape, *second.shape):
+        raise ValueError(f"{name}: operands must have axes, none of them empty, got {first} and {second}")
+    if mode == "valid":
+        _is_within(name, (first.shape, second.shape))
     full = [n + k - 1 for n, k in zip(first.shape, second.shape, strict=True)]
     if first.dtype.kind == "c":
         found = fft.ifftn(multiply(fft.fftn(a, full), fft.fftn(b, full)))

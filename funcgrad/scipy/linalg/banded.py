@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.control.scan import scan
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import zeros
@@ -113,21 +114,28 @@ def solve_banded(
         >>> print(np.round(solve_banded((1, 1), ab, np.array([3.0, 3.0])), 6))
         [1. 1.]
     """
-    below, above = l_and_u
+    diagonals = checks.pair("solve_banded", "l_and_u", l_and_u, "two numbers of diagonals")
+    below, above = checks.integers("solve_banded", "l_and_u", diagonals, least=0)
     ab, b = promoted(asoperand(ab, "solve_banded"), asoperand(b, "solve_banded"), floating=True)
+    return _solved("solve_banded", below, above, ab, b)
+
+
+def _solved(name: str, below: int, above: int, ab: Any, b: Any) -> Any:
     found = type_of(ab)
     if found.ndim < 2 or found.shape[-2] != below + above + 1:
-        raise ValueError(f"solve_banded: {below} + {above} + 1 diagonals are wanted, got {found}")
+        raise ValueError(f"{name}: {below} + {above} + 1 diagonals are wanted, got {found}")
+    if not type_of(b).ndim:
+        raise ValueError(f"{name}: the right-hand side must have at least one axis, got {type_of(b)}")
     vector = type_of(b).ndim == 1
     b = expand_dims(b, 1) if vector else b
     if type_of(b).shape[-2] != found.shape[-1]:
-        raise ValueError(f"solve_banded: {found} and the right-hand side {type_of(b)} do not fit")
+        raise ValueError(f"{name}: {found} and the right-hand side {type_of(b)} do not fit")
 
     def one(diagonals: Any, right: Any) -> tuple[Any, Any]:
         upper, right = _eliminated(_rows(diagonals, below, above), right, below)
         return _substituted(upper, right), getitem(upper, (slice(None), 0))
 
-    lead = broadcast_shapes("solve_banded", found.shape[:-2], type_of(b).shape[:-2])
+    lead = broadcast_shapes(name, found.shape[:-2], type_of(b).shape[:-2])
     solve = one
     for _ in lead:
         solve = vmap(solve)
@@ -155,8 +163,7 @@ def solveh_banded(
 
     Raises:
         TypeError: for what is no array.
-        ValueError: where ``b`` does not fit.
-        IndexError: where ``ab`` has less than two axes.
+        ValueError: where ``ab`` has less than two axes, or ``b`` does not fit.
         LinAlgError: for a singular matrix, unless under ``jit``.
 
     Example:
@@ -164,7 +171,9 @@ def solveh_banded(
         >>> print(np.round(solveh_banded(ab, np.array([3.0, 3.0])), 6))
         [1. 1.]
     """
-    (ab,) = promoted(asoperand(ab, "solveh_banded"), floating=True)
+    ab, b = promoted(asoperand(ab, "solveh_banded"), asoperand(b, "solveh_banded"), floating=True)
+    if type_of(ab).ndim < 2 or not type_of(ab).shape[-2]:
+        raise ValueError(f"solveh_banded: ab must have diagonals along its last two axes, got {type_of(ab)}")
     reach, n = type_of(ab).shape[-2] - 1, type_of(ab).shape[-1]
     away, column = np.arange(1, reach + 1)[:, None], np.arange(n)[None, :]
     # A diagonal on the other side begins as many columns further on, or earlier.
@@ -175,4 +184,4 @@ def solveh_banded(
     # The main diagonal of a Hermitian matrix is real, whatever is written there.
     main = astype(e.real(getitem(ab, (..., slice(0, 1) if lower else slice(-1, None), slice(None)))), type_of(ab).dtype)
     parts = [getitem(other, (..., slice(None, None, -1), slice(None))), main, given] if lower else [given, main, other]
-    return solve_banded((reach, reach), concatenate(parts, axis=-2), b)
+    return _solved("solveh_banded", reach, reach, concatenate(parts, axis=-2), b)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad import checks
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
-from funcgrad.numpy.promotion import promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives.linalg_equations import sylvester
 from funcgrad.scipy.linalg.patterns import toeplitz
+from funcgrad.tracing import type_of
 
 __all__ = ["solve_sylvester", "solve_toeplitz"]
 
@@ -61,5 +63,12 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
         >>> print(solve_toeplitz(([2.0, 0.0], [2.0, 1.0]), np.array([3.0, 2.0])))
         [1. 1.]
     """
-    given = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr,)
-    return linalg.solve(toeplitz(*given), b)
+    given = (c_or_cr,)
+    if isinstance(c_or_cr, tuple):
+        given = checks.pair("solve_toeplitz", "c_or_cr", c_or_cr, "a column, or a tuple of that and a row")
+    wanted = [asoperand(x, "solve_toeplitz") for x in given]
+    right = asoperand(b, "solve_toeplitz")
+    rows = type_of(wanted[0]).size
+    if type_of(right).shape[-2:][:1] != (rows,):
+        raise ValueError(f"solve_toeplitz: {rows} rows and the right-hand side {type_of(right)} do not fit")
+    return linalg.solve(toeplitz(*wanted), right)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices
@@ -147,9 +147,7 @@ def qr(a: Any, overwrite_a: bool = False, lwork: Any = None, mode: str = "full",
         [3. 4.]
     """
     modes = {"full": "complete", "r": "complete", "economic": "reduced"}
-    if mode not in modes:
-        raise ValueError(f'qr: mode must be "full", "r" or "economic", got {mode!r}')
-    q, r = linalg.qr(a, modes[mode])
+    q, r = linalg.qr(a, modes[checks.one_of("qr", "mode", mode, modes)])
     return (r,) if mode == "r" else (q, r)
 
 

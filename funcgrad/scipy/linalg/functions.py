@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together, value_of
-from funcgrad.numpy.promotion import promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import linalg as p
 from funcgrad.primitives.linalg_equations import matrix_root
 from funcgrad.primitives.linalg_spectral import exponential_tangent, matrix_exponential
@@ -71,8 +71,9 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
         ``(*, n, n)``: real where ``A`` is and the result is seen to be, from numbers that are known; else complex.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats.
+        TypeError: for what is no array, and for 16-bit floats; for a ``func`` that is no function, or returns no array.
         LinAlgError: for matrices that are not square, and for less than two axes.
+        ValueError: for a ``func`` that returns an array of another shape.
 
     Example:
         >>> import numpy as np
@@ -81,8 +82,11 @@ def funm(A: Any, func: Callable[[Any], Any], disp: bool = True) -> Any:
          [0. 4.]]
     """
     a = matrices(A, "funm", square=True)
+    checks.function("funm", func, "func")
     values, vectors = linalg.eig(a)
-    found = func(values)
+    found = asoperand(func(values), "funm: the result of func")
+    if type_of(found).shape != type_of(values).shape:
+        raise ValueError(f"funm: func must keep the shape {type_of(values).shape}, got {type_of(found)}")
     whole = p.flipped(linalg.solve(p.flipped(vectors), p.flipped(p.scaled_columns(vectors, found))))
     if dtypes.is_complex(type_of(a).dtype):
         return whole
@@ -106,10 +110,14 @@ def _of_matrices(name: str, words: str, compute: Callable[[Any], Any], value: st
     function.__doc__ = f"""The {words} of square matrices.
 
     Args:
-        A: ``(*, n, n)``.
+        A: ``(*, n, n)``, of any dtype but 16-bit floats; integers count as float32.
+
+    Returns:
+        ``(*, n, n)``, of the floating dtype of ``A``; complex where ``A`` is.
 
     Raises:
-        LinAlgError: for matrices that are not square.
+        TypeError: for what is no array, and for 16-bit floats.
+        LinAlgError: for matrices that are not square, and for less than two axes.
 
     Example:
         >>> import numpy as np
@@ -133,12 +141,20 @@ def _hyperbolic(name: str, combined: Callable[[Any, Any], Any]) -> Callable[[Any
     return lambda A: e.multiply(combined(*_exponentials(A, name, 1.0)[:2]), 0.5)
 
 
+def _quotient(name: str, above: Callable[[Any], Any], below: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def compute(A: Any) -> Any:
+        a = matrices(A, name, square=True)
+        return linalg.solve(below(a), above(a))
+
+    return compute
+
+
 cosm = _of_matrices("cosm", "cosine", _cosine, "0.5403")
 sinm = _of_matrices("sinm", "sine", _sine, "0.8415")
-tanm = _of_matrices("tanm", "tangent", lambda A: linalg.solve(cosm(A), sinm(A)), "1.5574")
+tanm = _of_matrices("tanm", "tangent", _quotient("tanm", sinm, cosm), "1.5574")
 coshm = _of_matrices("coshm", "hyperbolic cosine", _hyperbolic("coshm", e.add), "1.5431")
 sinhm = _of_matrices("sinhm", "hyperbolic sine", _hyperbolic("sinhm", e.subtract), "1.1752")
-tanhm = _of_matrices("tanhm", "hyperbolic tangent", lambda A: linalg.solve(coshm(A), sinhm(A)), "0.7616")
+tanhm = _of_matrices("tanhm", "hyperbolic tangent", _quotient("tanhm", sinhm, coshm), "0.7616")
 
 
 def expm_frechet(A: Any, E: Any, method: Any = None, compute_expm: bool = True, check_finite: bool = True) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.elementwise import conj
 from funcgrad.numpy.indexing import getitem, take
@@ -107,20 +108,22 @@ def hilbert(n: int) -> Any:
     """The matrix with ``1 / (i + j + 1)`` at row ``i`` and column ``j``, float32.
 
     Args:
-        n: how many rows and columns, a Python integer; below 0 none.
+        n: how many rows and columns, an int.
 
     Returns:
         ``(n, n)``, float32.
 
     Raises:
-        TypeError: for what is no number.
+        TypeError: for what is no integer.
+        ValueError: for a negative one.
 
     Example:
         >>> print(hilbert(2))
         [[1.         0.5       ]
          [0.5        0.33333334]]
     """
-    return asarray((1.0 / (np.arange(n)[:, None] + np.arange(n)[None, :] + 1)).astype(np.float32))
+    places = np.arange(checks.integer("hilbert", "n", n, least=0))
+    return asarray((1.0 / (places[:, None] + places[None, :] + 1)).astype(np.float32))
 
 
 def block_diag(*arrs: Any) -> Any:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
-from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import reshape
 from funcgrad.numpy.sorting import argsort
 from funcgrad.primitives import linalg as p
@@ -22,8 +23,7 @@ _TRANS = {0: 0, 1: 1, 2: 2, "N": 0, "T": 1, "C": 2}
 
 def _turn(a: Any, trans: Any, name: str) -> Any:
     """``a``, its transpose or its conjugate transpose."""
-    if trans not in _TRANS:
-        raise ValueError(f'{name}: trans must be 0, 1, 2, "N", "T" or "C", got {trans!r}')
+    checks.one_of(name, "trans", trans, _TRANS)
     return (lambda x: x, p.flipped, p.adjoint)[_TRANS[trans]](a)
 
 
@@ -106,6 +106,7 @@ def solve_triangular(
     """
     a = matrices(a, "solve_triangular", square=True)
     turned = _turn(a, trans, "solve_triangular")
+    lower, unit_diagonal = bool(lower), bool(unit_diagonal)
     return linalg.solve_triangular(turned, b, lower=lower != (turned is not a), unit_diagonal=unit_diagonal)
 
 
@@ -131,7 +132,8 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
         >>> print(cho_solve(cho_factor(np.array([[4.0, 0.0], [0.0, 1.0]])), np.array([4.0, 3.0])))
         [1. 3.]
     """
-    c, lower = c_and_lower
+    c, lower = checks.pair("cho_solve", "c_and_lower", c_and_lower, "the factor and a bool, as cho_factor returns them")
+    c, b = matrices(c, "cho_solve", square=True), asoperand(b, "cho_solve")
     first, second = (0, 2) if lower else (2, 0)
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
@@ -142,7 +144,7 @@ def lu_solve(
     """``x`` with ``a @ x = b``, by the factors of ``a``.
 
     Args:
-        lu_and_piv: as ``lu_factor`` returns them, of square matrices; the second int32.
+        lu_and_piv: as ``lu_factor`` returns them, of square matrices; the second of integers.
         b: ``(n,)`` or ``(*, n, k)``; leading axes broadcast.
         trans: 0 or ``"N"``; 1 or ``"T"`` for the transpose of ``a``; 2 or ``"C"`` for the conjugate transpose.
         overwrite_b, check_finite: of no consequence.
@@ -151,7 +153,7 @@ def lu_solve(
         ``(*, n)`` or ``(*, n, k)``, of the promoted floating dtype; not finite where ``a`` is singular.
 
     Raises:
-        TypeError: for what is no array, and for 16-bit floats; for pivots that are not int32.
+        TypeError: for what is no array, and for 16-bit floats; for pivots that are no integers.
         LinAlgError: for factors that are not square.
         ValueError: for another ``trans``, or shapes that do not fit.
 
@@ -161,17 +163,22 @@ def lu_solve(
         >>> print(lu_solve(lu_factor(np.array([[0.0, 2.0], [4.0, 0.0]])), np.array([2.0, 4.0])))
         [1. 1.]
     """
-    packed, pivots = lu_and_piv
+    parts = "the factors and the pivots, as lu_factor returns them"
+    packed, pivots = checks.pair("lu_solve", "lu_and_piv", lu_and_piv, parts)
     packed, b = promoted(matrices(packed, "lu_solve", square=True), asoperand(b, "lu_solve"), floating=True)
+    pivots = asoperand(pivots, "lu_solve")
+    if not dtypes.is_integer(type_of(pivots).dtype):
+        raise TypeError(f"lu_solve: pivots must be integers, got {type_of(pivots)}")
     n = type_of(packed).shape[-1]
+    if not type_of(b).ndim:
+        raise ValueError(f"lu_solve: the right-hand side must have at least one axis, got {type_of(b)}")
     vector = type_of(b).ndim == 1
     b = expanded(b, 1) if vector else b
     if type_of(b).shape[-2] != n:
         raise ValueError(f"lu_solve: {type_of(packed)} and the right-hand side {type_of(b)} do not fit")
-    order = permutation(e.add(asoperand(pivots, "lu_solve"), 1), length=n)
+    order = permutation(e.add(astype(pivots, dtypes.int32), 1), length=n)
     packed, b = together("lu_solve", packed, b)
-    transposed = _TRANS.get(trans)
-    _turn(packed, trans, "lu_solve")
+    transposed = _TRANS[checks.one_of("lu_solve", "trans", trans, _TRANS)]
     if not transposed:
         x = solve_triangular(packed, permuted(b, order), 0, lower=True, unit_diagonal=True)
         x = solve_triangular(packed, x, 0, lower=False)

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy import elementwise as n
-from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.rounding import floor
 from funcgrad.primitives.elementwise import cast
 from funcgrad.scipy.stats.parts import inside, standard
@@ -31,6 +30,7 @@ from funcgrad.special import (
     xlog1py,
     xlogy,
 )
+from funcgrad.special.declare import operands
 from funcgrad.tracing import type_of, typed
 
 Function = Callable[..., Any]
@@ -143,8 +143,7 @@ class Continuous(_Distribution):
         """
         formula = self._formula("ppf")
         *shapes, loc, scale = self._given("ppf", args, kwargs)
-        given = [asoperand(v, f"{self.name}.ppf") for v in (q, loc, scale, *shapes)]
-        q, loc, scale, *shapes = _plain(promoted(*given, floating=True))
+        q, loc, scale, *shapes = _plain(operands(f"{self.name}.ppf", q, loc, scale, *shapes))
         return n.add(loc, n.multiply(scale, formula(q, *shapes)))
 
 
@@ -175,8 +174,7 @@ class Discrete(_Distribution):
 
     def _asked(self, function: str, k: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[Any, list[Any], Any, Any]:
         *shapes, loc = self._given(function, args, kwargs)
-        given = [asoperand(v, f"{self.name}.{function}") for v in (k, loc, *shapes)]
-        k, loc, *shapes = _plain(promoted(*given, floating=True))
+        k, loc, *shapes = _plain(operands(f"{self.name}.{function}", k, loc, *shapes))
         return n.subtract(k, loc), shapes, *self._support(*shapes)
 
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:

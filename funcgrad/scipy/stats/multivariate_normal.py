@@ -24,7 +24,7 @@ def _given(name: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
     deviation = n.subtract(x, mean)
     size = type_of(deviation).shape[-1] if type_of(deviation).ndim else 1
     deviation = deviation if type_of(deviation).ndim else reshape(deviation, (1,))
-    if type_of(cov).ndim < 2:
+    if type_of(cov).shape in ((), (size,)):
         cov = n.multiply(
             cov if not type_of(cov).ndim else reshape(cov, (size, 1)), np.eye(size, dtype=type_of(cov).dtype)
         )

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from funcgrad.numpy import elementwise as n
-from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.special.declare import operands
 
 
 def standard(name: str, x: Any, loc: Any, scale: Any, *shapes: Any) -> list[Any]:
     """``(x - loc) / scale``, ``scale`` and the shape parameters, all in one floating dtype."""
-    x, loc, scale, *rest = promoted(*[asoperand(v, name) for v in (x, loc, scale, *shapes)], floating=True)
+    x, loc, scale, *rest = operands(name, x, loc, scale, *shapes)
     return [n.divide(n.subtract(x, loc), scale), scale, *rest]
 
 
