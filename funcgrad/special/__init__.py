@@ -13,4 +13,5 @@ from funcgrad.special.distributions import *
 from funcgrad.special.errors import *
 from funcgrad.special.gamma import *
 from funcgrad.special.integrals import *
+from funcgrad.special.inverses import *
 from funcgrad.special.logistic import *

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad import checks
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
@@ -55,12 +56,6 @@ airy_ai_prime = function(
 )
 
 
-def _order(name: str, n: Any) -> int:
-    if not hasattr(n, "__index__"):
-        raise TypeError(f"{name}: the order must be an integer, got {n!r} of type {type(n).__name__}")
-    return n.__index__()
-
-
 def jn(n: int, x: Any) -> Any:
     """The Bessel function of the first kind of an integer order.
 
@@ -78,7 +73,7 @@ def jn(n: int, x: Any) -> Any:
         >>> print(jn(2, 1.0).round(4))
         0.1149
     """
-    return p.jn(*operands("jn", x), order=_order("jn", n))
+    return p.jn(*operands("jn", x), order=checks.integer("jn", "n", n))
 
 
 def yn(n: int, x: Any) -> Any:
@@ -98,4 +93,4 @@ def yn(n: int, x: Any) -> Any:
         >>> print(yn(2, 1.0).round(4))
         -1.6507
     """
-    return p.yn(*operands("yn", x), order=_order("yn", n))
+    return p.yn(*operands("yn", x), order=checks.integer("yn", "n", n))

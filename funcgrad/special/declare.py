@@ -7,19 +7,20 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
+from funcgrad import dtypes
 from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.tracing import type_of
 
 _DOCUMENT = """{what}
 
 Args:
-    {arguments}: {kinds}.
+    {arguments}: {kinds}; integers and booleans count as float32.
 
 Returns:
-    A floating array of the broadcast shape and the promoted dtype.
+    {results}
 
 Raises:
-    TypeError: for operands that are not arrays, or are complex.
-    ValueError: for shapes that do not broadcast.
+    {errors}
 
 Example:
     >>> print({example})
@@ -27,9 +28,26 @@ Example:
 """
 
 
-def operands(name: str, *xs: Any) -> list[Any]:
-    """What users gave, as arrays of one floating dtype."""
-    return promoted(*[asoperand(x, name) for x in xs], floating=True)
+#: What is said of the operands, of the result and of errors: for one operand, and for several.
+_ONE = (
+    "a real array or number",
+    "An array of its shape; of its dtype, if that is floating.",
+    "TypeError: for what is no array, or is complex.",
+)
+_SEVERAL = (
+    "real arrays or numbers, which broadcast together",
+    "An array of the broadcast shape, of the floating dtype that they are promoted to.",
+    "TypeError: for what is no array, or is complex.\n    ValueError: for shapes that do not broadcast.",
+)
+
+
+def operands(name: str, *xs: Any, real: bool = True) -> list[Any]:
+    """What users gave, as arrays of one floating dtype; or of a complex one, if they need not be real."""
+    found = promoted(*[asoperand(x, name) for x in xs], floating=True)
+    if real and dtypes.is_complex(type_of(found[0]).dtype):
+        given = " and ".join(str(type_of(asoperand(x, name))) for x in xs)
+        raise TypeError(f"{name}: takes real arrays, got {given}")
+    return found
 
 
 def function(
@@ -49,8 +67,8 @@ def function(
             raise TypeError(f"{name}: takes {len(names)} positional arguments ({', '.join(names)}), got {len(xs)}")
         return body(*operands(name, *xs))
 
-    kinds = "an array or number" if len(names) == 1 else "arrays or numbers that broadcast together"
-    found.__doc__ = _DOCUMENT.format(what=what, arguments=", ".join(names), kinds=kinds, example=example, shown=shown)
+    parts = dict(zip(("kinds", "results", "errors"), _ONE if len(names) == 1 else _SEVERAL, strict=True))
+    found.__doc__ = _DOCUMENT.format(what=what, arguments=", ".join(names), example=example, shown=shown, **parts)
     found.__name__ = found.__qualname__ = name
     found.__module__ = sys._getframe(1).f_globals["__name__"]
     parameters = [Parameter(n, Parameter.POSITIONAL_ONLY) for n in names]

@@ -32,7 +32,7 @@ def erf(x: Any) -> Any:
         >>> print(erf(0.0))
         0.0
     """
-    (x,) = operands("erf", x)
+    (x,) = operands("erf", x, real=False)
     if not dtypes.is_complex(type_of(x).dtype):
         return e.erf(x)
     # By Faddeeva's function, where it is small: on the right; it is odd.
@@ -62,7 +62,7 @@ def erfc(x: Any) -> Any:
         >>> print(erfc(0.0))
         1.0
     """
-    (x,) = operands("erfc", x)
+    (x,) = operands("erfc", x, real=False)
     if not dtypes.is_complex(type_of(x).dtype):
         return e.erfc(x)
     left = e.lt(e.real(x), e.number(0, e.real(x)))
@@ -86,7 +86,7 @@ def erfcx(x: Any) -> Any:
         >>> print(erfcx(0.0))
         1.0
     """
-    (x,) = operands("erfcx", x)
+    (x,) = operands("erfcx", x, real=False)
     if dtypes.is_complex(type_of(x).dtype):
         return p.wofz(e.mul(x, e.number(1j, x)))
     return p.erfcx(x)
@@ -108,7 +108,7 @@ def wofz(z: Any) -> Any:
         >>> print(wofz(0.0).real)
         1.0
     """
-    (z,) = operands("wofz", z)
+    (z,) = operands("wofz", z, real=False)
     if not dtypes.is_complex(type_of(z).dtype):
         z = e.cast(z, dtype=dtypes.complex_of(type_of(z).dtype))
     return p.wofz(z)

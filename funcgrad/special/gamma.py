@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
@@ -156,8 +157,7 @@ def polygamma(n: int, x: Any) -> Any:
         1.6449
     """
     if isinstance(n, int | np.integer):
-        if n < 0:
-            raise ValueError(f"polygamma: n must not be negative, got {n}")
+        n = checks.integer("polygamma", "n", n, least=0)
         (x,) = operands("polygamma", x)
         if n < 2:
             return e.trigamma(x) if n else e.digamma(x)
@@ -188,8 +188,7 @@ def multigammaln(a: Any, d: int) -> Any:
         >>> print(multigammaln(2.0, 1))
         0.0
     """
-    if d < 1:
-        raise ValueError(f"multigammaln: d must be a positive integer, got {d}")
+    d = checks.integer("multigammaln", "d", d, least=1)
     (a,) = operands("multigammaln", a)
     total = e.number(d * (d - 1) / 4 * math.log(math.pi), a)
     for j in range(d):

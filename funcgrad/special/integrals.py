@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad import checks
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
@@ -42,18 +43,14 @@ def expn(n: int, x: Any) -> Any:
         A floating array of the shape of ``x``, and of its dtype if that is floating.
 
     Raises:
-        AttributeError: for a float ``n``.
-        TypeError: for what is no array, and for complex ``x``.
+        TypeError: for an ``n`` that is no integer, for what is no array, and for complex ``x``.
         ValueError: for a negative ``n``.
 
     Example:
         >>> print(expn(2, 0.0))
         1.0
     """
-    order = n.__index__()
-    if order < 0:
-        raise ValueError(f"expn: n must not be negative, got {n}")
-    return p.expn(*operands("expn", x), order=order)
+    return p.expn(*operands("expn", x), order=checks.integer("expn", "n", n, least=0))
 
 
 def sici(x: Any) -> tuple[Any, Any]:
