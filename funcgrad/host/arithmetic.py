@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any
 
@@ -14,9 +14,10 @@ from funcgrad.host.table import RULES, NotHere, rule
 
 def _scipy(name: str) -> Callable[..., Any]:
     """A function of ``scipy.special``, which takes long to import and is not always needed."""
+    found = cache(lambda: getattr(import_module("scipy.special"), name))
 
     def run(*xs: Any) -> Any:
-        return getattr(import_module("scipy.special"), name)(*xs)
+        return found()(*xs)
 
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,61 +23,77 @@ PRODUCTS = 16
 def evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
     """The program's results on NumPy arrays. They may be views of the arguments and of each other.
 
+    NumPy warns of what XLA passes over: the caller may be ``quiet``.
+
     Raises:
         NotHere: if some operation has no rule here, or not for these values.
     """
-    with np.errstate(all="ignore"):
-        return _evaluate(program, arguments)
+    return _function(program)(arguments)
 
 
-def _evaluate(program: Program, arguments: Sequence[Any]) -> list[np.ndarray]:
-    steps, values, inputs, outputs = _plan(program)
-    values = values.copy()
-    for place, argument in zip(inputs, arguments, strict=True):
-        values[place] = argument
-    for run, reads, writes, params in steps:
-        found = run(*[values[i] for i in reads], **params)
-        if found.__class__ is not list:
-            found = (found,)
-        for (place, dtype), result in zip(writes, found):
-            if result.__class__ is not np.ndarray or result.dtype != dtype:
-                result = np.asarray(result, dtype)
-            values[place] = result
-    return [values[i] for i in outputs]
+def quiet() -> np.errstate:
+    """Within it, NumPy says nothing of overflows and divisions by zero."""
+    return np.errstate(all="ignore")
 
 
-control.set_evaluator(_evaluate)
-
-#: An equation's rule, where its operands and its results are, with their dtypes, and its parameters.
-Step = tuple[Callable[..., Any], Sequence[int], Sequence[tuple[int, np.dtype]], dict[str, Any]]
+control.set_evaluator(evaluate)
 
 
 @kept_with_program
-def _plan(program: Program) -> tuple[list[Step], list[Any], Sequence[int], Sequence[int]]:
-    """What is done for each equation; the values at the start, constants and literals; where inputs and outputs are.
+def _function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
+    """The program as a function, for which nothing is looked up while it runs.
 
     Raises:
         NotHere: if some operation has no rule here.
     """
-    values: list[Any] = []
-    places: dict[Atom, int] = {}
+    start: list[Any] = [None] * len(program.inputs)
+    places: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
 
     def place_of(atom: Atom) -> int:
         if atom not in places:
-            places[atom] = len(values)
-            values.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
+            places[atom] = len(start)
+            start.append(np.asarray(atom.value) if isinstance(atom, Literal) else None)
         return places[atom]
 
     for variable, constant in program.constants:
-        values[place_of(variable)] = np.asarray(constant)
-    inputs = [place_of(v) for v in program.inputs]
-    steps: list[Step] = []
+        start[place_of(variable)] = np.asarray(constant)
+    steps = []
     for e in program.equations:
         if e.primitive.name not in RULES:
             raise NotHere(e.primitive.name)
+        rule = RULES[e.primitive.name]
+        reads = tuple(map(place_of, e.inputs))
         writes = [(place_of(v), v.type.dtype) for v in e.outputs]
-        steps.append((RULES[e.primitive.name], [place_of(a) for a in e.inputs], writes, e.params))
-    return steps, values, inputs, [place_of(a) for a in program.outputs]
+        one = len(writes) == 1 and len(reads) in (1, 2)
+        # Most operations have an operand or two and a result; ``first`` is what tells them from the others.
+        first, second = (reads[0], reads[-1] if len(reads) == 2 else None) if one else (None, None)
+        place, dtype = writes[0] if one else (0, None)
+        steps.append((partial(rule, **e.params) if e.params else rule, first, second, place, dtype, reads, writes))
+    outputs = [place_of(a) for a in program.outputs]
+    inputs = len(program.inputs)
+
+    def run(arguments: Sequence[Any]) -> list[np.ndarray]:
+        values = start.copy()
+        values[:inputs] = arguments
+        for call, first, second, place, dtype, reads, writes in steps:
+            if first is None:
+                found = call(*[values[i] for i in reads])
+                found = found if found.__class__ is list else [found]
+                for (place, dtype), x in zip(writes, found, strict=True):
+                    values[place] = _fit(x, dtype)
+            else:
+                x = call(values[first]) if second is None else call(values[first], values[second])
+                values[place] = x if x.__class__ is np.ndarray and x.dtype is dtype else _fit(x, dtype)
+        return [values[i] for i in outputs]
+
+    return run
+
+
+def _fit(x: Any, dtype: np.dtype) -> np.ndarray:
+    """A rule's result as the array of ``dtype`` that it stands for."""
+    if x.__class__ is list:
+        (x,) = x
+    return x if x.__class__ is np.ndarray and x.dtype == dtype else np.asarray(x, dtype)
 
 
 def _products(equation: Equation) -> int:

@@ -117,6 +117,8 @@ RULES.update({
 def _dot(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Any:
     """As one product of (stacks of) matrices."""
     (cx, cy), (bx, by) = contract, batch
+    if x.ndim == y.ndim == 2 and len(cx) == 1 and x.dtype in _MULTIPLIED:
+        return np.matmul(x if cx[0] else x.T, y.T if cy[0] else y)
     fx = [d for d in range(x.ndim) if d not in cx and d not in bx]
     fy = [d for d in range(y.ndim) if d not in cy and d not in by]
     shape = [*[x.shape[d] for d in bx], *[x.shape[d] for d in fx], *[y.shape[d] for d in fy]]
@@ -124,6 +126,10 @@ def _dot(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims
     left = _matrices(x, bx, fx, cx)
     right = _matrices(y, by, cy, fy)
     return np.matmul(left, right).reshape(shape).astype(dtype, copy=False)
+
+
+#: The dtypes of which NumPy's products are as precise as they are asked to be.
+_MULTIPLIED = frozenset(map(np.dtype, ("float32", "float64", "complex64", "complex128")))
 
 
 def _product_operand(x: Any) -> Any:

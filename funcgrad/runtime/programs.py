@@ -50,7 +50,8 @@ class Executable:
     """
 
     __slots__ = (
-        "_program", "size", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "windows", "__weakref__"
+        "_program", "size", "donate", "_run", "buffers", "numbers", "results", "warm", "spent", "_takes", "windows",
+        "__weakref__",
     )  # fmt: skip
 
     def __init__(self, program: Program, numbers: int = 0, donate: Sequence[int] = ()):
@@ -70,6 +71,7 @@ class Executable:
         self._run: Any = None
         self.warm = False
         self.spent = 0.0
+        self._takes = -1.0
         self.windows: OrderedDict[tuple, Any] = OrderedDict()
 
     def __call__(self, *buffers: Any) -> list[Any]:
@@ -90,14 +92,17 @@ class Executable:
         return self._run
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-        """The results, from buffers that are there, or arrays, and Python numbers: buffers, or arrays of NumPy's."""
+        """The results, from buffers that are there, or arrays, and Python numbers: buffers, or arrays of NumPy's.
+
+        It is for the caller to be ``host.quiet``, who may have many of them to run.
+        """
         if not self.warm and self.light():
             try:
                 found = host.evaluate(self.program, [*map(np.asarray, buffers), *map(_typed, numbers, self.numbers)])
             except host.NotHere:
                 self.spent = math.inf
             else:
-                self.spent += host.milliseconds(self.program)
+                self.spent += self._takes
                 return found
         found = self.run(*buffers, *[scalar(n, dtype) for n, dtype in zip(numbers, self.numbers)])
         self.warm = True
@@ -111,7 +116,9 @@ class Executable:
         """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny."""
         if not by_numpy() or self.spent == math.inf:
             return False
-        takes = host.milliseconds(self.program)
+        takes = self._takes
+        if takes < 0:
+            takes = self._takes = host.milliseconds(self.program)
         return takes <= CALL_COST or (takes <= self.compile_cost() / 2 and self.spent <= PATIENCE * self.compile_cost())
 
     def cold(self) -> set[Executable]:

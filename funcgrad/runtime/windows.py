@@ -27,6 +27,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcgrad import host
 from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon
@@ -232,7 +233,8 @@ class Window:
             failed = next((d.error for w in wires if w >= 0 and hasattr(d := pending[w], "error")), None)
             if failed is None:
                 try:
-                    found = lasting(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
+                    with host.quiet():
+                        found = lasting(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
                 except Exception as error:
                     failed = error
             for i, deferred in enumerate(results):
@@ -473,7 +475,8 @@ def _run_one(queue: Queue) -> None:
     if not runnable(ops[:1]):
         raise Entangled
     try:
-        found = lasting(code.now([value_of(b) for b in buffers], numbers))
+        with host.quiet():
+            found = lasting(code.now([value_of(b) for b in buffers], numbers))
     except Exception:
         # The next time it is tried as one of those that were interrupted.
         queue.backlog.append(Recording([op]))
@@ -509,7 +512,8 @@ def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
 
 def _run_one_by_one(window: Window, recording: Recording) -> None:
     started = perf_counter()
-    window.one_by_one(recording)
+    with host.quiet():
+        window.one_by_one(recording)
     window.spent += max(0, (perf_counter() - started) * 1e3 - CALL_COST)
     report.stats.one_by_one += 1
 
