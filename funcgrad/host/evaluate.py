@@ -67,7 +67,7 @@ def _function(program: Program) -> Callable[[Sequence[Any]], list[np.ndarray]]:
         one = len(writes) == 1 and len(reads) in (1, 2)
         # Most operations have an operand or two and a result; ``first`` is what tells them from the others.
         first, second = (reads[0], reads[-1] if len(reads) == 2 else None) if one else (None, None)
-        place, dtype = writes[0] if one else (0, None)
+        place, dtype = writes[0] if one else (0, np.dtype(bool))
         steps.append((partial(rule, **e.params) if e.params else rule, first, second, place, dtype, reads, writes))
     outputs = [place_of(a) for a in program.outputs]
     inputs = len(program.inputs)
