@@ -14,6 +14,7 @@ from compat import (
     func,
     library,
     linalg,
+    naming as _naming,
     nn,
     ops,
     optim,
@@ -41,6 +42,7 @@ from compat.dtypes import (
     promote_types,
     set_default_dtype,
 )
+from compat.errors import no_attribute as _no_attribute
 from compat.func import vmap
 from compat.formats import (
     channels_last,
@@ -103,11 +105,16 @@ _LATER = {
 
 def __getattr__(name: str) -> _Any:
     if name not in _MODULES and name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise _no_attribute(__name__, name)
     from importlib import import_module
 
     found = import_module(f"{__name__}.{_LATER.get(name, name)}")
+    _naming.name_modules()
     return getattr(found, name) if name in _LATER else found
+
+
+_naming.name_modules()
+_naming.seal_attributes()
 
 
 def __dir__() -> list[str]:

@@ -83,6 +83,12 @@ def wrap_dims(dims: Iterable[int], ndim: int) -> tuple[int, ...]:
     return tuple(result)
 
 
+def no_attribute(module: str, name: str) -> AttributeError:
+    """``module 'torch.nn' has no attribute 'Liner'``: by PyTorch's name of a module of compat."""
+    shown = "torch" + module.removeprefix("compat")
+    return AttributeError(f"module {shown!r} has no attribute {name!r}", name=name, obj=sys.modules.get(module))
+
+
 def type_name(x: object) -> str:
     """What PyTorch calls the type of an argument."""
     name = type(x).__name__

@@ -2,7 +2,8 @@
 
 from typing import Any as _Any
 
-from compat.nn import attention, functional, init, modules, parallel, parameter, utils
+from compat.errors import no_attribute as _no_attribute
+from compat.nn import attention, common_types, functional, init, modules, parallel, parameter, utils
 from compat.nn.parallel import DataParallel
 from compat.nn.parameter import Buffer, Parameter
 from compat.nn.modules import *
@@ -14,4 +15,4 @@ def __getattr__(name: str) -> _Any:
         return getattr(parameter, name)
     if name == "grad":  # what few programs need
         return functional.grad
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise _no_attribute(__name__, name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat.errors import no_attribute
 from compat.nn.uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
 from compat.ops.creation import empty
 from compat.registry import publish
@@ -115,4 +116,4 @@ def __getattr__(name: str) -> Any:
         from importlib import import_module
 
         return getattr(import_module("compat.nn.lazy_tensors"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise no_attribute(__name__, name)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from compat.errors import no_attribute
 from compat.utils import data, dlpack, hooks
 
 __all__ = ["benchmark", "checkpoint", "data", "deterministic", "dlpack", "hooks"]
@@ -14,7 +15,7 @@ def __getattr__(name: str) -> Any:
 
         return swap_tensors
     if name not in ("benchmark", "checkpoint", "deterministic"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise no_attribute(__name__, name)
     from importlib import import_module
 
     return import_module(f"{__name__}.{name}")

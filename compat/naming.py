@@ -1,0 +1,52 @@
+"""What is told of names that are not there, or may not be written, in PyTorch's words.
+
+A module complains by the name that PyTorch has it under, whatever it is imported as; an attribute of tensors that
+follows from others complains when it is written.
+
+Example:
+    >>> import compat as torch
+    >>> torch.nn.Liner
+    Traceback (most recent call last):
+    AttributeError: module 'torch.nn' has no attribute 'Liner'
+    >>> torch.ones(2).shape = (1, 2)
+    Traceback (most recent call last):
+    AttributeError: attribute 'shape' of 'torch._C.TensorBase' objects is not writable
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from types import ModuleType
+from typing import Any
+
+from compat.errors import no_attribute
+from compat.tensor import Tensor
+
+
+def _refuse(module: str, name: str) -> Any:
+    raise no_attribute(module, name)
+
+
+def name_modules() -> None:
+    """Has the modules of compat that are loaded complain so; those that find names themselves do it themselves."""
+    # In the module's own names, not by a class of modules, of which Python finds attributes more slowly.
+    for name, module in list(sys.modules.items()):
+        if name.startswith("compat.") and isinstance(module, ModuleType):
+            module.__dict__.setdefault("__getattr__", partial(_refuse, name))
+
+
+def _unwritable(name: str) -> Callable[..., None]:
+    def refuse(t: Tensor, *value: Any) -> None:
+        raise AttributeError(f"attribute '{name}' of 'torch._C.TensorBase' objects is not writable")
+
+    return refuse
+
+
+def seal_attributes() -> None:
+    """Has the attributes of tensors that can only be read complain so when they are written."""
+    for name, found in list(vars(Tensor).items()):
+        if type(found) is property and found.fset is None:
+            refuse = _unwritable(name)
+            setattr(Tensor, name, property(found.fget, refuse, found.fdel or refuse, found.__doc__))
