@@ -6,13 +6,14 @@ its kin), ``jit``, ``checkpoint`` (also ``remat``); functions with rules of thei
 ``stop_gradient``, and ``funcgrad.extend``; functions seen as programs: ``trace``, ``eval_shape``, ``closure_convert``,
 ``export``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and
 ``associative_scan``, the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy`` and
-``funcgrad.scipy``, neural networks' in ``funcgrad.nn``, random numbers in ``funcgrad.random``, functions of pytrees in
-``funcgrad.trees``, and the way to JAX's functions and back in ``funcgrad.interop``.
+``funcgrad.scipy``, XLA's operations by JAX's names in ``funcgrad.lax``, neural networks' in ``funcgrad.nn``, random
+numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, and the way to JAX's functions and back in
+``funcgrad.interop``.
 """
 
 import funcgrad.runtime
 from funcgrad import fft, initializers, linalg, nn, numpy, random, special, trees
-from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, scipy
+from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, lax, scipy
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
@@ -55,7 +56,7 @@ __all__ = [
     "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "checkpoint",
     "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp", "debug",
     "disable_jit", "elementwise_grad", "eval_shape", "export", "extend", "fft", "flatten_util", "fori_loop", "grad",
-    "hessian", "hvp", "initializers", "interop", "jacfwd", "jacrev", "jit", "jvp", "linalg", "linear_transpose",
+    "hessian", "hvp", "initializers", "interop", "jacfwd", "jacrev", "jit", "jvp", "lax", "linalg", "linear_transpose",
     "linearize", "load", "make_ggnvp", "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute",
     "pshuffle", "psum", "psum_scatter", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch",
     "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",

@@ -343,6 +343,7 @@ sign = elementwise("sign", lax.sign, accepts="real")  # of a complex number it i
 floor = elementwise("floor", lax.floor, accepts="float")
 ceil = elementwise("ceil", lax.ceil, accepts="float")
 round_half_even = elementwise("round", lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN), accepts="float")
+round_half_away = elementwise("round_away", lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO), accepts="float")
 trunc = elementwise("trunc", lambda x: lax.select(x < 0, lax.ceil(x), lax.floor(x)), accepts="float")
 
 # ---------------------------------------------------------------- comparison, logic, bits
@@ -368,6 +369,7 @@ shift_right = elementwise(
 shift_right_logical = elementwise("shift_right_logical", lax.shift_right_logical, accepts="integer")
 
 population_count = elementwise("population_count", lax.population_count, accepts="integer")
+count_leading_zeros = elementwise("clz", lax.clz, accepts="integer")
 
 # ---------------------------------------------------------------- selection
 
@@ -440,6 +442,12 @@ bitcast = Primitive(
     lower=lambda x, *, dtype: lax.bitcast_convert_type(x, dtype),
     elementwise=True,
     differentiable=False,
+)
+reduce_precision = _linear(
+    "reduce_precision",
+    _infer("reduce_precision", "float", None),
+    lambda x, *, exponent_bits, mantissa_bits: lax.reduce_precision(x, exponent_bits, mantissa_bits),
+    lambda ct, x, **bits: reduce_precision(ct, **bits),
 )
 real = _linear(
     "real",

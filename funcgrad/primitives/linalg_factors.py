@@ -267,3 +267,47 @@ def reflected(packed: Any, taus: Any, x: Any, *, adjoint_of_product: bool = Fals
     else:
         found = scaled_rows(_solved(inner, found, left=True, lower=False), taus)
     return sub(x, product(vectors, found))
+
+
+# ---------------------------------------------------------------- Hessenberg and tridiagonal matrices
+
+
+def _underivable(name: str) -> Any:
+    def rule(*_: Any, **__: Any) -> Any:
+        raise NonDifferentiableError(
+            f"{name}: of its packed reflections no derivative is known; it was reached at {here()}"
+        )
+
+    return rule
+
+
+def _hessenberg_infer(x: ArrayType) -> list[ArrayType]:
+    check_matrices("hessenberg", x, square=True)
+    return [x.strong(), ArrayType((*x.shape[:-2], max(x.shape[-1] - 1, 0)), x.dtype)]
+
+
+def _tridiagonal_infer(x: ArrayType, *, lower: bool) -> list[ArrayType]:
+    check_matrices("tridiagonal", x, square=True)
+    *lead, n, _ = x.shape
+    real = dtypes.real_of(x.dtype)
+    beside = (*lead, max(n - 1, 0))
+    return [x.strong(), ArrayType((*lead, n), real), ArrayType(beside, real), ArrayType(beside, x.dtype)]
+
+
+# Made zero below the first diagonal by reflections on both sides, which are packed there; and their factors.
+hessenberg = matrix_primitive(
+    "hessenberg",
+    _hessenberg_infer,
+    lambda x: list(lax.linalg.hessenberg(x)),
+    jvp=_underivable("hessenberg"),
+    multiple=True,
+)
+
+# Hermitian matrices likewise: the reflections, packed into one triangle, the diagonal, the one beside it, the factors.
+tridiagonal = matrix_primitive(
+    "tridiagonal",
+    _tridiagonal_infer,
+    lambda x, *, lower: list(lax.linalg.tridiagonal(x, lower=lower)),
+    jvp=_underivable("tridiagonal"),
+    multiple=True,
+)

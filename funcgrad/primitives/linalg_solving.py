@@ -42,7 +42,7 @@ from funcgrad.primitives.linalg import (
     scaled_columns,
 )
 from funcgrad.primitives.linalg_factors import lu, permutation
-from funcgrad.primitives.shape import reduce_sum, reshape
+from funcgrad.primitives.shape import expanded, pad, reduce_sum, reshape
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- systems
@@ -305,3 +305,57 @@ def pseudoinverse_tangent(x: Any, out: Any, t: Any) -> Any:
 # The pseudoinverse; singular values up to max(atol, rtol times the greatest) count as zero. Of a Hermitian matrix only
 # the lower triangle is read.
 pseudoinverse = matrix_primitive("pseudoinverse", _pseudo_infer, _pseudo_lower, jvp=_pseudo_jvp)
+
+# ---------------------------------------------------------------- tridiagonal systems
+
+
+def _tridiagonal_infer(below: ArrayType, diagonal: ArrayType, above: ArrayType, b: ArrayType) -> ArrayType:
+    types = (below, diagonal, above, b)
+    if any(t.dtype != b.dtype for t in types) or not b.inexact:
+        raise TypeError(f"tridiagonal_solve: wants one dtype, floating or complex, got {', '.join(map(str, types))}")
+    if b.ndim < 2 or any(t.shape != b.shape[:-1] for t in types[:3]):
+        raise ValueError(f"tridiagonal_solve: wants three of (*, n) and (*, n, k), got {', '.join(map(str, types))}")
+    return b.strong()
+
+
+def _neighbour(x: Any, by: int, axis: int) -> Any:
+    """At each place what is one before it (-1) or after it (1) along an axis; 0 at the end."""
+    shape = type_of(x).shape
+    low, high, none = [0] * len(shape), [0] * len(shape), (0,) * len(shape)
+    low[axis], high[axis] = -by, by
+    return pad(x, number(0, x), low=tuple(low), high=tuple(high), interior=none)
+
+
+def _tridiagonal_product(below: Any, diagonal: Any, above: Any, x: Any) -> Any:
+    """The matrix of three diagonals, each of which may be None for zeros, times ``x``."""
+    total = number(0, x)
+    for d, by in ((below, -1), (diagonal, 0), (above, 1)):
+        if d is not None:
+            row = expanded(d, type_of(d).ndim)
+            total = add(total, mul(row, _neighbour(x, by, type_of(x).ndim - 2) if by else x))
+    return total
+
+
+def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    *diagonals, _ = primals
+    *changes, right = tangents
+    out = tridiagonal_solve(*primals)
+    if any(t is not None for t in changes):
+        right = sub(number(0, out) if right is None else right, _tridiagonal_product(*changes, out))
+    return out, tridiagonal_solve(*diagonals, right)
+
+
+def _tridiagonal_transpose(ct: Any, below: Any, diagonal: Any, above: Any, b: ArrayType) -> Any:
+    last = type_of(diagonal).ndim - 1
+    return tridiagonal_solve(_neighbour(above, -1, last), diagonal, _neighbour(below, 1, last), ct)
+
+
+# x with a x = b for a matrix given by its diagonals: below, on and above the main one, all of its length, the first
+# element of the lower and the last of the upper not read.
+tridiagonal_solve = matrix_primitive(
+    "tridiagonal_solve",
+    _tridiagonal_infer,
+    lax.linalg.tridiagonal_solve,
+    jvp=_tridiagonal_jvp,
+    transpose=(None, None, None, _tridiagonal_transpose),
+)

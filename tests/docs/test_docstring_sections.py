@@ -27,6 +27,8 @@ PACKAGES: dict[ModuleType, tuple[ModuleType | None, Any]] = {
     fg.random: (fg.random, None),
     fg.nn: (fg.nn, None),
     fg.extend: (None, None),
+    fg.lax: (fg.lax, None),
+    fg.lax.linalg: (fg.lax, None),
     fg.flatten_util: (None, None),
     funcgrad.test_util: (None, None),
     fg.scipy.linalg: (fg.scipy.linalg, None),

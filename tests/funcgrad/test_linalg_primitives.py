@@ -216,7 +216,26 @@ def _their_root(x: Any) -> Any:
     return ((vectors * jnp.sqrt(values)[..., None, :]) @ adj(vectors)).astype(np.complex128)
 
 
+def _three_diagonals(draw: Draw) -> Case:
+    shape, dtype = (*a_batch(draw), a_size(draw)), a_dtype(draw)
+    beside, on = normal(shape, dtype), lambda rng: normal(shape, dtype)(rng) + 5
+    return Case(solving.tridiagonal_solve, _their_three_diagonals, [beside, on, beside, normal((*shape, 2), dtype)])
+
+
+def _their_three_diagonals(below: Any, on: Any, above: Any, b: Any) -> Any:
+    one = jnp.eye(on.shape[-1])
+    matrix = on[..., None] * one + below[..., None] * jnp.roll(one, -1, 1).at[0].set(0)
+    return jnp.linalg.solve(matrix + above[..., None] * jnp.roll(one, 1, 1).at[-1].set(0), b)
+
+
 CASES = {
+    "tridiagonal_solve": _three_diagonals,
+    "hessenberg": one_matrix(factors.hessenberg, lax.linalg.hessenberg, order=0),
+    "tridiagonal": one_matrix(
+        lambda x: factors.tridiagonal(_hermitian(x), lower=True),
+        lambda x: lax.linalg.tridiagonal(x @ adj(x), lower=True),
+        order=0,
+    ),
     "sylvester": _sylvester,
     "matrix_root": one_matrix(lambda x: equations.matrix_root(_hermitian(x)), _their_root, tall=SQUARE),
     "triangular_solve": _triangular,

@@ -115,6 +115,7 @@ TABLE: dict[str, Row] = {
     "floor": real(lax.floor),
     "ceil": real(lax.ceil),
     "round": real(lambda x: lax.round(x, lax.RoundingMethod.TO_NEAREST_EVEN)),
+    "round_away": real(lambda x: lax.round(x, lax.RoundingMethod.AWAY_FROM_ZERO)),
     "trunc": real(jnp.trunc),
     "eq": two(lax.eq, ANY),
     "ne": two(lax.ne, ANY),
@@ -130,6 +131,12 @@ TABLE: dict[str, Row] = {
     "shift_left": two(lax.shift_left, INTEGERS, None, (0, 6)),
     "gcd": Row(jnp.gcd, INTEGERS, (None, None), order=0),
     "population_count": Row(lax.population_count, INTEGERS, order=0),
+    "clz": Row(lax.clz, INTEGERS, order=0),
+    "reduce_precision": Row(
+        lambda x, **bits: lax.reduce_precision(x, **bits),
+        FLOATS,
+        params=(("exponent_bits", 4), ("mantissa_bits", 3)),
+    ),
     "shift_right": two(lax.shift_right_arithmetic, INTEGERS, None, (0, 6)),
     "shift_right_logical": two(lax.shift_right_logical, INTEGERS, None, (0, 6)),
     "clamp": Row(lambda low, x, high: lax.min(lax.max(low, x), high), ORDERED, ((-2, -1), None, (1, 2))),
@@ -192,7 +199,7 @@ def case(name: str, dtype: np.dtype, shapes: list[tuple[int, ...]]) -> Case:
         operands(row, dtype, shapes),
         row.frozen,
         order=min(row.order, 2 if dtype.itemsize > 2 else 1),
-        differences=name != "stop_gradient",
+        differences=name not in ("stop_gradient", "reduce_precision"),  # nobody's derivative is that of steps
     )
 
 

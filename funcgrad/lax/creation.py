@@ -1,0 +1,249 @@
+"""Making arrays, and what is known of them: constants, ranges, dtypes, shapes, bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.lax.operands import axis_of, checked, sizes_of
+from funcgrad.numpy.promotion import astype, placed
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import shape as s
+from funcgrad.primitives.elementwise import broadcast_shapes as _broadcast_shapes
+from funcgrad.tracing import type_of, typed
+
+__all__ = [
+    "bitcast_convert_type", "broadcast_shapes", "broadcasted_iota", "dtype", "empty", "full", "full_like", "iota",
+    "shape_as_value",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- made
+
+
+def full(shape: Sequence[int], fill_value: Any, dtype: Any = None, *, sharding: Any = None) -> Any:
+    """An array that is one number everywhere.
+
+    Args:
+        shape: of the result.
+        fill_value: an array or number without axes.
+        dtype: of the result; by default that of the number.
+        sharding: where it is to be: a device or a sharding.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError: for sizes that are no integers, or what is no number.
+        ValueError: for negative sizes, or a number that has axes.
+
+    Example:
+        >>> print(full((2, 2), 3, "float32"))
+        [[3. 3.]
+         [3. 3.]]
+    """
+    sizes, value = sizes_of("full", shape), typed(checked("full", fill_value))
+    if type_of(value).shape:
+        raise ValueError(f"full: the number must have no axes, got {type_of(value)}")
+    return placed(s.full(value if dtype is None else astype(value, dtypes.canonical(dtype)), sizes), sharding)
+
+
+def full_like(
+    x: Any, fill_value: Any, dtype: Any = None, shape: Sequence[int] | None = None, sharding: Any = None
+) -> Any:
+    """An array that is one number everywhere, of the shape and dtype of another.
+
+    Args:
+        x: an array, or what has a ``shape`` and a ``dtype``.
+        fill_value: an array or number without axes.
+        dtype, shape: where they are not those of ``x``.
+        sharding: where it is to be: a device or a sharding.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError: for sizes that are no integers, or what is no number.
+        ValueError: for negative sizes, or a number that has axes.
+
+    Example:
+        >>> print(full_like(np.zeros(2, "int32"), 7))
+        [7 7]
+    """
+    like = x if hasattr(x, "shape") and hasattr(x, "dtype") else type_of(checked("full_like", x))
+    return full(
+        like.shape if shape is None else shape, fill_value, like.dtype if dtype is None else dtype, sharding=sharding
+    )
+
+
+def empty(shape: Sequence[int], dtype: Any) -> Any:
+    """An array whose elements are to be written yet: zeros.
+
+    Args:
+        shape, dtype: of the result.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError: for sizes that are no integers, or an unknown dtype.
+        ValueError: for negative sizes.
+
+    Example:
+        >>> print(empty((2,), "int32"))
+        [0 0]
+    """
+    return full(shape, 0, dtype)
+
+
+def iota(dtype: Any, size: int) -> Any:
+    """The numbers from 0 on.
+
+    Args:
+        dtype: of the result.
+        size: how many.
+
+    Returns:
+        A vector of that size and dtype.
+
+    Raises:
+        TypeError: for a size that is no integer, or an unknown dtype.
+        ValueError: for a negative size.
+
+    Example:
+        >>> print(iota("float32", 3))
+        [0. 1. 2.]
+    """
+    return broadcasted_iota(dtype, (size,), 0)
+
+
+def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
+    """The numbers from 0 on along one axis, the same along the others.
+
+    Args:
+        dtype, shape: of the result.
+        dimension: the axis.
+
+    Returns:
+        An array of that shape and dtype.
+
+    Raises:
+        TypeError: for sizes that are no integers, or an unknown dtype; bools cannot count.
+        ValueError: for negative sizes, or an axis out of range.
+
+    Example:
+        >>> print(broadcasted_iota("int32", (2, 3), 1))
+        [[0 1 2]
+         [0 1 2]]
+    """
+    sizes, kind = sizes_of("broadcasted_iota", shape), dtypes.canonical(dtype)
+    if kind == dtypes.bool_:
+        raise TypeError("broadcasted_iota: bools cannot count")
+    return s.iota(shape=sizes, axis=axis_of("broadcasted_iota", dimension, len(sizes)), dtype=kind)
+
+
+def dtype(x: Any) -> np.dtype:
+    """The dtype of an array or number.
+
+    Args:
+        x: an array or number.
+
+    Returns:
+        A ``numpy.dtype``.
+
+    Raises:
+        TypeError: for anything else.
+
+    Example:
+        >>> dtype(1.0), dtype(np.zeros(2, "int8"))
+        (dtype('float32'), dtype('int8'))
+    """
+    return type_of(checked("dtype", x)).dtype
+
+
+def shape_as_value(shape: Sequence[int]) -> Any:
+    """A shape as an array.
+
+    Args:
+        shape: integers.
+
+    Returns:
+        A vector of int32s.
+
+    Raises:
+        TypeError: for sizes that are no integers.
+        ValueError: for negative ones.
+
+    Example:
+        >>> print(shape_as_value((2, 3)))
+        [2 3]
+    """
+    return np.asarray(sizes_of("shape_as_value", shape), np.int32)
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that several broadcast to, by NumPy's rule.
+
+    Args:
+        shapes: sequences of integers.
+
+    Returns:
+        A tuple; ``()`` for no shapes.
+
+    Raises:
+        TypeError: for sizes that are no integers.
+        ValueError: where they do not broadcast.
+
+    Example:
+        >>> broadcast_shapes((2, 1), (3,))
+        (2, 3)
+    """
+    sizes = [sizes_of("broadcast_shapes", shape) for shape in shapes]
+    return _broadcast_shapes("broadcast_shapes", *sizes) if sizes else ()
+
+
+# ---------------------------------------------------------------- the same bits
+
+
+def bitcast_convert_type(operand: Any, new_dtype: Any) -> Any:
+    """The same bits, read as another dtype.
+
+    Args:
+        operand: an array or number: real numbers.
+        new_dtype: of as many bits; of fewer, and the parts of an element, the lowest first, are along a new last axis;
+            of more, and the last axis, along which the parts are, goes.
+
+    Returns:
+        An array of that dtype.
+
+    Raises:
+        TypeError: for what is no array, and for bools and complex numbers.
+        ValueError: where the last axis has not as many elements as are needed for one.
+
+    Example:
+        >>> print(bitcast_convert_type(np.float32(1), "int32"), bitcast_convert_type(np.uint16(258), "uint8"))
+        1065353216 [2 1]
+    """
+    x, new = typed(checked("bitcast_convert_type", operand)), dtypes.canonical(new_dtype)
+    old = type_of(x).dtype
+    if {old.kind, new.kind} & {"b", "c"}:
+        raise TypeError(f"bitcast_convert_type: takes and makes real numbers, got {type_of(x)} and {new}")
+    if old.itemsize == new.itemsize:
+        return p.bitcast(x, dtype=new)
+    wide, narrow = (_bits(max(old.itemsize, new.itemsize)), _bits(min(old.itemsize, new.itemsize)))
+    count = wide.itemsize // narrow.itemsize
+    places = np.arange(count, dtype=wide) * wide.type(8 * narrow.itemsize)
+    bits = p.bitcast(x, dtype=_bits(old.itemsize))
+    if old.itemsize > new.itemsize:
+        shifted = p.shift_right_logical(s.expanded(bits, type_of(x).ndim), places)
+        return p.bitcast(p.cast(shifted, dtype=narrow), dtype=new)
+    if not type_of(x).ndim or type_of(x).shape[-1] != count:
+        raise ValueError(f"bitcast_convert_type: {count} elements of {old} make one of {new}, got {type_of(x)}")
+    shifted = p.shift_left(p.cast(bits, dtype=wide), places)
+    return p.bitcast(s.reduce_sum(shifted, axes=(type_of(x).ndim - 1,)), dtype=new)
+
+
+def _bits(size: int) -> np.dtype:
+    return next(t for t in dtypes.UNSIGNED if t.itemsize == size)

@@ -1,0 +1,498 @@
+"""Factors of matrices and what they solve, by the names and in the order of ``jax.lax.linalg``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.lax.operands import checked, same_dtype
+from funcgrad.primitives import linalg as m
+from funcgrad.primitives import linalg_equations, linalg_factors, linalg_solving, linalg_spectral
+from funcgrad.primitives import shape as s
+from funcgrad.primitives.elementwise import add, cast, complex_abs, div, scale, sqrt, square, sub
+from funcgrad.tracing import type_of
+
+__all__ = [
+    "cholesky", "cholesky_update", "eig", "eigh", "hessenberg", "householder_product", "lu",
+    "lu_pivots_to_permutation", "ormqr", "qr", "schur", "svd", "symmetric_product", "triangular_solve", "tridiagonal",
+    "tridiagonal_solve",
+]  # fmt: skip
+
+
+def _symmetrized(x: Any) -> Any:
+    return scale(add(x, m.adjoint(x)), 0.5)
+
+
+def _square(name: str, x: Any) -> Any:
+    x = checked(name, x)
+    m.check_matrices(name, type_of(x), square=True)
+    return x
+
+
+def cholesky(x: Any, *, symmetrize_input: bool = True) -> Any:
+    """The lower triangular factor, whose product with its adjoint is the matrix; NaN where there is none.
+
+    Args:
+        x: ``(*, n, n)``, floating or complex: Hermitian, positive definite.
+        symmetrize_input: takes the mean of the matrix and its adjoint; else only the lower triangle is read.
+
+    Returns:
+        ``(*, n, n)``, of the same dtype.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for what is not square.
+
+    Example:
+        >>> print(cholesky(np.array([[4.0, 2.0], [2.0, 5.0]])))
+        [[2. 0.]
+         [1. 2.]]
+    """
+    x = _square("cholesky", x)
+    return linalg_factors.cholesky(_symmetrized(x) if symmetrize_input else x)[0]
+
+
+def cholesky_update(r_matrix: Any, w_vector: Any) -> Any:
+    """The upper factor of a matrix to which the product of a vector with itself is added.
+
+    Args:
+        r_matrix: ``(n, n)``, the upper factor of the matrix.
+        w_vector: ``(n,)``, of the same dtype.
+
+    Returns:
+        ``(n, n)``: the upper factor of ``r.T @ r + outer(w, w)``.
+
+    Raises:
+        TypeError: for what is no array, or of other dtypes.
+        ValueError: for shapes that do not fit.
+
+    Example:
+        >>> print(cholesky_update(np.array([[3.0]]), np.array([4.0])))
+        [[5.]]
+    """
+    r, w = same_dtype("cholesky_update", r_matrix, w_vector)
+    m.check_matrices("cholesky_update", type_of(r), square=True)
+    n = type_of(r).shape[-1]
+    if type_of(w).shape != (n,):
+        raise ValueError(f"cholesky_update: wants a vector of {n} elements, got {type_of(w)}")
+    column = s.reshape(w, shape=(n, 1))
+    whole = add(m.product(m.adjoint(r), r), m.product(column, m.adjoint(column)))
+    return m.adjoint(linalg_factors.cholesky(whole)[0])
+
+
+def eig(x: Any, *, compute_left_eigenvectors: bool = True, compute_right_eigenvectors: bool = True) -> list[Any]:
+    """Eigenvalues and eigenvectors of square matrices, complex, of length 1.
+
+    Args:
+        x: ``(*, n, n)``, floating or complex.
+        compute_left_eigenvectors, compute_right_eigenvectors: whether these are wanted.
+
+    Returns:
+        A list: the values ``(*, n)``, the left vectors, the columns of ``(*, n, n)``, if wanted, and the right ones.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for what is not square.
+
+    Example:
+        >>> print(eig(np.array([[2.0, 0.0], [0.0, 3.0]]))[0])
+        [2.+0.j 3.+0.j]
+    """
+    x = _square("eig", x)
+    values, *vectors = linalg_spectral.eig(x, vectors=compute_left_eigenvectors or compute_right_eigenvectors)
+    found = [values]
+    if compute_left_eigenvectors:
+        # The rows of the inverse are left vectors of the same values.
+        left = m.adjoint(linalg_solving.inverse(vectors[0])[0])
+        lengths = sqrt(s.reduce_sum(square(complex_abs(left)), axes=(type_of(left).ndim - 2,)))
+        spread = s.broadcast(
+            cast(lengths, dtype=type_of(left).dtype),
+            shape=type_of(left).shape,
+            dims=tuple(d for d in range(type_of(left).ndim) if d != type_of(left).ndim - 2),
+        )
+        found.append(div(left, spread))
+    return [*found, vectors[0]] if compute_right_eigenvectors else found
+
+
+def eigh(
+    x: Any,
+    *,
+    lower: bool = True,
+    symmetrize_input: bool = True,
+    sort_eigenvalues: bool = True,
+    subset_by_index: tuple[int, int] | None = None,
+) -> tuple[Any, Any]:
+    """Eigenvectors and eigenvalues of Hermitian matrices.
+
+    Args:
+        x: ``(*, n, n)``, floating or complex.
+        lower: which triangle is read.
+        symmetrize_input: takes the mean of the matrix and its adjoint first.
+        sort_eigenvalues: of no consequence: they are in ascending order.
+        subset_by_index: the first and the one after the last value that are wanted.
+
+    Returns:
+        The vectors, the columns of ``(*, n, n)``, and then the values ``(*, n)``.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for what is not square.
+
+    Example:
+        >>> print(eigh(np.array([[2.0, 0.0], [0.0, 1.0]]))[1])
+        [1. 2.]
+    """
+    x = _square("eigh", x)
+    values, vectors = linalg_spectral.eigh(_symmetrized(x) if symmetrize_input else x, lower=bool(lower))
+    if subset_by_index is None:
+        return vectors, values
+    first, limit = subset_by_index
+    shape = type_of(values).shape
+    low, high = [0] * len(shape), list(shape)
+    low[-1], high[-1] = first, limit
+    chosen = s.slice_(values, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
+    return linalg_factors.columns(vectors, first, limit), chosen
+
+
+def hessenberg(a: Any) -> tuple[Any, Any]:
+    """A matrix made zero below its first diagonal by reflections on both sides; it has no derivative.
+
+    Args:
+        a: ``(*, n, n)``, floating or complex.
+
+    Returns:
+        The matrix, below whose first diagonal are the reflections' vectors, and ``(*, n - 1)``, their factors; see
+        ``householder_product``.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for what is not square.
+
+    Example:
+        >>> print(hessenberg(np.array([[1.0, 2.0], [3.0, 4.0]]))[0])
+        [[1. 2.]
+         [3. 4.]]
+    """
+    packed, taus = linalg_factors.hessenberg(_square("hessenberg", a))
+    return packed, taus
+
+
+def tridiagonal(a: Any, *, lower: bool = True) -> tuple[Any, Any, Any, Any]:
+    """A Hermitian matrix made tridiagonal by reflections on both sides; it has no derivative.
+
+    Args:
+        a: ``(*, n, n)``, floating or complex.
+        lower: which triangle is read.
+
+    Returns:
+        The reflections' vectors packed into a matrix, the diagonal ``(*, n)``, the one beside it ``(*, n - 1)``, both
+        real, and the reflections' factors ``(*, n - 1)``.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for what is not square.
+
+    Example:
+        >>> print(tridiagonal(np.array([[1.0, 2.0], [2.0, 4.0]]))[1])
+        [1. 4.]
+    """
+    packed, diagonal, beside, taus = linalg_factors.tridiagonal(_square("tridiagonal", a), lower=bool(lower))
+    return packed, diagonal, beside, taus
+
+
+def householder_product(a: Any, taus: Any) -> Any:
+    """The product of reflections, its first columns.
+
+    Args:
+        a: ``(*, m, n)``, with ``m >= n``: below the diagonal the reflections' vectors.
+        taus: ``(*, k)``, ``k`` at most ``n``, their factors, of the same dtype.
+
+    Returns:
+        ``(*, m, n)``.
+
+    Raises:
+        TypeError: for what is no array, or of other dtypes.
+        ValueError: for shapes that do not fit.
+
+    Example:
+        >>> print(householder_product(np.array([[1.0], [0.0]]), np.array([0.0])))
+        [[1.]
+         [0.]]
+    """
+    packed, factors = same_dtype("householder_product", a, taus)
+    m.check_matrices("householder_product", type_of(packed))
+    rows, columns = type_of(packed).shape[-2:]
+    if rows < columns or type_of(factors).shape[-1] > columns:
+        raise ValueError(
+            f"householder_product: wants (m, n) and (k,), k <= n <= m, got {type_of(packed)} and {type_of(factors)}"
+        )
+    one = m.identity(type_of(packed).shape[:-2] + (rows, columns), type_of(packed).dtype)
+    return linalg_factors.reflected(packed, factors, one)
+
+
+def ormqr(a: Any, taus: Any, c: Any, *, left: bool = True, transpose: bool = False) -> Any:
+    """The product of reflections, times matrices.
+
+    Args:
+        a: ``(*, m, n)``: below the diagonal the reflections' vectors.
+        taus: ``(*, k)``, their factors, of the same dtype.
+        c: matrices, of the same dtype.
+        left: whether the product is on their left.
+        transpose: the adjoint of the product instead.
+
+    Returns:
+        An array of the shape of ``c``.
+
+    Raises:
+        TypeError: for what is no array, or of other dtypes.
+        ValueError: for shapes that do not fit.
+
+    Example:
+        >>> print(ormqr(np.array([[1.0], [0.0]]), np.array([0.0]), np.array([[1.0], [2.0]])).ravel())
+        [1. 2.]
+    """
+    packed, factors, x = same_dtype("ormqr", a, taus, c)
+    m.check_matrices("ormqr", type_of(packed))
+    m.check_matrices("ormqr", type_of(x))
+    if left:
+        return linalg_factors.reflected(packed, factors, x, adjoint_of_product=transpose)
+    turned = linalg_factors.reflected(packed, factors, m.adjoint(x), adjoint_of_product=not transpose)
+    return m.adjoint(turned)
+
+
+def lu(x: Any) -> tuple[Any, Any, Any]:
+    """Both triangular factors, of the matrix with its rows in another order.
+
+    Args:
+        x: ``(*, m, n)``, floating or complex.
+
+    Returns:
+        The factors in one matrix, without the ones on the diagonal of the lower; with which row each row was
+        interchanged, int32s ``(*, min(m, n))``; and the order of the rows ``(*, m)``.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for less than two axes.
+
+    Example:
+        >>> packed, pivots, order = lu(np.array([[0.0, 2.0], [4.0, 8.0]]))
+        >>> print(packed, pivots, order)
+        [[4. 8.]
+         [0. 2.]] [1 1] [1 0]
+    """
+    x = checked("lu", x)
+    packed, pivots = linalg_factors.lu(x)
+    order = linalg_factors.permutation(pivots, length=type_of(x).shape[-2])
+    return packed, sub(pivots, np.int32(1)), order
+
+
+def lu_pivots_to_permutation(pivots: Any, permutation_size: int) -> Any:
+    """The order of rows that are interchanged in turn.
+
+    Args:
+        pivots: ``(*, k)``, int32s: with which row each is interchanged.
+        permutation_size: how many rows there are.
+
+    Returns:
+        ``(*, permutation_size)``, int32s.
+
+    Raises:
+        TypeError: for other dtypes, or more pivots than rows.
+
+    Example:
+        >>> print(lu_pivots_to_permutation(np.array([1, 1], np.int32), 2))
+        [1 0]
+    """
+    found = add(checked("lu_pivots_to_permutation", pivots), np.int32(1))
+    return linalg_factors.permutation(found, length=int(permutation_size))
+
+
+def qr(x: Any, *, full_matrices: bool = True) -> tuple[Any, Any]:
+    """A unitary and an upper triangular factor.
+
+    Args:
+        x: ``(*, m, n)``, floating or complex.
+        full_matrices: as many columns of the first as rows; then tall matrices have no derivative.
+
+    Returns:
+        ``(*, m, k)`` and ``(*, k, n)``, where ``k`` is ``m`` or the smaller of both.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for less than two axes.
+        NonDifferentiableError: for the derivative of full factors of tall matrices.
+
+    Example:
+        >>> q, r = qr(np.array([[3.0], [4.0]]), full_matrices=False)
+        >>> print(np.round(q @ r, 4).ravel())
+        [3. 4.]
+    """
+    q, r = linalg_factors.qr(checked("qr", x), full=bool(full_matrices))
+    return q, r
+
+
+def schur(x: Any, *, compute_schur_vectors: bool = True) -> Any:
+    """A triangular factor between a unitary one and its adjoint; they have no derivative.
+
+    Args:
+        x: ``(*, n, n)``, floating or complex.
+        compute_schur_vectors: whether the unitary one is wanted too.
+
+    Returns:
+        The triangular factor, of real matrices with blocks of two rows; and the unitary one, if it is wanted.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for what is not square.
+
+    Example:
+        >>> print(schur(np.array([[1.0, 2.0], [0.0, 3.0]]))[0])
+        [[1. 2.]
+         [0. 3.]]
+    """
+    x = _square("schur", x)
+    t, u = linalg_equations.schur(x, real=not dtypes.is_complex(type_of(x).dtype))
+    return (t, u) if compute_schur_vectors else (t,)
+
+
+def svd(
+    x: Any, *, full_matrices: bool = True, compute_uv: bool = True, subset_by_index: tuple[int, int] | None = None
+) -> Any:
+    """Singular values between left and right vectors.
+
+    Args:
+        x: ``(*, m, n)``, floating or complex.
+        full_matrices: as many vectors as rows and columns.
+        compute_uv: whether vectors are wanted.
+        subset_by_index: the first and the one after the last value that are wanted; not with ``full_matrices``.
+
+    Returns:
+        The left vectors, columns, the values in descending order, and the right vectors, rows; or the values alone.
+
+    Raises:
+        TypeError: for what is no array, or of another dtype.
+        ValueError: for less than two axes, or some of the full vectors.
+
+    Example:
+        >>> print(svd(np.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False))
+        [4. 3.]
+    """
+    x = checked("svd", x)
+    if subset_by_index is not None and full_matrices and compute_uv:
+        raise ValueError("svd: subset_by_index wants full_matrices=False")
+    if not compute_uv:
+        values = linalg_spectral.svd(x, full=False, vectors=False)
+        return _first(values[0], subset_by_index)
+    left, values, right = linalg_spectral.svd(x, full=bool(full_matrices), vectors=True)
+    if subset_by_index is not None:
+        return (
+            linalg_factors.columns(left, *subset_by_index),
+            _first(values, subset_by_index),
+            linalg_factors.rows(right, *subset_by_index),
+        )
+    return left, values, right
+
+
+def _first(values: Any, ends: tuple[int, int] | None) -> Any:
+    if ends is None:
+        return values
+    shape = type_of(values).shape
+    low, high = [0] * len(shape), list(shape)
+    low[-1], high[-1] = ends
+    return s.slice_(values, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
+
+
+def symmetric_product(
+    a_matrix: Any, c_matrix: Any, *, alpha: float = 1.0, beta: float = 0.0, symmetrize_output: bool = False
+) -> Any:
+    """``alpha * a @ a.T + beta * c``.
+
+    Args:
+        a_matrix: ``(*, m, n)``, floating.
+        c_matrix: ``(*, m, m)``, of the same dtype.
+        alpha, beta: numbers.
+        symmetrize_output: of no consequence: both triangles are computed.
+
+    Returns:
+        ``(*, m, m)``.
+
+    Raises:
+        TypeError: for what is no array, or of other dtypes.
+        ValueError: for shapes that do not fit.
+
+    Example:
+        >>> print(symmetric_product(np.array([[1.0, 2.0]]), np.array([[3.0]]), beta=1.0))
+        [[8.]]
+    """
+    a, c = same_dtype("symmetric_product", a_matrix, c_matrix)
+    m.check_matrices("symmetric_product", type_of(a))
+    return add(scale(m.product(a, m.flipped(a)), alpha), scale(c, beta))
+
+
+def triangular_solve(
+    a: Any,
+    b: Any,
+    *,
+    left_side: bool = False,
+    lower: bool = False,
+    transpose_a: bool = False,
+    conjugate_a: bool = False,
+    unit_diagonal: bool = False,
+) -> Any:
+    """What solves ``x @ a = b``, or ``a @ x = b``, for a triangular matrix.
+
+    Args:
+        a: ``(*, n, n)``, floating or complex, of which one triangle is read.
+        b: ``(*, k, n)``, or ``(*, n, k)`` if ``left_side``, or ``(*, n)``; of the same dtype.
+        left_side: whether the matrix is on the left.
+        lower: which triangle.
+        transpose_a, conjugate_a: the matrix's transpose, or conjugate, instead.
+        unit_diagonal: ones for the diagonal, which is not read.
+
+    Returns:
+        An array of the shape of ``b``.
+
+    Raises:
+        TypeError: for what is no array, or of other dtypes.
+        ValueError: for shapes that do not fit.
+
+    Example:
+        >>> a, b = np.array([[2.0, 1.0], [0.0, 4.0]]), np.array([[4.0], [4.0]])
+        >>> print(triangular_solve(a, b, left_side=True).ravel())
+        [1.5 1. ]
+    """
+    matrix, right = same_dtype("triangular_solve", a, b)
+    vector = type_of(right).ndim == type_of(matrix).ndim - 1
+    at = type_of(right).ndim if left_side else type_of(right).ndim - 1
+    right = s.expanded(right, at) if vector else right
+    matrix = m.conjugated(matrix) if conjugate_a else matrix
+    out = m.triangular_solve(
+        matrix, right, left=bool(left_side), lower=bool(lower), transposed=bool(transpose_a), unit=bool(unit_diagonal)
+    )
+    return s.reshape(out, shape=type_of(checked("triangular_solve", b)).shape) if vector else out
+
+
+def tridiagonal_solve(dl: Any, d: Any, du: Any, b: Any) -> Any:
+    """What solves ``a @ x = b`` for a matrix of three diagonals.
+
+    Args:
+        dl: ``(*, n)``, the diagonal below, whose first element is not read.
+        d: ``(*, n)``, the diagonal.
+        du: ``(*, n)``, the one above, whose last element is not read.
+        b: ``(*, n, k)``, all of one dtype.
+
+    Returns:
+        ``(*, n, k)``.
+
+    Raises:
+        TypeError: for what is no array, or of other dtypes.
+        ValueError: for shapes that do not fit.
+
+    Example:
+        >>> beside = np.ones(2)
+        >>> print(tridiagonal_solve(beside, 2 * np.ones(2), beside, np.array([[3.0], [3.0]])).ravel().round(5))
+        [1. 1.]
+    """
+    return linalg_solving.tridiagonal_solve(*same_dtype("tridiagonal_solve", dl, d, du, b))

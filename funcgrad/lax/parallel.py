@@ -1,0 +1,58 @@
+"""Collectives that are others under another name, or made of others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from funcgrad import collectives, trees
+from funcgrad import numpy as fnp
+
+__all__ = ["pbroadcast", "pswapaxes"]
+
+
+def pswapaxes(x: Any, axis_name: Any, axis: int) -> Any:
+    """An axis of arrays exchanged with that of the examples.
+
+    Args:
+        x: a pytree of arrays, whose axis is as long as there are examples.
+        axis_name: as given to a surrounding ``vmap``.
+        axis: which.
+
+    Returns:
+        A pytree like it: example ``i`` has what all had at place ``i``.
+
+    Raises:
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+        ValueError: for an axis out of range, or of another length.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> x = fnp.array([[1, 2], [3, 4]])
+        >>> print(fg.vmap(lambda row: pswapaxes(row, "i", 0), axis_name="i")(x))
+        [[1 3]
+         [2 4]]
+    """
+    return collectives.all_to_all(x, axis_name, axis, axis)
+
+
+def pbroadcast(x: Any, axis_name: Any, source: int) -> Any:
+    """What one example has, for all of them.
+
+    Args:
+        x: a pytree of arrays.
+        axis_name: as given to a surrounding ``vmap``.
+        source: the number of that example.
+
+    Returns:
+        A pytree like it, the same for every example.
+
+    Raises:
+        NameError: if no surrounding ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(fg.vmap(lambda x: pbroadcast(x, "i", 1), axis_name="i")(fnp.array([1.0, 3.0])))
+        [3. 3.]
+    """
+    mine = fnp.equal(collectives.axis_index(axis_name), source)
+    return collectives.psum(trees.map(lambda leaf: fnp.where(mine, leaf, fnp.zeros_like(leaf)), x), axis_name)

@@ -1,0 +1,348 @@
+"""Windows of arrays: at places that are known, and at places that may be traced."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from funcgrad import dtypes
+from funcgrad.lax.operands import axis_of, checked, same_dtype, sizes_of
+from funcgrad.lax.shapes import expand_dims, squeeze, unstack
+from funcgrad.numpy import dynamic
+from funcgrad.numpy.indices import wrap
+from funcgrad.numpy.promotion import astype
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import indexing as ix
+from funcgrad.primitives import shape as s
+from funcgrad.tracing import type_of, typed
+
+__all__ = [
+    "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim", "dynamic_update_index_in_dim",
+    "dynamic_update_slice", "dynamic_update_slice_in_dim", "index_in_dim", "index_take", "slice", "slice_in_dim",
+]  # fmt: skip
+
+# ---------------------------------------------------------------- known places
+
+
+def slice(
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
+) -> Any:
+    """The part of an array between two corners.
+
+    Args:
+        operand: an array.
+        start_indices: the first place along each axis.
+        limit_indices: the place after the last.
+        strides: from one element to the next; by default 1.
+
+    Returns:
+        An array of the same dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for corners outside of the array, or another number of them than axes.
+
+    Example:
+        >>> print(slice(np.arange(6), (1,), (6,), (2,)))
+        [1 3 5]
+    """
+    x = checked("slice", operand)
+    given = (start_indices, limit_indices, strides or (1,) * type_of(x).ndim)
+    start, limit, steps = (tuple(map(int, entry)) for entry in given)
+    return s.slice_(x, start=start, limit=limit, strides=steps)
+
+
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+    """The part of an array between two places along an axis.
+
+    Args:
+        operand: an array.
+        start_index, limit_index: the first place, and the one after the last; None for all, negative from the end.
+        stride: from one element to the next.
+        axis: along which.
+
+    Returns:
+        An array of the same dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for places outside of the array, or an axis out of range.
+
+    Example:
+        >>> print(slice_in_dim(np.arange(6), -3, None))
+        [3 4 5]
+    """
+    x = checked("slice_in_dim", operand)
+    shape = type_of(x).shape
+    along = axis_of("slice_in_dim", axis, len(shape))
+    low, high = [0] * len(shape), list(shape)
+    if start_index is not None:
+        low[along] = start_index + (shape[along] if start_index < 0 else 0)
+    if limit_index is not None:
+        high[along] = limit_index + (shape[along] if limit_index < 0 else 0)
+    steps = tuple(stride if d == along else 1 for d in range(len(shape)))
+    return s.slice_(x, start=tuple(low), limit=tuple(high), strides=steps)
+
+
+def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
+    """One slice of an array along an axis.
+
+    Args:
+        operand: an array.
+        index: which; negative from the end.
+        axis: along which.
+        keepdims: whether the axis stays, with size 1.
+
+    Returns:
+        An array of the same dtype.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for an index that is outside, or an axis out of range.
+
+    Example:
+        >>> print(index_in_dim(np.array([[1, 2], [3, 4]]), -1, keepdims=False))
+        [3 4]
+    """
+    x = checked("index_in_dim", operand)
+    along = axis_of("index_in_dim", axis, type_of(x).ndim)
+    size = type_of(x).shape[along]
+    if not -size <= index < size:
+        raise ValueError(f"index_in_dim: index {index} is out of range for {type_of(x)} along axis {along}")
+    part = slice_in_dim(x, index % size, index % size + 1, axis=along)
+    return part if keepdims else squeeze(part, (along,))
+
+
+# ---------------------------------------------------------------- places that may be traced
+
+
+def _starts(name: str, x: Any, start_indices: Any, negative: bool | Sequence[bool]) -> Any:
+    """Where a window begins, as one array; ``negative`` says of which axes places may count from the end."""
+    shape = type_of(x).shape
+    allowed = [negative] * len(shape) if isinstance(negative, bool) else list(negative)
+    if all(allowed):
+        return dynamic._starts(x, start_indices, name)
+    if len(allowed) != len(shape):
+        raise ValueError(f"{name}: allow_negative_indices must have an entry for each axis of {type_of(x)}")
+    counted = dynamic._starts(x, start_indices, name)
+    given = start_indices if isinstance(start_indices, Sequence) else unstack(start_indices)
+    plain = [expand_dims(astype(checked(name, i), type_of(counted).dtype), (0,)) for i in given]
+    return p.select(np.array(allowed), counted, s.concatenate(*plain, axis=0))
+
+
+def dynamic_slice(
+    operand: Any,
+    start_indices: Any,
+    slice_sizes: Sequence[int],
+    *,
+    allow_negative_indices: bool | Sequence[bool] = True,
+) -> Any:
+    """The part of an array that begins at places, which may be traced, and is of a size that is known.
+
+    Args:
+        operand: an array.
+        start_indices: an integer for each axis: several, or a vector. Where the part would reach beyond the array, it
+            begins earlier.
+        slice_sizes: the shape of the part.
+        allow_negative_indices: whether negative places count from the end; for all axes or for each. Else they are 0.
+
+    Returns:
+        An array of the shape ``slice_sizes`` and the operand's dtype.
+
+    Raises:
+        TypeError: for what is no array, another number of places, or places that are no integers.
+        ValueError: for another number of sizes, negative ones, or ones larger than the array's.
+
+    Example:
+        >>> x = np.arange(5)
+        >>> print(dynamic_slice(x, (1,), (3,)), dynamic_slice(x, (4,), (3,)))
+        [1 2 3] [2 3 4]
+    """
+    x = checked("dynamic_slice", operand)
+    starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
+    return ix.dynamic_slice(x, starts, sizes=sizes_of("dynamic_slice", slice_sizes))
+
+
+def dynamic_update_slice(
+    operand: Any, update: Any, start_indices: Any, *, allow_negative_indices: bool | Sequence[bool] = True
+) -> Any:
+    """An array with another in place of the part that ``dynamic_slice`` gives.
+
+    Args:
+        operand: an array.
+        update: of its dtype and as many axes, none longer.
+        start_indices, allow_negative_indices: as for ``dynamic_slice``.
+
+    Returns:
+        An array of the operand's shape and dtype.
+
+    Raises:
+        TypeError: for what is no array, different dtypes, another number of places, or places that are no integers.
+        ValueError: for an update that has another number of axes, or is too large.
+
+    Example:
+        >>> print(dynamic_update_slice(np.arange(5), np.array([7, 8]), (4,)))
+        [0 1 2 7 8]
+    """
+    x, new = same_dtype("dynamic_update_slice", operand, update)
+    return ix.dynamic_update_slice(x, _starts("dynamic_update_slice", x, start_indices, allow_negative_indices), new)
+
+
+def _at(name: str, x: Any, index: Any, axis: int) -> tuple[list[Any], int]:
+    """The places of a window that begins at ``index`` along one axis."""
+    ndim = type_of(x).ndim
+    along = axis_of(name, axis, ndim)
+    index = typed(checked(name, index))
+    if type_of(index).shape or not dtypes.is_integer(type_of(index).dtype):
+        raise TypeError(f"{name}: the place must be one integer, got {type_of(index)}")
+    return [index if d == along else type_of(index).dtype.type(0) for d in range(ndim)], along
+
+
+def dynamic_slice_in_dim(
+    operand: Any, start_index: Any, slice_size: int, axis: int = 0, *, allow_negative_indices: bool = True
+) -> Any:
+    """``dynamic_slice`` along one axis, of the others all.
+
+    Args:
+        operand: an array.
+        start_index: an integer.
+        slice_size: how many slices.
+        axis: along which.
+        allow_negative_indices: as for ``dynamic_slice``.
+
+    Returns:
+        An array of the same dtype.
+
+    Raises:
+        TypeError: for what is no array, or a place that is no integer.
+        ValueError: for more slices than there are, or an axis out of range.
+
+    Example:
+        >>> print(dynamic_slice_in_dim(np.arange(5), 1, 2))
+        [1 2]
+    """
+    x = checked("dynamic_slice_in_dim", operand)
+    starts, along = _at("dynamic_slice_in_dim", x, start_index, axis)
+    sizes = [slice_size if d == along else n for d, n in enumerate(type_of(x).shape)]
+    return dynamic_slice(x, starts, sizes, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_index_in_dim(
+    operand: Any, index: Any, axis: int = 0, keepdims: bool = True, *, allow_negative_indices: bool = True
+) -> Any:
+    """One slice of an array along an axis; beyond the end, the last one.
+
+    Args:
+        operand: an array.
+        index: an integer.
+        axis: along which.
+        keepdims: whether the axis stays, with size 1.
+        allow_negative_indices: as for ``dynamic_slice``.
+
+    Returns:
+        An array of the same dtype.
+
+    Raises:
+        TypeError: for what is no array, or an index that is no integer.
+        ValueError: for an axis out of range, or of size 0.
+
+    Example:
+        >>> print(dynamic_index_in_dim(np.array([[1, 2], [3, 4]]), 1, keepdims=False))
+        [3 4]
+    """
+    part = dynamic_slice_in_dim(operand, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return part if keepdims else squeeze(part, (axis,))
+
+
+def dynamic_update_slice_in_dim(
+    operand: Any, update: Any, start_index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
+    """``dynamic_update_slice`` along one axis, from the first element of the others.
+
+    Args:
+        operand: an array.
+        update: of its dtype and as many axes, none longer.
+        start_index: an integer.
+        axis: along which.
+        allow_negative_indices: as for ``dynamic_slice``.
+
+    Returns:
+        An array of the operand's shape and dtype.
+
+    Raises:
+        TypeError: for what is no array, different dtypes, or a place that is no integer.
+        ValueError: for an update that does not fit, or an axis out of range.
+
+    Example:
+        >>> print(dynamic_update_slice_in_dim(np.arange(4), np.array([7, 8]), 1, 0))
+        [0 7 8 3]
+    """
+    x, new = same_dtype("dynamic_update_slice_in_dim", operand, update)
+    starts, _ = _at("dynamic_update_slice_in_dim", x, start_index, axis)
+    return dynamic_update_slice(x, new, starts, allow_negative_indices=allow_negative_indices)
+
+
+def dynamic_update_index_in_dim(
+    operand: Any, update: Any, index: Any, axis: int, *, allow_negative_indices: bool = True
+) -> Any:
+    """An array with another in place of one slice along an axis.
+
+    Args:
+        operand: an array.
+        update: of its dtype, the slice; with or without the axis.
+        index: an integer; beyond the end, it is the last slice.
+        axis: along which.
+        allow_negative_indices: as for ``dynamic_slice``.
+
+    Returns:
+        An array of the operand's shape and dtype.
+
+    Raises:
+        TypeError: for what is no array, different dtypes, or an index that is no integer.
+        ValueError: for an update that does not fit, or an axis out of range.
+
+    Example:
+        >>> print(dynamic_update_index_in_dim(np.zeros((2, 2), int), np.array([7, 8]), 1, 0))
+        [[0 0]
+         [7 8]]
+    """
+    x, new = same_dtype("dynamic_update_index_in_dim", operand, update)
+    if type_of(new).ndim < type_of(x).ndim:
+        new = expand_dims(new, (axis_of("dynamic_update_index_in_dim", axis, type_of(x).ndim),))
+    return dynamic_update_slice_in_dim(x, new, index, axis, allow_negative_indices=allow_negative_indices)
+
+
+def index_take(src: Any, idxs: Sequence[Any], axes: Sequence[int]) -> Any:
+    """Slices of an array, one for each row of places along several axes.
+
+    Args:
+        src: an array.
+        idxs: for each of ``axes`` a vector of integers, all of one length; negative ones count from the end, those
+            outside are moved inside.
+        axes: which.
+
+    Returns:
+        An array of the same dtype: the rows, then the axes that are left.
+
+    Raises:
+        TypeError: for what is no array, or places that are no integers.
+        ValueError: for axes out of range or given twice, or vectors that do not fit.
+
+    Example:
+        >>> print(index_take(np.array([[1, 2], [3, 4]]), (np.array([0, 1]), np.array([1, 0])), (0, 1)))
+        [2 3]
+    """
+    x = checked("index_take", src)
+    shape = type_of(x).shape
+    along = [axis_of("index_take", a, len(shape)) for a in axes]
+    places = [typed(checked("index_take", i)) for i in idxs]
+    if len(places) != len(along) or len({type_of(i).shape for i in places}) != 1 or type_of(places[0]).ndim != 1:
+        raise ValueError(f"index_take: wants a vector for each of the axes {tuple(along)}, all of one length")
+    columns = [astype(wrap(i, shape[a]), np.int64) for i, a in zip(places, along, strict=True)]
+    rows = s.concatenate(*[expand_dims(column, (1,)) for column in columns], axis=1)
+    kept = tuple(d for d in range(len(shape)) if d not in along)
+    dims = ix.IndexDims(tuple(range(1, 1 + len(kept))), tuple(sorted(along)), (), (), tuple(along))
+    sizes = tuple(1 if d in along else n for d, n in enumerate(shape))
+    return ix.gather(x, rows, dims=dims, sizes=sizes, mode="clip", unique=False)

@@ -1,0 +1,213 @@
+"""Sorting, and the largest and smallest elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad import dtypes
+from funcgrad.lax.operands import axis_of, checked
+from funcgrad.primitives import elementwise as p
+from funcgrad.primitives import reductions as r
+from funcgrad.primitives import sorting
+from funcgrad.primitives.shape import moved
+from funcgrad.tracing import type_of
+
+__all__ = ["approx_max_k", "approx_min_k", "argmax", "argmin", "sort", "sort_key_val", "top_k"]
+
+
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """An array in ascending order along an axis; or several, in the order of the first of them.
+
+    Args:
+        operand: an array, or a sequence of arrays of one shape.
+        dimension: the axis.
+        is_stable: whether equal elements keep their order.
+        num_keys: how many of the arrays decide, the later ones where the earlier are equal.
+
+    Returns:
+        An array of that shape and dtype, NaN last; for a sequence, a tuple of them.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for different shapes, an axis out of range, or more keys than arrays.
+
+    Example:
+        >>> import numpy as np
+        >>> print(*sort((np.array([2, 1, 2]), np.array([3, 4, 1])), num_keys=2))
+        [1 2 2] [4 1 3]
+    """
+    several = isinstance(operand, Sequence)
+    xs = [checked("sort", x) for x in (operand if several else [operand])]
+    if not xs:
+        raise ValueError("sort: there are no arrays")
+    axis = axis_of("sort", dimension, type_of(xs[0]).ndim)
+    found = sorting.sort(*xs, axis=axis, keys=int(num_keys), stable=bool(is_stable))
+    return tuple(found) if several else found[0]
+
+
+def sort_key_val(keys: Any, values: Any, dimension: int = -1, is_stable: bool = True) -> tuple[Any, Any]:
+    """Two arrays in the order of the first.
+
+    Args:
+        keys, values: arrays of one shape.
+        dimension, is_stable: as for ``sort``.
+
+    Returns:
+        Both, along the axis in ascending order of the keys.
+
+    Raises:
+        TypeError: for what is no array.
+        ValueError: for different shapes, or an axis out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> print(*sort_key_val(np.array([2, 1]), np.array([5.0, 6.0])))
+        [1 2] [6. 5.]
+    """
+    first, second = sort((keys, values), dimension, is_stable)
+    return first, second
+
+
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The ``k`` largest elements along an axis, the largest first, and where they are.
+
+    Args:
+        operand: an array of real numbers or bools; NaN counts as larger than all.
+        k: how many, known.
+        axis: along which.
+
+    Returns:
+        Two arrays, with ``k`` elements along the axis: of the operand's dtype, and int32.
+
+    Raises:
+        TypeError: for what is no array, and complex numbers.
+        ValueError: for more than there are, or an axis out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> print(*top_k(np.array([3.0, 1.0, 5.0]), 2))
+        [5. 3.] [2 0]
+    """
+    x = checked("top_k", operand)
+    along = axis_of("top_k", axis, type_of(x).ndim)
+    last = type_of(x).ndim - 1
+    values, places = sorting.top_k(moved(x, along, last), k=int(k))
+    return moved(values, last, along), moved(places, last, along)
+
+
+def approx_max_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The ``k`` largest elements along an axis and where they are: all of them, whatever the target.
+
+    Args:
+        operand: an array of floating numbers.
+        k: how many, known.
+        reduction_dimension: the axis.
+        recall_target, reduction_input_size_override, aggregate_to_topk: of no consequence, as nothing is approximated.
+
+    Returns:
+        As of ``top_k``.
+
+    Raises:
+        TypeError: for what is no array, or not of floating numbers.
+        ValueError: for more than there are, or an axis out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> print(*approx_max_k(np.array([3.0, 1.0, 5.0]), 1))
+        [5.] [2]
+    """
+    if not dtypes.is_floating(type_of(checked("approx_max_k", operand)).dtype):
+        raise TypeError(f"approx_max_k: takes floating numbers, got {type_of(operand)}")
+    return top_k(operand, k, axis=reduction_dimension)
+
+
+def approx_min_k(
+    operand: Any,
+    k: int,
+    reduction_dimension: int = -1,
+    recall_target: float = 0.95,
+    reduction_input_size_override: int = -1,
+    aggregate_to_topk: bool = True,
+) -> tuple[Any, Any]:
+    """The ``k`` smallest elements along an axis and where they are: all of them, whatever the target.
+
+    Args:
+        operand: an array of floating numbers.
+        k, reduction_dimension: as for ``approx_max_k``.
+        recall_target, reduction_input_size_override, aggregate_to_topk: of no consequence, as nothing is approximated.
+
+    Returns:
+        As of ``top_k``, the smallest first.
+
+    Raises:
+        TypeError: for what is no array, or not of floating numbers.
+        ValueError: for more than there are, or an axis out of range.
+
+    Example:
+        >>> import numpy as np
+        >>> print(*approx_min_k(np.array([3.0, 1.0, 5.0]), 2))
+        [1. 3.] [1 0]
+    """
+    if not dtypes.is_floating(type_of(checked("approx_min_k", operand)).dtype):
+        raise TypeError(f"approx_min_k: takes floating numbers, got {type_of(operand)}")
+    values, places = top_k(p.neg(operand), k, axis=reduction_dimension)
+    return p.neg(values), places
+
+
+def _arg_extreme(name: str, primitive: Any, operand: Any, axis: int, index_dtype: Any) -> Any:
+    x, dtype = checked(name, operand), dtypes.canonical(index_dtype)
+    if not dtypes.is_integer(dtype):
+        raise TypeError(f"{name}: index_dtype must be of integers, got {dtype}")
+    return primitive(x, axis=axis_of(name, axis, type_of(x).ndim), dtype=dtype)
+
+
+def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """Where the largest element along an axis is; of equal ones the first.
+
+    Args:
+        operand: an array of real numbers or bools; NaN counts as larger than all.
+        axis: along which.
+        index_dtype: of the result: integers.
+
+    Returns:
+        An array without that axis.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or another dtype.
+        ValueError: for an axis out of range, or without elements.
+
+    Example:
+        >>> import numpy as np
+        >>> print(argmax(np.array([[3.0, 1.0], [0.0, 5.0]]), 1, "int32"))
+        [0 1]
+    """
+    return _arg_extreme("argmax", r.argmax, operand, axis, index_dtype)
+
+
+def argmin(operand: Any, axis: int, index_dtype: Any) -> Any:
+    """Where the smallest element along an axis is; of equal ones the first.
+
+    Args:
+        operand, axis, index_dtype: as for ``argmax``.
+
+    Returns:
+        An array without that axis.
+
+    Raises:
+        TypeError: for what is no array, complex numbers, or another dtype.
+        ValueError: for an axis out of range, or without elements.
+
+    Example:
+        >>> import numpy as np
+        >>> print(argmin(np.array([[3.0, 1.0], [0.0, 5.0]]), 1, "int32"))
+        [1 0]
+    """
+    return _arg_extreme("argmin", r.argmin, operand, axis, index_dtype)
