@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted, promoted_pair
@@ -84,6 +84,7 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
     bits = p.bitwise_and(p.shift_right(expand_dims(rows, -1), _bit_order(bitorder, "unpackbits")), np.uint8(1))
     bits = reshape(bits, (*lead, 8 * n))
     if count is not None:
+        count = checks.integer("unpackbits", "count", count)
         wanted = count if count >= 0 else 8 * n + count
         bits = concatenate([bits, full(np.uint8(0), (*lead, max(wanted - 8 * n, 0)))], -1)[..., :wanted]
     return moveaxis(bits, -1, axis)

@@ -184,10 +184,15 @@ def issubdtype(dtype: Any, kind: Any) -> bool:
         >>> issubdtype("bfloat16", np.floating), issubdtype("int8", np.floating)
         (True, False)
     """
-    found = np.dtype(dtype) if dtype != "bfloat16" else dtypes.bfloat16
-    if found == dtypes.bfloat16 and isinstance(kind, type) and issubclass(kind, np.generic):
-        return issubclass(np.floating, kind)
-    return np.issubdtype(found, kind)
+    try:
+        found = dtypes.bfloat16 if isinstance(dtype, str) and dtype == "bfloat16" else np.dtype(dtype)
+        if found == dtypes.bfloat16 and isinstance(kind, type) and issubclass(kind, np.generic):
+            return issubclass(np.floating, kind)
+        return np.issubdtype(found, kind)
+    except TypeError as error:
+        raise TypeError(
+            f"issubdtype: wants a dtype and a kind of dtypes, got {dtype!r} and {kind!r}: {error}"
+        ) from None
 
 
 def isdtype(dtype: Any, kind: Any) -> bool:

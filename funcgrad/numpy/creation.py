@@ -138,6 +138,7 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     """
     if not (hasattr(x, "__dlpack__") and hasattr(x, "__dlpack_device__")):
         raise TypeError(f"from_dlpack: wants what has __dlpack__ and __dlpack_device__, got {kind(x)}")
+    checks.one_of("from_dlpack", "copy", copy, (None, True, False))
     array = jax.dlpack.from_dlpack(x, copy=copy)
     return array if device is None or array.device == device else placed(array, device)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy.indexing import At, take
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
 from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, ndim, ravel, reshape
@@ -198,9 +199,7 @@ def resize(x: Any, new_shape: Any) -> Any:
          [3 1]]
     """
     x = ravel(asoperand(x, "resize"))
-    wanted = (int(new_shape),) if isinstance(new_shape, int | np.integer) else tuple(int(n) for n in new_shape)
-    if any(n < 0 for n in wanted):
-        raise ValueError(f"resize: sizes must not be negative, got {wanted}")
+    wanted = checks.shape("resize", "new_shape", new_shape)
     size, total = type_of(x).size, math.prod(wanted)
     if not size or not total:
         return full(type_of(x).dtype.type(0), wanted)

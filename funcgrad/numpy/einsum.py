@@ -11,8 +11,10 @@ from typing import Any
 
 import opt_einsum  # type: ignore[import-untyped]
 
+from funcgrad import checks, dtypes
+from funcgrad.numpy.elementwise import not_equal
 from funcgrad.numpy.indexing import diagonal
-from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import reshape, transpose
 from funcgrad.primitives.contraction import dot
 from funcgrad.primitives.elementwise import mul
@@ -41,8 +43,9 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
         An array of the promoted dtype, with an axis for each letter of the result.
 
     Raises:
-        TypeError: for what is no array, and sums of bools that are not multiplied.
-        ValueError: quoting the subscripts, where they are not well formed or do not fit the operands.
+        TypeError: for what is no array, and labels that are no ints.
+        ValueError: quoting the subscripts, where they are not well formed or do not fit the operands; for ``optimize``
+            that opt_einsum does not know.
 
     Example:
         >>> import numpy as np
@@ -55,6 +58,9 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
         subscripts, operands = _from_lists((subscripts, *operands))
     terms, output = _parse(subscripts, [type_of(asoperand(x, "einsum")).shape for x in operands])
     arrays = promoted(*[asoperand(x, "einsum") for x in operands])
+    if type_of(arrays[0]).dtype == dtypes.bool_:
+        # Products are "and", sums "or": whether there is any.
+        return not_equal(einsum(subscripts, *[astype(x, dtypes.int32) for x in arrays], optimize=optimize), 0)
     sizes = _sizes(subscripts, terms, [type_of(x).shape for x in arrays])
     missing = [label for label in output if label not in sizes]
     if missing:
@@ -78,7 +84,9 @@ def _from_lists(arguments: tuple) -> tuple[str, tuple]:
     pairs, rest = len(arguments) // 2, len(arguments) % 2
 
     def letters(numbers: Any) -> str:
-        return "".join("..." if n is Ellipsis else opt_einsum.get_symbol(int(n)) for n in numbers)
+        labels = checks.sequence("einsum", "labels", numbers)
+        places = [n if n is Ellipsis else checks.integer("einsum", "each of the labels", n) for n in labels]
+        return "".join("..." if n is Ellipsis else opt_einsum.get_symbol(n) for n in places)
 
     terms = ",".join(letters(arguments[2 * i + 1]) for i in range(pairs))
     return terms + (f"->{letters(arguments[-1])}" if rest else ""), arguments[: 2 * pairs : 2]
@@ -144,13 +152,26 @@ def _plain(x: Any, labels: Labels, sizes: dict[Label, int]) -> Term:
     return x, labels
 
 
+def _check_optimizer(name: str) -> None:
+    try:
+        opt_einsum.paths.get_path_fn(name)
+    except KeyError as error:
+        raise ValueError(f"einsum: optimize is {name!r}, which opt_einsum does not know: {error.args[0]}") from None
+
+
 def _path(terms: Sequence[Term], output: Labels, sizes: dict[Label, int], optimize: Any) -> list[tuple[int, ...]]:
     if len(terms) <= 2:
+        if isinstance(optimize, str):
+            _check_optimizer(optimize)
         return [tuple(range(len(terms)))]
     symbols = {label: opt_einsum.get_symbol(i) for i, label in enumerate(sizes)}
     words = ["".join(symbols[label] for label in labels) for labels in (*[labels for _, labels in terms], output)]
     shapes = [type_of(x).shape for x, _ in terms]
-    path, _ = opt_einsum.contract_path(f"{','.join(words[:-1])}->{words[-1]}", *shapes, shapes=True, optimize=optimize)
+    whole = f"{','.join(words[:-1])}->{words[-1]}"
+    try:
+        path, _ = opt_einsum.contract_path(whole, *shapes, shapes=True, optimize=optimize)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"einsum: optimize is {optimize!r}, which opt_einsum does not take: {error}") from None
     return [tuple(step) for step in path]
 
 

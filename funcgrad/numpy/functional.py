@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem
@@ -41,6 +42,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
     axis = normalized_axis(axis, type_of(x).ndim, "apply_along_axis")
     rows = moveaxis(x, axis, -1)
     shape = type_of(rows).shape
+    checks.function("apply_along_axis", func1d)
     if not type_of(x).size:
         raise ValueError(f"apply_along_axis: there are no vectors in {type_of(x)}")
     flat = reshape(rows, (-1, shape[-1]))
@@ -72,7 +74,8 @@ def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
         [[6.]]
     """
     x = asoperand(x, "apply_over_axes")
-    for given in (axes,) if isinstance(axes, int) else axes:
+    checks.function("apply_over_axes", func)
+    for given in checks.integers("apply_over_axes", "axes", axes):
         axis = normalized_axis(given, type_of(x).ndim, "apply_over_axes")
         result = func(x, axis)
         x = result if type_of(result).ndim == type_of(x).ndim else expand_dims(result, axis)
@@ -99,6 +102,8 @@ def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0)
         >>> print(select([x < 0, x > 1], [-x, x * x]))
         [2. 0. 9.]
     """
+    condlist = checks.sequence("select", "condlist", condlist)
+    choicelist = checks.sequence("select", "choicelist", choicelist)
     if len(condlist) != len(choicelist):
         raise ValueError(f"select: {len(condlist)} conditions for {len(choicelist)} choices; wanted as many")
     if not condlist:
@@ -132,7 +137,7 @@ def piecewise(x: Any, condlist: Any, funclist: Sequence[Any], *args: Any, **kw: 
     x = asoperand(x, "piecewise")
     single = not isinstance(condlist, list | tuple) and type_of(asoperand(condlist)).ndim <= type_of(x).ndim
     conditions = [condlist] if single or (len(condlist) and np.ndim(condlist[0]) < type_of(x).ndim) else list(condlist)
-    functions = list(funclist)
+    functions = list(checks.sequence("piecewise", "funclist", funclist))
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ValueError(
             f"piecewise: {len(conditions)} conditions want as many functions or one more, got {len(functions)}"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.positions import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -29,7 +29,8 @@ def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -
         arrays.
 
     Raises:
-        TypeError: for dimensions that are no sequence, or an unknown dtype.
+        TypeError: for dimensions that are no ints, or an unknown dtype.
+        ValueError: for negative ones.
 
     Example:
         >>> print(indices((2, 2)))
@@ -39,7 +40,7 @@ def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -
          [[0 1]
           [0 1]]]
     """
-    wanted = dtypes.canonical(dtype)
+    wanted, dimensions = dtypes.canonical(dtype), checks.shape("indices", "dimensions", dimensions)
     open_ = [
         np.arange(n).astype(wanted).reshape([-1 if i == a else 1 for i in range(len(dimensions))])
         for a, n in enumerate(dimensions)

@@ -286,7 +286,7 @@ def nanquantile(
 
     Raises:
         TypeError: for what is no array, complex numbers, or an axis that is no int.
-        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+        ValueError: for an unknown method, an axis out of range or named twice; for weights of another
             shape or with another method.
 
     Example:
@@ -309,7 +309,7 @@ def nanpercentile(
 
     Raises:
         TypeError: for what is no array, complex numbers, or an axis that is no int.
-        ValueError: for an unknown method, no elements, an axis out of range or named twice; for weights of another
+        ValueError: for an unknown method, an axis out of range or named twice; for weights of another
             shape or with another method.
 
     Example:
@@ -332,7 +332,7 @@ def nanmedian(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
 
     Raises:
         TypeError: for what is no array, complex numbers, or an axis that is no int.
-        ValueError: over no elements; for an axis out of range or named twice.
+        ValueError: for an axis out of range or named twice.
 
     Example:
         >>> print(nanmedian([1.0, np.nan, 3.0]))

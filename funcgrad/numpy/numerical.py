@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
@@ -16,10 +16,11 @@ from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes,
 from funcgrad.numpy.rounding import remainder
 from funcgrad.numpy.shape import broadcast_to, concatenate, flip, moveaxis, ravel, reshape, shape, stack
 from funcgrad.numpy.sorting import argsort, searchsorted
+from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve as convolve_p
 from funcgrad.primitives.shape import full, reverse
-from funcgrad.tracing import type_of
+from funcgrad.tracing import Tracer, type_of
 
 # ---------------------------------------------------------------- differences and integrals
 
@@ -47,8 +48,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
     """
     (x,) = promoted(asoperand(x, "diff"))
     axis = normalized_axis(axis, type_of(x).ndim, "diff")
-    if n < 0:
-        raise ValueError(f"diff: n must not be negative, got {n}")
+    n = checks.integer("diff", "n", n, 0)
     if n == 0:
         return x
     ends = [None if end is None else _as_end(end, x, axis) for end in (prepend, append)]
@@ -87,7 +87,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         3.0
     """
     y = asoperand(y, "trapezoid")
-    y = moveaxis(y, axis, -1)
+    y = moveaxis(y, normalized_axis(axis, type_of(y).ndim, "trapezoid"), -1)
     widths = dx
     if x is not None:
         places = asoperand(x, "trapezoid")
@@ -123,6 +123,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if type_of(xp).ndim != 1 or type_of(xp).shape != type_of(fp).shape or not type_of(xp).size:
         raise ValueError(f"interp: xp and fp must be vectors of one size, got {type_of(xp)} and {type_of(fp)}")
     if period is not None:
+        period = period if isinstance(period, Tracer) else checks.number("interp", "period", period)
         x, xp, fp = _periodic(x, xp, fp, abs(period))
         left = right = None
     size = type_of(xp).shape[0]
@@ -238,13 +239,15 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
         floating.
 
     Raises:
-        TypeError: for what is no array, and for complex numbers.
+        TypeError: for what is no array, for complex numbers, and a period that is no number.
         ValueError: for an axis out of range.
 
     Example:
         >>> print(unwrap([0, 3, 6, 1], period=8))
         [0 3 6 9]
     """
+    if not isinstance(period, Tracer):
+        checks.number("unwrap", "period", period)
     (x,) = promoted(asoperand(x, "unwrap"), floating=not isinstance(period, int))
     axis = normalized_axis(axis, type_of(x).ndim, "unwrap")
     half = period / 2 if dtypes.is_inexact(type_of(x).dtype) else period // 2
@@ -491,27 +494,35 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
 
     Args:
         x: an array or a number; of a complex one, either part by itself.
-        copy: has no effect.
+        copy: False to change ``x`` itself, where it may be written to.
         nan, posinf, neginf: the numbers to put, other than these.
 
     Returns:
         The shape and the dtype of ``x``; integers and booleans as they are.
 
     Raises:
-        TypeError: for what is no array, and a complex number to put.
+        TypeError: for what is no array, and a real number to put that is none.
 
     Example:
         >>> print(nan_to_num(np.array([1.0, np.nan])))
         [1. 0.]
     """
-    (x,) = promoted(asoperand(x, "nan_to_num"))
+    given = [("nan", nan), ("posinf", posinf), ("neginf", neginf)]
+    put = [None if v is None else checks.number("nan_to_num", name, v) for name, v in given]
+    if not copy and isinstance(x, Writable):
+        x[...] = _of_numbers(x, *put)
+        return x
+    return _of_numbers(promoted(asoperand(x, "nan_to_num"))[0], *put)
+
+
+def _of_numbers(x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     dtype = type_of(x).dtype
     if dtypes.is_complex(dtype):
-        return p.make_complex(*[nan_to_num(part, copy, nan, posinf, neginf) for part in (p.real(x), p.imag(x))])
+        return p.make_complex(*[_of_numbers(part, nan, posinf, neginf) for part in (p.real(x), p.imag(x))])
     if not dtypes.is_floating(dtype):
         return x
     info = finfo(dtype)
-    x = p.select(p.ne(x, x), p.number(nan, x), x)
+    x = p.select(p.ne(x, x), p.number(nan or 0.0, x), x)
     x = p.select(p.eq(x, p.number(np.inf, x)), p.number(info.max if posinf is None else posinf, x), x)
     return p.select(p.eq(x, p.number(-np.inf, x)), p.number(info.min if neginf is None else neginf, x), x)
 

@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import dtypes
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.promotion import asoperand, astype
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.rounding import rint
@@ -82,9 +82,15 @@ def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, dict):
         pairs: Any = [(0, 0)] * ndim
         for axis, pair in given.items():
-            pairs[axis] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
+            pairs[normalized_axis(axis, ndim, "pad")] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
         given = pairs
-    widths = [(int(a), int(b)) for a, b in np.broadcast_to(np.asarray(given), (ndim, 2))]
+    numbers = np.asarray(given)
+    if numbers.dtype.kind not in "iu":
+        raise TypeError(f"pad: pad_width must be ints, got {given!r}")
+    try:
+        widths = [(int(a), int(b)) for a, b in np.broadcast_to(numbers, (ndim, 2))]
+    except ValueError:
+        raise ValueError(f"pad: pad_width {given} is no pair for each of {ndim} axes, nor one for all") from None
     if any(w < 0 for pair in widths for w in pair):
         raise ValueError(f"pad: widths must not be negative, got {given}")
     return widths

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -174,8 +174,7 @@ def polyder(p: Any, m: int = 1) -> Any:
         >>> print(polyder([1, 2, 3]))
         [2 2]
     """
-    if m < 0:
-        raise ValueError(f"polyder: m must not be negative, got {m}")
+    m = checks.integer("polyder", "m", m, 0)
     p = _coefficients(p, "polyder")
     for _ in range(m):
         n = type_of(p).size
@@ -202,8 +201,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
         >>> print(polyint([2.0, 2.0], k=3.0))
         [1. 2. 3.]
     """
-    if m < 0:
-        raise ValueError(f"polyint: m must not be negative, got {m}")
+    m = checks.integer("polyint", "m", m, 0)
     (p,) = promoted(_coefficients(p, "polyint"), floating=True)
     constants = full(type_of(p).dtype.type(0), (m,)) if k is None else atleast_1d(asoperand(k, "polyint"))
     if type_of(constants).size not in (1, m):
@@ -309,10 +307,11 @@ def polyfit(
         ``(deg + 1, deg + 1, k)``.
 
     Raises:
-        TypeError: for what is no array, for float16 and bfloat16, and a ``deg`` that is no int.
+        TypeError: for what is no array, for float16 and bfloat16, a ``y`` of other than one or two axes, and a ``deg``
+            that is no int.
         ValueError: for a negative degree, no points, another number of values or weights, and too few points for
             ``cov``.
-        LinAlgError: for numbers that are not finite, more than two axes of ``y``, and with ``cov`` for places that do
+        LinAlgError: for numbers that are not finite, and with ``cov`` for places that do
             not determine the polynomial.
 
     Example:
@@ -321,10 +320,13 @@ def polyfit(
     """
     x, y = promoted(asoperand(x, "polyfit"), asoperand(y, "polyfit"), floating=True)
     count = type_of(x).size
-    if deg < 0 or type_of(x).ndim != 1 or not count or type_of(y).shape[0] != count:
-        raise ValueError(
-            f"polyfit: wants deg >= 0, got {deg}, and as many values as places, got {type_of(y)}, {type_of(x)}"
-        )
+    deg = checks.integer("polyfit", "deg", deg, 0)
+    if type_of(y).ndim not in (1, 2):
+        raise TypeError(f"polyfit: y must be a vector or a matrix, got {type_of(y)}")
+    if type_of(x).ndim != 1 or not count or type_of(y).shape[0] != count:
+        raise ValueError(f"polyfit: wants a vector of places and as many values, got {type_of(x)} and {type_of(y)}")
+    if rcond is not None:
+        rcond = checks.number("polyfit", "rcond", rcond)
     rcond = count * float(np.finfo(dtypes.real_of(type_of(x).dtype)).eps) if rcond is None else rcond
     left, right = vander(x, deg + 1), y
     if w is not None:

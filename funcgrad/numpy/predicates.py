@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
@@ -143,7 +143,7 @@ def real_if_close(x: Any, tol: float = 100) -> Any:
         An array of the shape of ``x``, real or of its dtype; a real ``x`` as it is.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, and a ``tol`` that is no number.
         ConcretizationError: for a traced complex array under ``jit``.
 
     Example:
@@ -153,6 +153,7 @@ def real_if_close(x: Any, tol: float = 100) -> Any:
     x = asoperand(x, "real_if_close")
     if not dtypes.is_complex(type_of(x).dtype):
         return x
+    tol = checks.number("real_if_close", "tol", tol)
     limit = tol * finfo(type_of(x).dtype).eps if tol > 1 else tol
     return e.real(x) if known(r.all(e.less(e.absolute(e.imag(x)), limit)), "real_if_close") else asarray(x)
 

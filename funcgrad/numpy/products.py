@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from funcgrad import checks
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted, promoted_pair
+from funcgrad.numpy.promotion import asoperand, normalized_axes, normalized_axis, promoted, promoted_pair
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.primitives import contraction
 from funcgrad.primitives.elementwise import conj, mul
@@ -28,7 +31,6 @@ def matmul(x: Any, y: Any, /) -> Any:
         ValueError: naming both operands, where their shapes do not fit.
 
     Example:
-        >>> import numpy as np
         >>> matmul(np.ones((2, 3)), np.ones((3, 4))).shape
         (2, 4)
     """
@@ -74,9 +76,8 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
 
     Raises:
-        TypeError: for what is no array, or an axis named twice.
-        ValueError: where the sizes or the numbers of axes differ, or an axis is out of range.
-        IndexError: where ``axes`` is a number that is too large, and no sizes differ.
+        TypeError: for what is no array, and axes that are no ints or no pair.
+        ValueError: where the sizes or the numbers of axes differ, and for an axis out of range or named twice.
 
     Example:
         >>> print(tensordot([[1, 2], [3, 4]], [1, 1], axes=1))
@@ -84,12 +85,17 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
     """
     x, y = promoted_pair(asoperand(x, "tensordot"), asoperand(y, "tensordot"))
     n, m = type_of(x).ndim, type_of(y).ndim
-    if isinstance(axes, int):
-        left, right = tuple(range(n - axes, n)), tuple(range(axes))
+    if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
+        count = checks.integer("tensordot", "axes", axes, 0)
+        if count > min(n, m):
+            raise ValueError(f"tensordot: {type_of(x)} and {type_of(y)} do not both have {count} axes to sum over")
+        left, right = tuple(range(n - count, n)), tuple(range(count))
     else:
-        first, second = ((a,) if isinstance(a, int) else tuple(a) for a in axes)
-        left = tuple(normalized_axis(a, n, "tensordot") for a in first)
-        right = tuple(normalized_axis(a, m, "tensordot") for a in second)
+        first, second = checks.pair("tensordot", "axes", axes, "those of the one and those of the other")
+        left = normalized_axes(checks.integers("tensordot", "axes", first), n, "tensordot")
+        right = normalized_axes(checks.integers("tensordot", "axes", second), m, "tensordot")
+    if len(left) != len(right):
+        raise ValueError(f"tensordot: axes must be as many of the one as of the other, got {axes}")
     return contraction.dot(x, y, contract=(left, right), batch=((), ()))
 
 
@@ -202,7 +208,9 @@ def matvec(x: Any, y: Any, /) -> Any:
         >>> print(matvec([[1, 2], [3, 4]], [1, 1]))
         [3 7]
     """
-    y = asoperand(y, "matvec")
+    x, y = asoperand(x, "matvec"), asoperand(y, "matvec")
+    if type_of(x).ndim < 2 or type_of(y).ndim < 1:
+        raise ValueError(f"matvec: wants matrices and vectors, got {type_of(x)} and {type_of(y)}")
     return matmul(x, reshape(y, (*type_of(y).shape, 1)))[..., 0]
 
 
@@ -218,14 +226,15 @@ def vecmat(x: Any, y: Any, /) -> Any:
 
     Raises:
         TypeError: for what is no array.
-        ValueError: where the shapes do not fit.
-        IndexError: where ``x`` is a number, or both are vectors.
+        ValueError: for a number, vectors for matrices, and shapes that do not fit.
 
     Example:
         >>> print(vecmat([1, 1], [[1, 2], [3, 4]]))
         [4 6]
     """
-    x = asoperand(x, "vecmat")
+    x, y = asoperand(x, "vecmat"), asoperand(y, "vecmat")
+    if type_of(x).ndim < 1 or type_of(y).ndim < 2:
+        raise ValueError(f"vecmat: wants vectors and matrices, got {type_of(x)} and {type_of(y)}")
     x = conj(x) if type_of(x).dtype.kind == "c" else x
     return matmul(reshape(x, (*type_of(x).shape[:-1], 1, type_of(x).shape[-1])), y)[..., 0, :]
 

@@ -144,11 +144,12 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         >>> astype(np.array([1.5, 2.5]), "int32").tolist()
         [1, 2]
     """
+    wanted = dtype if isinstance(dtype, np.dtype) else dtypes.canonical(dtype)
     if isinstance(x, bool | int | float | complex | np.generic):
-        return _scalar(x, dtypes.canonical(dtype))
+        return _scalar(x, wanted)
     x = asoperand(x, "astype")
     mine = type_of(x)
-    converted = x if mine.dtype == dtype and not mine.weak else cast(x, dtype=dtypes.canonical(dtype))
+    converted = x if mine.dtype == wanted and not mine.weak else cast(x, dtype=dtypes.canonical(wanted))
     return converted if device is None else placed(converted, device)
 
 

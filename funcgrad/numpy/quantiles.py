@@ -18,6 +18,7 @@ from funcgrad.numpy.shape import broadcast_to, expand_dims, moveaxis, reshape
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import reductions, sorting
+from funcgrad.primitives.shape import full
 from funcgrad.tracing import type_of
 
 Axis = int | tuple[int, ...] | None
@@ -75,6 +76,9 @@ def quantile(
     shape = type_of(x).shape
     axes = normalized_axes(axis, len(shape), "quantile")
     rows = _rows(x, axes)
+    if ignore_nan and not type_of(rows).shape[-1]:
+        # As where there is nothing but NaN: one in place of all elements.
+        rows, weights = full(p.number(np.nan, x), (*type_of(rows).shape[:-1], 1)), None
     if not type_of(rows).shape[-1]:
         raise ValueError(f"quantile: has no value over axes {axes} of {type_of(x)}, which are empty")
     if weights is not None:

@@ -6,9 +6,10 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
 from funcgrad.primitive import Primitive
@@ -145,13 +146,13 @@ def round(x: Any, /, decimals: int = 0) -> Any:
         An array of the shape and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, or decimals that are no number.
-        OverflowError: for more than 308 decimals, or less than -308, of floats.
+        TypeError: for what is no array, or decimals that are no int.
 
     Example:
         >>> print(round(1.25, 1), round(1250, -2))
         1.2 1200
     """
+    decimals = checks.integer("round", "decimals", decimals)
     if decimals == 0:
         return rint(x)
     (x,) = promoted(asoperand(x, "round"))
@@ -160,6 +161,9 @@ def round(x: Any, /, decimals: int = 0) -> Any:
         return p.make_complex(round(p.real(x), decimals), round(p.imag(x), decimals))
     if not dtypes.is_floating(dtype):
         return x if decimals > 0 or dtype == dtypes.bool_ else _round_whole(x, 10**-decimals)
+    if builtins.abs(decimals) > int(np.log10(float(ml_dtypes.finfo(dtype).max))):
+        # Beyond what the dtype can hold there is nothing to round, or nothing left.
+        return x if decimals > 0 else p.select(p.is_finite(x), p.mul(x, p.number(0, x)), x)
     unit = p.number(10.0 ** builtins.abs(decimals), x)
     if decimals > 0:
         return p.div(p.round_half_even(p.mul(x, unit)), unit)

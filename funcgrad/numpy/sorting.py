@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axis, promoted
 from funcgrad.numpy.shape import ravel
 from funcgrad.primitives import elementwise as p
@@ -144,6 +144,8 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """
     x = asoperand(x, "digitize")
     bins = ready(beside(x, bins, "digitize"))
+    if type_of(bins).ndim != 1:
+        raise ValueError(f"digitize: bins must be a vector, got {type_of(bins)}")
     size = type_of(bins).size
     if not isinstance(bins, Tracer) and size > 1 and np.asarray(bins)[0] > np.asarray(bins)[-1]:
         rising = p.sub(np.int64(size), searchsorted(np.asarray(bins)[::-1], x, "left" if not right else "right"))
@@ -203,7 +205,7 @@ def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> A
 
 
 def _check_places(kth: Any, size: int, name: str) -> None:
-    for place in np.ravel(kth):
+    for place in checks.integers(name, "kth", kth):
         if not -size <= place < size:
             raise ValueError(f"{name}: place {place} is out of bounds for an axis of size {size}")
 
@@ -226,7 +228,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
         >>> print(lexsort(([3, 1, 2], [0, 1, 0])))
         [2 0 1]
     """
-    columns = [asoperand(k, "lexsort") for k in keys]
+    columns = [asoperand(k, "lexsort") for k in checks.sequence("lexsort", "keys", keys)]
     if not columns:
         raise TypeError("lexsort: wants at least one key")
     shape = type_of(columns[0]).shape

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand, promoted
@@ -14,8 +15,7 @@ from funcgrad.primitives import special
 
 def _places(M: int, name: str) -> np.ndarray:
     """``M`` places from -1 to 1, which is 0 where there is one only; float32, as all that is new."""
-    if M < 0:
-        raise ValueError(f"{name}: wants a number of places that is not negative, got {M}")
+    M = checks.integer(name, "M", M, 0)
     return (np.arange(1 - M, M, 2) / max(M - 1, 1)).astype(np.float32)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -96,7 +96,7 @@ def cov(
         [[ 1. -1.]
          [-1.  1.]]
     """
-    parts = promoted(*[asoperand(v, "cov") for v in (m, y) if v is not None], floating=True)
+    parts = promoted(*[asoperand(v, "cov") for v in ((m,) if y is None else (m, y))], floating=True)
     if any(type_of(v).ndim > 2 for v in parts):
         raise ValueError(f"cov: wants at most two axes, got {', '.join(str(type_of(v)) for v in parts)}")
     rows = concatenate([_variables(v, rowvar) for v in parts], 0)
@@ -194,7 +194,10 @@ def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | N
     x = asoperand(x, "bincount")
     if type_of(x).ndim != 1 or (type_of(x).size and not dtypes.is_integer(type_of(x).dtype)):
         raise ValueError(f"bincount: wants a vector of integers, got {type_of(x)}")
-    if length is None:
+    minlength = checks.integer("bincount", "minlength", minlength, 0)
+    if length is not None:
+        length = checks.integer("bincount", "length", length, 0)
+    else:
         values = known(x, "bincount")
         if values.size and values.min() < 0:
             raise ValueError(f"bincount: numbers must not be negative, got {values.min()}")
@@ -222,6 +225,10 @@ _ROWS = ix.IndexDims((), (0,), (), (), (0,))
 # ---------------------------------------------------------------- histograms
 
 
+#: The names of NumPy's ways to find a number of bins.
+_RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
+
+
 def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges of the bins of ``histogram``.
 
@@ -236,8 +243,8 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
         bools and integers.
 
     Raises:
-        TypeError: for what is no array.
-        ValueError: for decreasing bins, none, or an unknown rule.
+        TypeError: for what is no array, and a number of bins that is no int.
+        ValueError: for decreasing bins, none, an unknown rule, or a range of more or fewer than two.
         ConcretizationError: for traced bins.
 
     Example:
@@ -245,15 +252,20 @@ def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any 
         [0. 2. 4.]
     """
     x = asoperand(x, "histogram")
+    if range is not None:
+        range = checks.pair("histogram", "range", range, "the first and the last edge")
     if isinstance(bins, str):
+        checks.one_of("histogram", "bins", bins, _RULES)
         return asarray(np.histogram_bin_edges(known(x, "histogram"), bins, range).astype(_edge_dtype(x)))
     x = astype(x, _edge_dtype(x))
     bins = beside(x, bins, "histogram")
     if type_of(bins).ndim == 1:
+        if not type_of(bins).size:
+            raise ValueError("histogram: bins must have edges, got none")
         if (np.diff(known(bins, "histogram")) < 0).any():
             raise ValueError("histogram: bins must increase")
         return asarray(bins)
-    count = int(known(bins, "histogram"))
+    count = checks.integer("histogram", "bins", known(bins, "histogram"))
     if count < 1:
         raise ValueError(f"histogram: wants at least one bin, got {count}")
     if range is not None:

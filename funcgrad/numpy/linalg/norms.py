@@ -174,8 +174,7 @@ def cond(x: Any, p: Any = None) -> Any:
         p: the order of the norm, as for ``matrix_norm``; by default 2.
 
     Returns:
-        ``(*)``, real, of the precision of ``x``; float32 for integers and booleans. By singular values, NaN for zeros
-        alone.
+        ``(*)``, real, of the precision of ``x``; float32 for integers and booleans.
 
     Raises:
         TypeError: for what is no array, and for float16 and bfloat16.
@@ -191,8 +190,9 @@ def cond(x: Any, p: Any = None) -> Any:
     if p in (None, 2, -2):
         values = svd(x, compute_uv=False)
         first, last = getitem(values, (..., 0)), getitem(values, (..., -1))
-        return e.div(last, first) if p == -2 else e.div(first, last)
-    found = e.mul(matrix_norm(x, ord=p), matrix_norm(inverse(x)[0], ord=p))
+        found = e.div(last, first) if p == -2 else e.div(first, last)
+    else:
+        found = e.mul(matrix_norm(x, ord=p), matrix_norm(inverse(x)[0], ord=p))
     # There is nothing wrong with a singular matrix, only with one that is not of numbers.
     numbers = r.all(e.eq(x, x), (-2, -1))
     return e.select(e.bitwise_and(e.ne(found, found), numbers), e.number(math.inf, found), found)

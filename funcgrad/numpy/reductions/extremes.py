@@ -120,6 +120,8 @@ def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
 def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callable[..., Any]:
     def function(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
         (x,) = promoted(asoperand(x, name))
+        if dtypes.is_complex(type_of(x).dtype):
+            raise TypeError(f"{name}: takes real or bool arrays, got {type_of(x)}")
         shape = type_of(x).shape
         if axis is None:
             found = primitive(ravel(x), axis=0, dtype=dtypes.int64)

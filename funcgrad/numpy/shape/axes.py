@@ -231,7 +231,7 @@ def rot90(x: Any, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Any:
          [1 3]]
     """
     x = asoperand(x, "rot90")
-    turned = normalized_axes(tuple(axes), type_of(x).ndim, "rot90")
+    turned = normalized_axes(checks.integers("rot90", "axes", axes), type_of(x).ndim, "rot90")
     if len(turned) != 2:
         raise ValueError(f"rot90: axes must be two, got {axes}")
     first, second = turned
