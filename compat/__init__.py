@@ -77,7 +77,7 @@ globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
-_MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda"))
+_MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "futures"))
 _MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "multiprocessing", "overrides", "return_types"))
 _MODULES |= frozenset(
     ("__config__", "__future__", "_higher_order_ops", "masked", "quasirandom", "signal", "testing", "version", "xpu")
@@ -85,6 +85,7 @@ _MODULES |= frozenset(
 _LATER = {
     "DisableTorchFunction": "torch_function",
     "DisableTorchFunctionSubclass": "torch_function",
+    "Future": "futures",
     "GradScaler": "amp",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",

@@ -13,12 +13,14 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from compat import serialization
+from compat.errors import warn
+from compat.futures import Future, _check
 from compat.nn.modules.module import Module
 
 __all__ = [
-    "Final", "ScriptFunction", "ScriptModule", "annotate", "export", "freeze", "ignore", "interface", "is_scripting",
-    "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing", "trace",
-    "unused",
+    "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface",
+    "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
+    "trace", "unused", "wait",
 ]  # fmt: skip
 
 F = TypeVar("F")
@@ -40,6 +42,39 @@ def is_scripting() -> bool:
 def is_tracing() -> bool:
     """Whether a trace is being recorded for TorchScript: none ever is."""
     return False
+
+
+def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future[Any]:
+    """What a function gives, as a future; it has been called when this returns.
+
+    Raises:
+        Exception: what the function raises.
+
+    Example:
+        >>> import warnings
+        >>> import compat as torch
+        >>> with warnings.catch_warnings(action="ignore"):  # it is deprecated
+        ...     torch.jit.wait(torch.jit.fork(torch.add, torch.ones(2), 1))
+        tensor([2., 2.])
+    """
+    warn("`torch.jit.fork` is deprecated. Please use `torch.compile` instead.", DeprecationWarning)
+    made: Future[Any] = Future()
+    made.set_result(func(*args, **kwargs))
+    return made
+
+
+def wait(future: Future[Any]) -> Any:
+    """The result of a future, once it is there.
+
+    Raises:
+        RuntimeError: for None.
+    """
+    warn("`torch.jit.wait` is deprecated. Please use `torch.compile` instead.", DeprecationWarning)
+    _check([future])
+    return future.wait()
+
+
+_fork, _wait = fork, wait
 
 
 def script(obj: F, optimize: Any = None, _frames_up: int = 0, _rcb: Any = None, example_inputs: Any = None) -> F:

@@ -153,3 +153,41 @@ publish(
     ),
     "C._autograd",
 )
+
+
+# ---------------------------------------------------------------- attributes that look behind a tensor
+
+
+def _backward_hooks(t: Tensor) -> Any:
+    """The hooks of a tensor by their numbers; None if it never had one."""
+    if t.grad_fn is None:
+        return None if t._meta is None else t._meta.hooks
+    return None if t.grad_fn._hooks is None else t.grad_fn._hooks.tensor.get(t._nr)
+
+
+def _set_backward_hooks(t: Tensor, given: Any) -> None:
+    found = _backward_hooks(t)
+    if found:
+        found.clear()
+    for hook in (given or {}).values():
+        t.register_hook(hook)
+
+
+def _refuse(message: str) -> Any:
+    def refuse(t: Tensor) -> None:
+        raise RuntimeError(message)
+
+    return refuse
+
+
+publish(
+    property(_backward_hooks, _set_backward_hooks, _refuse("Deletion of _backwards_hooks not allowed!")),
+    "Tensor._backward_hooks",
+)
+publish(
+    property(lambda t: t.grad_fn, None, _refuse("Deletion of _grad_fn not allowed. Detach tensor instead!")),
+    "Tensor._grad_fn",
+)
+publish(property(id, doc="A number that no other tensor has."), "Tensor._cdata")
+_requires_grad: Any = Tensor.__dict__["requires_grad"]
+publish(_requires_grad.deleter(_refuse("requires_grad must be a bool")), "Tensor.requires_grad")

@@ -103,7 +103,9 @@ def custom_op(
         tags: kept.
 
     Raises:
-        ValueError: for a name without a library, or annotations that schemas do not have.
+        ValueError: for a name without a library, annotations that schemas do not have, and a ``mutates_args`` that is
+            another string.
+        NotImplementedError: for tensors that are given by name.
 
     Example:
         >>> import compat as torch
@@ -115,6 +117,11 @@ def custom_op(
     """
 
     def made(f: Callable[..., Any]) -> CustomOpDef:
+        if isinstance(mutates_args, str) and mutates_args != "unknown":
+            raise ValueError(
+                "mutates_args must either be a sequence of the names of the arguments that are mutated or the string "
+                "'unknown'. "
+            )
         wanted = infer_schema(f, mutates_args=mutates_args) if schema is None else schema
         namespace, own = name.split("::")
         found = CustomOpDef(namespace, own, wanted, f, tags or ())

@@ -256,6 +256,20 @@ def register_fake(
 impl_abstract = register_fake
 
 
+def _check_positional(function: str, operation: Operation) -> None:
+    """Whether no tensor is given by name.
+
+    Raises:
+        NotImplementedError: if one is.
+    """
+    schema = operation._schema
+    if any(a.kwarg_only and a.type.startswith("Tensor") for a in schema.arguments):
+        raise NotImplementedError(
+            f"{function} with kwarg-only Tensor args. In the original definition of the op, please make your tensors "
+            f"not kwarg-only. Got: {schema}"
+        )
+
+
 def register_autograd(
     op: Any, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None, lib: Any = None
 ) -> None:
@@ -268,8 +282,10 @@ def register_autograd(
 
     Raises:
         RuntimeError: for an operation that writes into its arguments or returns views.
+        NotImplementedError: for tensors that are given by name.
     """
     operation = operation_of(op)
+    _check_positional("register_autograd", operation)
     schema = operation._schema
     if schema.is_mutable or any("(" in r.text for r in schema.returns) or not schema.returns:
         raise RuntimeError(
@@ -312,6 +328,7 @@ def register_vmap(op: Any, func: Callable[..., Any] | None = None, /, *, lib: An
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         operation = operation_of(op)
+        _check_positional("register_vmap", operation)
         before = operation.mapped
         operation.mapped = f
         _library(operation.name(), lib)._undo.append(lambda: setattr(operation, "mapped", before))

@@ -196,6 +196,8 @@ def _argument(text: str, named: bool, schema: str) -> Argument:
     if found is None:
         raise RuntimeError(f"'{schema}' is no schema: {text!r} is no argument")
     default = _MISSING if found["default"] is None else _value(found["default"].strip())
+    if found["base"] == "Device" and isinstance(default, str):
+        default = device(default)
     alias = f"({found['alias']}{found['write'] or ''})" if found["alias"] else ""
     name = f" {found['name']}" if found["name"] else ""
     shown = "" if default is _MISSING else f"={_text(default)}"
@@ -221,6 +223,8 @@ def _text(value: Any) -> str:
         return f"{int(value)}."
     if isinstance(value, str):
         return f'"{value}"'
+    if isinstance(value, device):
+        return str(value)
     return repr(value).removeprefix("torch.")
 
 

@@ -93,7 +93,8 @@ class OpOverloadPacket:
         return list(_overloads(self.__name__))
 
     def __getattr__(self, name: str) -> OpOverload:
-        if name.startswith("__") or name not in _overloads(self.__name__):
+        known = _overloads(self.__name__)  # and each can write its result into a given tensor
+        if name.startswith("__") or not (name in known or (known and name == "out")):
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return self.overload(name)
 
@@ -229,7 +230,14 @@ def _overloads(name: str) -> tuple[str, ...]:
 
 
 def _is_public(name: str) -> bool:
-    return name in names_of("torch") or hasattr(Tensor, name) or name in names_of("F")
+    return name in names_of("torch") or hasattr(Tensor, name) or name in names_of("F") or _in_family(name) is not None
+
+
+def _in_family(name: str) -> Callable[..., Any] | None:
+    """The function that is ``torch.linalg.norm`` where operations are called ``linalg_norm``."""
+    family, _, own = name.partition("_")
+    found: Callable[..., Any] | None = names_of(family).get(own) if family in ("fft", "linalg", "special") else None
+    return found
 
 
 def name_of(declared: str, inplace: bool) -> str:
@@ -260,6 +268,9 @@ def public_function(name: str) -> Callable[..., Any]:
     for place in (names_of("torch"), Tensor.__dict__, names_of("F"), names_of("_C._nn")):
         if name in place:
             return place[name]
+    found = _in_family(name)
+    if found is not None:
+        return found
     for declared in every():
         for function, inplace in declared.entries:
             if _NAMES.get(declared.name, declared.name) + "_" * inplace == name:

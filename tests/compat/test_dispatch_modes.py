@@ -109,3 +109,13 @@ def test_an_error_leaves_nothing_behind() -> None:
         with pytest.raises(KeyError, match=r"aten\.ones\.default"), Refuses():
             torch.ones(2)
         assert torch.zeros(2).sin().tolist() == [0.0, 0.0]
+
+
+def test_operations_of_families_and_those_that_write_a_result() -> None:
+    x, out = torch.tensor([3.0, 4.0]), torch.empty(2)
+    assert torch.ops.aten.linalg_vector_norm(x).item() == 5.0 and torch.ops.aten.fft_fft.default(x)[0].item() == 7.0
+    assert torch.ops.aten.add.out(x, x, out=out) is out and out.tolist() == [6.0, 8.0]
+    with pytest.raises(AttributeError):
+        _ = torch.ops.aten.relu.other
+    with pytest.raises(AttributeError):
+        _ = torch.ops.aten.linalg_nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import threading
 import weakref
 from typing import Any
@@ -146,3 +147,26 @@ def test_hooks_of_an_accumulating_node_come_in_order_and_share_the_gradient() ->
     node.register_hook(last)
     x.sum().backward()
     assert torch.allclose(x.grad, torch.full((3,), 3.0))
+
+
+def test_attributes_that_look_behind_a_tensor() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    assert x._backward_hooks is None and y._backward_hooks is None and x._cdata != y._cdata
+    hook = lambda g: 3 * g
+    for t in (x, y):
+        t.register_hook(hook)
+        assert list(t._backward_hooks.values()) == [hook]
+    y.sum().backward()
+    assert x.grad.tolist() == [18.0, 18.0] and y._grad_fn is y.grad_fn
+    x._backward_hooks = None
+    (x * 2).sum().backward()
+    assert x.grad.tolist() == [20.0, 20.0]
+    for name, text in (
+        ("requires_grad", "requires_grad must be a bool"),
+        ("_grad_fn", "Deletion of _grad_fn not allowed. Detach tensor instead!"),
+        ("_backward_hooks", "Deletion of _backwards_hooks not allowed!"),
+        ("data", "Deleting tensor data is not allowed. Delete tensor instead!"),
+    ):
+        with pytest.raises(RuntimeError, match=re.escape(text)):
+            delattr(x, name)

@@ -338,3 +338,21 @@ def test_not_inferred(f: Callable[..., Any], text: str) -> None:
 def test_errors(make: Callable[[], Any], error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         make()
+
+
+def test_mistakes_about_arguments() -> None:
+    place = torch.device("cpu:0")
+
+    def shifted(x: torch.Tensor, where: torch.device = place) -> torch.Tensor:
+        return x.clone()
+
+    with pytest.raises(ValueError, match="sequence of the names of the arguments that are mutated or the string"):
+        torch.library.custom_op("test_mistakes::one", shifted, mutates_args="x")
+    made = torch.library.custom_op("test_mistakes::two", shifted, mutates_args=())
+    schema = made._opoverload._schema
+    assert "Device where=cpu:0" in str(schema) and schema.arguments[1].default_value == torch.device("cpu:0")
+    with torch.library._scoped_library("test_mistakes", "FRAGMENT") as lib:
+        lib.define("three(Tensor x, *, Tensor y) -> Tensor")
+        for register in (torch.library.register_autograd, torch.library.register_vmap):
+            with pytest.raises(NotImplementedError, match=f"{register.__name__} with kwarg-only Tensor args"):
+                register("test_mistakes::three", lambda *args: None)
