@@ -36,7 +36,14 @@ def return_type(name: str, fields: tuple[str, ...]) -> type:
     found = _types.get(name)
     if found is None:
         namespace: dict[str, Any] = {f: property(itemgetter(i)) for i, f in enumerate(fields)}
-        namespace |= {"__slots__": (), "_fields": fields, "n_fields": len(fields), "__module__": "torch.return_types"}
+        doc = f"What ``{name.removesuffix('_out')}`` gives: {', '.join(fields)}."
+        namespace |= {
+            "__slots__": (),
+            "_fields": fields,
+            "n_fields": len(fields),
+            "__doc__": doc,
+            "__module__": "torch.return_types",
+        }
         found = _types[name] = type(name, (_Named,), namespace)
     return found
 

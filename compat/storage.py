@@ -95,6 +95,7 @@ class UntypedStorage:
 
     @property
     def device(self) -> device:
+        """Where its bytes are."""
         return self.base.device
 
     def numpy(self) -> np.ndarray:
@@ -143,6 +144,7 @@ class UntypedStorage:
         return self
 
     def element_size(self) -> int:
+        """Bytes an element: one."""
         return 1
 
     def is_shared(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from compat import dtypes, lens, levels
-from compat.device import CPU, META, device
+from compat.device import device
 from compat.dtypes import dtype as Dtype
 from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
 from compat.formats import (
@@ -21,7 +21,6 @@ from compat.formats import (
     channels_last_3d,
     contiguous_format,
     preserve_format,
-    strided,
 )
 from compat.formats import (
     memory_format as MemoryFormat,
@@ -137,7 +136,15 @@ class Tensor:
     _shown_as = "tensor"
 
     if TYPE_CHECKING:
-        # Operations are attached at import, from their declarations.
+        # Operations are attached at import, from their declarations, and so are descriptions.
+        @property
+        def dtype(self) -> Dtype: ...
+
+        @property
+        def device(self) -> device: ...
+
+        def is_complex(self) -> bool: ...
+
         def __getattr__(self, name: str) -> Any: ...
 
         def __getitem__(self, index: Any) -> Any: ...
@@ -206,40 +213,6 @@ class Tensor:
         return self._layout.dtype.itemsize
 
     itemsize = property(element_size)
-
-    @property
-    def nbytes(self) -> int:
-        return self._layout.numel * self._layout.dtype.itemsize
-
-    @property
-    def dtype(self) -> Dtype:
-        return self._layout.dtype
-
-    @property
-    def device(self) -> device:
-        return self._layout.base.device
-
-    @property
-    def layout(self) -> Any:
-        return strided
-
-    def get_device(self) -> int:
-        return -1
-
-    is_cuda = is_sparse = is_sparse_csr = is_quantized = is_mkldnn = is_mps = is_xpu = is_nested = is_xla = property(
-        lambda self: False
-    )
-    is_cpu = property(lambda self: self._layout.base.device is CPU)
-    is_meta = property(lambda self: self._layout.base.device is META)
-
-    def is_floating_point(self) -> bool:
-        return self._layout.dtype.is_floating_point
-
-    def is_complex(self) -> bool:
-        return self._layout.dtype.is_complex
-
-    def is_signed(self) -> bool:
-        return self._layout.dtype.is_signed
 
     def is_conj(self) -> bool:
         """Whether the conjugation of its elements is still to be done when they are read."""

@@ -174,7 +174,8 @@ class Node:
 
 
 #: The same edges for the engine, which does not look at what is behind a folded node (``compat.ops.folded``).
-Node._edges = Node.next_functions
+_slot: Any = Node.__dict__["next_functions"]
+Node._edges = _slot
 
 
 class InputMetadata:

@@ -41,10 +41,12 @@ class Beta(ExponentialFamily):
 
     @property
     def concentration1(self) -> Any:
+        """What draws towards one."""
         return self._dirichlet.concentration[..., 0]
 
     @property
     def concentration0(self) -> Any:
+        """What draws towards zero."""
         return self._dirichlet.concentration[..., 1]
 
     @property

@@ -30,4 +30,5 @@ class Chi2(Gamma):
 
     @property
     def df(self) -> Any:
+        """How many degrees of freedom."""
         return self.concentration * 2

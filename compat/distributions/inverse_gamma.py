@@ -35,10 +35,12 @@ class InverseGamma(TransformedDistribution):
 
     @property
     def concentration(self) -> Any:
+        """The concentration of the gamma distribution that it is the inverse of."""
         return self.base_dist.concentration
 
     @property
     def rate(self) -> Any:
+        """The rate of that distribution."""
         return self.base_dist.rate
 
     @property

@@ -37,8 +37,10 @@ class LogisticNormal(TransformedDistribution):
 
     @property
     def loc(self) -> Any:
+        """The mean before the softmax."""
         return self.base_dist.base_dist.loc
 
     @property
     def scale(self) -> Any:
+        """The standard deviation before the softmax."""
         return self.base_dist.base_dist.scale

@@ -48,10 +48,12 @@ class Multinomial(Distribution):
 
     @property
     def logits(self) -> Any:
+        """Logarithms of the probabilities, (..., categories)."""
         return self._categorical.logits
 
     @property
     def probs(self) -> Any:
+        """The probabilities, (..., categories)."""
         return self._categorical.probs
 
     @property

@@ -43,10 +43,12 @@ class OneHotCategorical(Distribution):
 
     @property
     def probs(self) -> Any:
+        """The probabilities, (..., categories)."""
         return self._categorical.probs
 
     @property
     def logits(self) -> Any:
+        """Logarithms of the probabilities, (..., categories)."""
         return self._categorical.logits
 
     @property

@@ -72,12 +72,15 @@ class RelaxedBernoulli(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
+        """How far samples are from zero and one."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Any:
+        """The logarithms of the odds."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> Any:
+        """The probabilities of one."""
         return self.base_dist.probs

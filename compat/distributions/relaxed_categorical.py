@@ -44,10 +44,12 @@ class ExpRelaxedCategorical(Distribution):
 
     @property
     def logits(self) -> Any:
+        """Logarithms of the probabilities, (..., categories)."""
         return self._categorical.logits
 
     @property
     def probs(self) -> Any:
+        """The probabilities, (..., categories)."""
         return self._categorical.probs
 
     def rsample(self, sample_shape: Any = ()) -> Any:
@@ -91,12 +93,15 @@ class RelaxedOneHotCategorical(TransformedDistribution):
 
     @property
     def temperature(self) -> Any:
+        """How far samples are from one-hot."""
         return self.base_dist.temperature
 
     @property
     def logits(self) -> Any:
+        """Logarithms of the probabilities, (..., categories)."""
         return self.base_dist.logits
 
     @property
     def probs(self) -> Any:
+        """The probabilities, (..., categories)."""
         return self.base_dist.probs

@@ -68,6 +68,7 @@ class Transform:
 
     @property
     def sign(self) -> Any:
+        """1 where it is increasing, -1 where it is decreasing."""
         raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Any:
@@ -152,6 +153,7 @@ class _InverseTransform(Transform):
 
     @property
     def sign(self) -> Any:
+        """1 where it is increasing, -1 where it is decreasing."""
         return self._inv.sign
 
     @property
@@ -237,6 +239,7 @@ class ComposeTransform(Transform):
 
     @lazy_property
     def sign(self) -> Any:
+        """1 where it is increasing, -1 where it is decreasing."""
         return math.prod(part.sign for part in self.parts)
 
     @property
@@ -317,6 +320,7 @@ class IndependentTransform(Transform):
 
     @property
     def sign(self) -> Any:
+        """1 where it is increasing, -1 where it is decreasing."""
         return self.base_transform.sign
 
     def _call(self, x: Any) -> Any:

@@ -518,6 +518,7 @@ class CumulativeDistributionTransform(Transform):
 
     @property
     def domain(self) -> Any:
+        """Where the distribution's samples lie."""
         return self.distribution.support
 
     def _call(self, x: Any) -> Any:

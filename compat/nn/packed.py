@@ -48,40 +48,52 @@ class PackedSequence(PackedSequence_):
         return self if data is self.data else type(self)(data, *self[1:])
 
     def cpu(self) -> PackedSequence:
+        """With its data on the CPU."""
         return self.to("cpu")
 
     def pin_memory(self) -> PackedSequence:
+        """With its data in memory that a device could copy from."""
         return type(self)(self.data.pin_memory(), *self[1:])
 
     def double(self) -> PackedSequence:
+        """With its data in ``float64``."""
         return self.to(dtype=dtypes.float64)
 
     def float(self) -> PackedSequence:
+        """With its data in ``float32``."""
         return self.to(dtype=dtypes.float32)
 
     def half(self) -> PackedSequence:
+        """With its data in ``float16``."""
         return self.to(dtype=dtypes.float16)
 
     def long(self) -> PackedSequence:
+        """With its data in ``int64``."""
         return self.to(dtype=dtypes.int64)
 
     def int(self) -> PackedSequence:
+        """With its data in ``int32``."""
         return self.to(dtype=dtypes.int32)
 
     def short(self) -> PackedSequence:
+        """With its data in ``int16``."""
         return self.to(dtype=dtypes.int16)
 
     def char(self) -> PackedSequence:
+        """With its data in ``int8``."""
         return self.to(dtype=dtypes.int8)
 
     def byte(self) -> PackedSequence:
+        """With its data in ``uint8``."""
         return self.to(dtype=dtypes.uint8)
 
     @property
     def is_cuda(self) -> bool:
+        """Whether its data is on a CUDA device: never."""
         return bool(self.data.is_cuda)
 
     def is_pinned(self) -> bool:
+        """Whether its data is in memory that a device could copy from."""
         return bool(self.data.is_pinned())
 
 

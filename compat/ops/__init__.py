@@ -4,6 +4,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from compat.ops import (
+    descriptions,
     diagonals,
     distances,
     contraction,

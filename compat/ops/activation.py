@@ -51,6 +51,7 @@ def _elu_new(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: 
 
 @elementwise("EluBackward1", **private("elu", "alpha input_scale result scale", _check_elu, inplace="F.elu_"))
 def _elu_into(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
+    """``elu``, in place."""
     return _elu(input, alpha, scale, input_scale)
 
 

@@ -225,6 +225,7 @@ def index_fill_number(input: Array, dim: Dim, index: Index, value: Scalar) -> An
 
 @op("IndexFillBackward1", saved="dim index", **_INDEX_FILL)
 def index_fill_tensor(input: Array, dim: Dim, index: Index, value: Array) -> Any:
+    """``index_fill`` with a tensor without dimensions as its value."""
     return _written(input, dim, index, "fill", as_dtype_of(value, input))
 
 

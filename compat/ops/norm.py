@@ -237,6 +237,14 @@ def _check_group(input: Tensor, weight: Any, bias: Any, *_: Any) -> None:
 def native_group_norm(
     input: Array, weight: Array | None, bias: Array | None, N: int, C: int, HxW: int, group: int, eps: float
 ) -> Any:
+    """``group_norm`` of (N, C, ...), the rest ``HxW`` elements; and each group's mean and inverse deviation (N, group).
+
+    Example:
+        >>> import compat as torch
+        >>> out, mean, inverse = torch.native_group_norm(torch.tensor([[1.0, 3.0]]), None, None, 1, 2, 1, 1, 0.0)
+        >>> out, mean, inverse
+        (tensor([[-1.,  1.]]), tensor([[2.]]), tensor([[1.]]))
+    """
     x = _wide(input)
     mean, variance = _statistics(_grouped(x, N, group), (2,))
     inverse = e.rsqrt(np.add(variance, eps))

@@ -105,6 +105,7 @@ def _threshold_new(input: Array, threshold: Scalar, value: Scalar) -> Any:
     ),
 )
 def _threshold_into(input: Array, threshold: Scalar, value: Scalar) -> Any:
+    """``threshold``, in place."""
     return _threshold(input, threshold, value)
 
 
@@ -135,6 +136,7 @@ def _check_hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> N
 
 @elementwise("HardtanhBackward0", **private("hardtanh", "max_val min_val self", _check_hardtanh, inplace="F.hardtanh_"))
 def _hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Any:
+    """``hardtanh``, in place."""
     low, high = filled(input, min_val), filled(input, max_val)
     return np.where(input <= low, low, np.where(input >= high, high, input))
 
@@ -197,6 +199,7 @@ def _leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Any:
     **private("leaky_relu", "negative_slope result", _check_leaky, inplace="F.leaky_relu_"),
 )
 def _leaky_relu_into(input: Array, negative_slope: Scalar = 0.01) -> Any:
+    """``leaky_relu``, in place."""
     return _leaky(input, negative_slope)
 
 

@@ -149,6 +149,7 @@ def _adjoint(name: str, self: Tensor) -> Tensor:
 
 
 def _hermitian(self: Tensor) -> Tensor:
+    """The matrix transposed, and its conjugate."""
     if self.dim() not in (0, 2):
         instead = " For batches of matrices, consider using tensor.mH" if self.dim() > 2 else ""
         raise RuntimeError(f"tensor.H is only supported on matrices (2-D tensors). Got {self.dim()}-D tensor.{instead}")
@@ -156,8 +157,8 @@ def _hermitian(self: Tensor) -> Tensor:
 
 
 function("Tensor.T")(property(_reversed))
-function("Tensor.mT")(property(lambda self: _matrix("mT", self)))
-function("Tensor.mH")(property(lambda self: _adjoint("mH", self)))
+function("Tensor.mT")(property(lambda self: _matrix("mT", self), doc="The last two dimensions exchanged, a view."))
+function("Tensor.mH")(property(lambda self: _adjoint("mH", self), doc="``mT``, and the conjugate."))
 function("Tensor.H")(property(_hermitian))
 
 

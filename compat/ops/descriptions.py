@@ -1,0 +1,98 @@
+"""What a tensor is: dtype, device, layout, and the kinds of tensors that it is not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from compat.device import CPU, META
+from compat.device import device as Device
+from compat.dtypes import dtype as Dtype
+from compat.formats import strided
+from compat.registry import function, publish
+from compat.tensor import Tensor
+
+
+def attribute(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:
+    """Makes a function an attribute of tensors that can only be read."""
+    return lambda get: publish(property(get), f"Tensor.{name}")
+
+
+@attribute("dtype")
+def dtype(self: Tensor) -> Dtype:
+    """The kind of number that its elements are, such as ``torch.float32``."""
+    return self._layout.dtype
+
+
+@attribute("device")
+def device(self: Tensor) -> Device:
+    """Where its elements are."""
+    return self._layout.base.device
+
+
+@attribute("layout")
+def layout(self: Tensor) -> Any:
+    """How its elements lie in memory: ``torch.strided``."""
+    return strided
+
+
+@attribute("nbytes")
+def nbytes(self: Tensor) -> int:
+    """Bytes that its elements take, were each there once."""
+    return self._layout.numel * self._layout.dtype.itemsize
+
+
+@attribute("is_cpu")
+def is_cpu(self: Tensor) -> bool:
+    """Whether it is on the CPU."""
+    return self._layout.base.device is CPU
+
+
+@attribute("is_meta")
+def is_meta(self: Tensor) -> bool:
+    """Whether it has a size and a dtype but no elements."""
+    return self._layout.base.device is META
+
+
+@function("Tensor.get_device")
+def get_device(self: Tensor) -> int:
+    """The number of its device among those of its kind: -1, for the CPU has none."""
+    return -1
+
+
+@function("Tensor.is_floating_point")
+def is_floating_point(self: Tensor) -> bool:
+    """Whether its elements are real numbers with a fraction."""
+    return self._layout.dtype.is_floating_point
+
+
+@function("Tensor.is_complex")
+def is_complex(self: Tensor) -> bool:
+    """Whether its elements are complex numbers."""
+    return self._layout.dtype.is_complex
+
+
+@function("Tensor.is_signed")
+def is_signed(self: Tensor) -> bool:
+    """Whether its dtype has negative numbers."""
+    return self._layout.dtype.is_signed
+
+
+def _never(name: str, what: str) -> None:
+    publish(property(lambda self: False, doc=f"Whether it {what}: never."), f"Tensor.{name}")
+
+
+for _name, _where in {
+    "cuda": "a CUDA device", "mps": "an Apple GPU", "xpu": "an Intel GPU", "xla": "an XLA device",
+    "ipu": "a Graphcore device", "maia": "a Maia device", "mtia": "an MTIA device", "vulkan": "a Vulkan device",
+}.items():  # fmt: skip
+    _never(f"is_{_name}", f"is on {_where}")
+for _name, _what in {
+    "is_sparse": "keeps only what is not zero, by coordinates",
+    "is_sparse_csr": "keeps only what is not zero, by compressed rows",
+    "is_quantized": "holds integers that stand for other numbers",
+    "is_mkldnn": "lies as oneDNN has it",
+    "is_nested": "has rows of different lengths",
+    "volatile": "is of those that ``no_grad`` has replaced",
+}.items():
+    _never(_name, _what)
