@@ -14,6 +14,7 @@ numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, and 
 import funcgrad.runtime
 from funcgrad import fft, initializers, linalg, nn, numpy, random, special, trees
 from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, lax, scipy
+from funcgrad.callbacks import pure_callback
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
@@ -38,7 +39,8 @@ from funcgrad.errors import (
     NonDifferentiableError,
     ProgramError,
 )
-from funcgrad.inspection import closure_convert, eval_shape, trace
+from funcgrad.devices import block_until_ready, device_get, device_put, devices
+from funcgrad.inspection import closure_convert, eval_shape, make_jaxpr, trace
 from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
 from funcgrad.rematerialization import checkpoint, checkpoint_name
@@ -53,12 +55,12 @@ remat = checkpoint
 __version__ = "0.1.0"
 __all__ = [
     "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
-    "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "checkpoint",
-    "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp", "debug",
-    "disable_jit", "elementwise_grad", "eval_shape", "export", "extend", "fft", "flatten_util", "fori_loop", "grad",
-    "hessian", "hvp", "initializers", "interop", "jacfwd", "jacrev", "jit", "jvp", "lax", "linalg", "linear_transpose",
-    "linearize", "load", "make_ggnvp", "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute",
-    "pshuffle", "psum", "psum_scatter", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch",
-    "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
-    "with_sharding_constraint",
+    "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "block_until_ready",
+    "checkpoint", "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp",
+    "debug", "device_get", "device_put", "devices", "disable_jit", "elementwise_grad", "eval_shape", "export",
+    "extend", "fft", "flatten_util", "fori_loop", "grad", "hessian", "hvp", "initializers", "interop", "jacfwd",
+    "jacrev", "jit", "jvp", "lax", "linalg", "linear_transpose", "linearize", "load", "make_ggnvp", "make_jaxpr",
+    "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum", "psum_scatter",
+    "pure_callback", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch", "trace", "trees",
+    "value_and_grad", "vjp", "vmap", "while_loop", "with_sharding_constraint",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -56,6 +57,31 @@ def argument_names(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -
     names = [positional[i] if i < len(positional) else f"argument {i}" for i in range(len(args))]
     every = [*zip(names, args, strict=True), *sorted(kwargs.items())]
     return [name + trees.keystr(path) for name, value in every for path, _ in trees.tree_flatten_with_path(value)[0]]
+
+
+def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:
+    """A function of the same arguments that returns what ``trace`` does: the name that JAX's users know.
+
+    Args:
+        f: takes and returns pytrees of arrays.
+
+    Returns:
+        A function that returns a ``Program``.
+
+    Raises:
+        TypeError: if ``f`` is no function.
+        ConcretizationError: from the function, if ``f`` asks an array for its value.
+
+    Example:
+        >>> import funcgrad as fg, funcgrad.numpy as fnp
+        >>> print(fg.make_jaxpr(fnp.sin)(1.0))
+        program(a: f32[]~) {
+          b: f32[]~ = sin a
+          return b
+        }
+    """
+    checks.function("make_jaxpr", f)
+    return functools.wraps(f)(lambda *args, **kwargs: trace(f, *args, **kwargs))
 
 
 def eval_shape(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
