@@ -14,6 +14,20 @@ def dot(program: Program) -> str:
     """The graph: a node for each input, equation and result, an edge for each value, with its type.
 
     Programs inside equations are clusters; a node's tooltip is the user's line.
+
+    Args:
+        program: what is drawn.
+
+    Returns:
+        The graph in the language of Graphviz.
+
+    Raises:
+        AttributeError: for what is no program.
+
+    Example:
+        >>> import funcgrad as fg
+        >>> print(dot(fg.trace(lambda x: x * 2, 1.0)).splitlines()[0])
+        digraph "..." {
     """
     lines = [f"digraph {_quoted(program.name)} {{", '  node [shape=box, fontname="monospace", fontsize=10];']
     lines.append('  edge [fontname="monospace", fontsize=9];')
@@ -22,7 +36,23 @@ def dot(program: Program) -> str:
 
 
 def svg(program: Program) -> str:
-    """The graph, drawn by Graphviz."""
+    """The graph, drawn by Graphviz.
+
+    Args:
+        program: what is drawn.
+
+    Returns:
+        The drawing, as the text of an SVG file.
+
+    Raises:
+        RuntimeError: where Graphviz is not installed.
+
+    Example:
+        >>> import funcgrad as fg, shutil
+        >>> program = fg.trace(lambda x: x * 2, 1.0)
+        >>> "<svg" in svg(program) if shutil.which("dot") else True
+        True
+    """
     try:
         done = subprocess.run(["dot", "-Tsvg"], input=dot(program), capture_output=True, text=True, check=True)
     except FileNotFoundError:

@@ -221,12 +221,16 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
     Returns:
         A function of the same arguments.
 
+    Raises:
+        TypeError: for what is no function.
+
     Example:
         >>> import jax.scipy, funcgrad as fg, funcgrad.numpy as fnp
         >>> logit = from_jax(jax.scipy.special.logit)
         >>> print(fg.grad(lambda p: fnp.sum(logit(p) * 2.0))(fnp.array([0.5, 0.2])))
         [ 8.  12.5]
     """
+    checks.function("from_jax", f)
     functions: dict[Hashable, Foreign] = {}
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -269,6 +273,9 @@ def to_jax(f: Callable[..., Any]) -> Callable[..., Any]:
 
     Returns:
         A function of the same arguments, compiled by ``jax.jit``.
+
+    Raises:
+        TypeError: for what is no function.
 
     Example:
         >>> import jax, funcgrad as fg, funcgrad.numpy as fnp

@@ -52,6 +52,10 @@ def register_array_type(cls: type, to_array: Callable[[Any], Any], from_array: C
         to_array: from an instance to an array or a tracer of funcgrad's.
         from_array: the way back. Whatever else a program puts where elements were (their shapes, say) is left as it is.
 
+    Raises:
+        TypeError: for what is no class, or no function.
+        ValueError: for a class that is registered already.
+
     Example:
         >>> import funcgrad as fg
         >>> class Celsius:
@@ -63,6 +67,11 @@ def register_array_type(cls: type, to_array: Callable[[Any], Any], from_array: C
         >>> fg.grad(lambda c: c.degrees**2)(Celsius(3.0))
         6.0 °C
     """
+    if not isinstance(cls, type):
+        raise TypeError(f"register_array_type: cls must be a class, got {cls!r} of type {type(cls).__name__}")
+    for what, f in (("to_array", to_array), ("from_array", from_array)):
+        if not callable(f):
+            raise TypeError(f"register_array_type: {what} must be a function, got {f!r} of type {type(f).__name__}")
 
     def restored(_: None, parts: Any) -> Any:
         (x,) = parts

@@ -41,6 +41,22 @@ class ScalarType:
         self.dtype = dtype
 
     def __call__(self, x: Any = 0) -> Any:
+        """``x`` in this dtype.
+
+        Args:
+            x: an array or number, or a nested sequence of numbers.
+
+        Returns:
+            An array of the shape of ``x``; the real part, where ``x`` is complex and the dtype is not.
+
+        Raises:
+            TypeError: for what is no array.
+            ValueError: for a string that is no number, and for a ragged sequence.
+
+        Example:
+            >>> print(ScalarType(np.dtype("int8"))(2.7))
+            2
+        """
         if isinstance(x, Tracer) or hasattr(x, "dtype"):
             return astype(asarray(x), self.dtype)
         # A Python number keeps all its digits on the way.

@@ -104,26 +104,24 @@ def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
 def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = None) -> Any:
     """An array without what is all zero at the front (``"f"`` in ``trim``) and the back (``"b"``) of its axes.
 
-        Args:
-            x: an array or number.
-            trim: ``"f"``, ``"b"``, or both letters.
-            axis: one or several; by default all.
-        Returns:
-            An array of as many axes, of the dtype of ``x``; of nothing but zeros an empty one.
-        Raises:
-            TypeError: for what is no array, or an axis that is no int.
-            ValueError: for other letters, and an axis out of range or named twice.
-            ConcretizationError: for a traced array.
+    Args:
+        x: an array or number.
+        trim: ``"f"``, ``"b"``, or both letters.
+        axis: one or several; by default all.
 
-        Example:
-            >>> print(trim_zeros([0, 1, 2, 0]))
-            [1 2]
-            >>> print(trim_zeros([[0, 0], [0, 3]]))
-            [[3]]
+    Returns:
+        An array of as many axes, of the dtype of ``x``; of nothing but zeros an empty one.
+
+    Raises:
+        TypeError: for what is no array, or an axis that is no int.
+        ValueError: for other letters, and an axis out of range or named twice.
+        ConcretizationError: for a traced array.
 
     Example:
         >>> print(trim_zeros([0, 1, 2, 0]))
         [1 2]
+        >>> print(trim_zeros([[0, 0], [0, 3]]))
+        [[3]]
     """
     x, letters = asoperand(x, "trim_zeros"), trim.lower() if isinstance(trim, str) else trim
     checks.one_of("trim_zeros", "trim", letters, ("f", "b", "fb", "bf"))

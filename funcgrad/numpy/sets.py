@@ -26,7 +26,13 @@ from funcgrad.tracing import type_of
 
 
 class UniqueAll(NamedTuple):
-    """What ``unique_all`` returns."""
+    """What ``unique_all`` returns.
+
+    Example:
+        >>> found = unique_all(np.array([2, 1, 2]))
+        >>> print(found.values, found.indices, found.inverse_indices, found.counts)
+        [1 2] [1 0] [1 0 1] [1 2]
+    """
 
     values: Any
     indices: Any
@@ -35,14 +41,26 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What ``unique_counts`` returns."""
+    """What ``unique_counts`` returns.
+
+    Example:
+        >>> values, counts = unique_counts(np.array([2, 1, 2]))
+        >>> print(values, counts)
+        [1 2] [1 2]
+    """
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What ``unique_inverse`` returns."""
+    """What ``unique_inverse`` returns.
+
+    Example:
+        >>> found = unique_inverse(np.array([2, 1, 2]))
+        >>> print(found.values[found.inverse_indices])
+        [2 1 2]
+    """
 
     values: Any
     inverse_indices: Any

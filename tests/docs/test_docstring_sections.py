@@ -1,4 +1,4 @@
-"""Docstrings of public functions of funcgrad: an example, what is raised, and every parameter."""
+"""Docstrings of public functions of funcgrad: arguments, each explained, result, errors, an example."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ import funcgrad as fg
 import funcgrad.numpy.linalg
 import funcgrad.scipy.stats as stats
 import funcgrad.test_util
+from funcgrad.numpy.scalars import ScalarType
 
 DISTRIBUTIONS = [m for m in vars(stats).values() if inspect.ismodule(m) and not m.__name__.endswith(".parts")]
+#: Modules of which only what they define is public.
+ALONE = [*DISTRIBUTIONS, fg.interop, fg.drawing]
 #: Each with what else says what parameters mean: a package's docstring, and NumPy's function of the same name.
 PACKAGES: dict[ModuleType, tuple[ModuleType | None, Any]] = {
     fg: (None, None),
@@ -34,6 +37,13 @@ PACKAGES: dict[ModuleType, tuple[ModuleType | None, Any]] = {
     fg.scipy.linalg: (fg.scipy.linalg, None),
     fg.scipy.signal: (None, None),
     fg.scipy.integrate: (None, None),
+    fg.lax: (fg.lax, None),
+    fg.initializers: (fg.initializers, None),
+    fg.checkpoint_policies: (fg.checkpoint_policies, None),
+    fg.debug: (None, None),
+    fg.trees: (None, None),
+    fg.interop: (None, None),
+    fg.drawing: (None, None),
     **dict.fromkeys(DISTRIBUTIONS, (stats, None)),
 }
 
@@ -43,7 +53,7 @@ def public(package: ModuleType) -> Iterator[tuple[str, Callable[..., Any]]]:
         of_house = (getattr(value, "__module__", None) or "").startswith("funcgrad")
         shown = not name.startswith("_") and name in getattr(package, "__all__", [name])
         if shown and of_house and callable(value) and not inspect.isclass(value):
-            is_own = package not in DISTRIBUTIONS or value.__module__ == package.__name__
+            is_own = package not in ALONE or value.__module__ == package.__name__
             if is_own and hasattr(value, "__name__"):
                 yield name, value
 
@@ -66,17 +76,59 @@ def explained(package: ModuleType, name: str, f: Callable[..., Any]) -> set[str]
         return found
 
 
-def test_every_function_has_an_example() -> None:
-    assert [n for n, (_, _, f) in zip(NAMES, FUNCTIONS, strict=True) if ">>>" not in (inspect.getdoc(f) or "")] == []
+#: What raises nothing whatever it is given.
+RAISES_NOTHING = {"disable_jit", "everything_saveable", "isscalar", "iterable", "nothing_saveable"}
 
 
-def test_what_a_function_raises_is_said() -> None:
-    missing = []
-    for name, (_, _, f) in zip(NAMES, FUNCTIONS, strict=True):
-        raises = inspect.isfunction(f) and re.search(r"^\s+raise ", inspect.getsource(inspect.unwrap(f)), re.MULTILINE)
-        if raises and "Raises:" not in (inspect.getdoc(f) or ""):
-            missing.append(name)
-    assert missing == []
+def lacking(f: Callable[..., Any], name: str) -> list[str]:
+    """The parts that a docstring should have and has not; of an object that is called, its call's may have them."""
+    texts = [f.__doc__ or "" for f in (f, type(f).__call__) if f is not None and f.__doc__ != ScalarType.__doc__]
+    text = inspect.cleandoc(texts[0]) if texts else ""
+    try:
+        signature = inspect.signature(f)
+    except (TypeError, ValueError):
+        signature = inspect.Signature([inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)])
+    wanted = ["Args"] * bool(signature.parameters) + ["Returns"] * (signature.return_annotation not in (None, "None"))
+    wanted += ["Raises"] * (name not in RAISES_NOTHING)
+    missing = [part for part in wanted if not re.search(rf"^{part}:\n    \S", text, re.MULTILINE)]
+    return missing + ["an example"] * (not re.search(r"^Examples?:\n(.*\n)*?    >>> ", text, re.MULTILINE))
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)
+def test_every_section_is_there(package: ModuleType) -> None:
+    found = {name: lacking(f, name) for name, f in public(package)}
+    assert {name: parts for name, parts in found.items() if parts} == {}
+
+
+@pytest.mark.parametrize("part", ["Args", "Returns", "Raises", "Example"])
+def test_a_part_that_is_taken_out_is_missed(part: str) -> None:
+    def sample(x: Any) -> Any:
+        """Adds.
+
+        Args:
+            x: a number.
+
+        Returns:
+            A number.
+
+        Raises:
+            TypeError: for what is none.
+
+        Example:
+            >>> 1 + 1
+            2
+        """
+
+    assert lacking(sample, "sample") == []
+    blocks = inspect.cleandoc(sample.__doc__ or "").split("\n\n")
+    sample.__doc__ = "\n\n".join(block for block in blocks if not block.startswith(part))
+    assert lacking(sample, "sample") == ["an example" if part == "Example" else part]
+
+
+def test_results_with_names_have_an_example() -> None:
+    named = [getattr(package, name) for package in PACKAGES for name in getattr(package, "__all__", ())]
+    ours = {t for t in named if inspect.isclass(t) and issubclass(t, tuple) and t.__module__.startswith("funcgrad")}
+    assert ours and [t.__name__ for t in ours if ">>>" not in (t.__doc__ or "")] == []
 
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda package: package.__name__)

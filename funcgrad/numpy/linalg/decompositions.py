@@ -17,14 +17,28 @@ from funcgrad.tracing import type_of
 
 
 class QRResult(NamedTuple):
-    """Matrices with orthonormal columns, and upper triangular ones."""
+    """Matrices with orthonormal columns, and upper triangular ones.
+
+    Example:
+        >>> import numpy as np
+        >>> q, r = qr(np.array([[3.0], [4.0]]))
+        >>> print(abs(r))
+        [[5.]]
+    """
 
     Q: Any
     R: Any
 
 
 class SVDResult(NamedTuple):
-    """Left singular vectors in columns, singular values, right singular vectors in rows."""
+    """Left singular vectors in columns, singular values, right singular vectors in rows.
+
+    Example:
+        >>> import numpy as np
+        >>> found = svd(np.diag([1.0, 2.0]))
+        >>> print(found.S)
+        [2. 1.]
+    """
 
     U: Any
     S: Any
@@ -32,21 +46,43 @@ class SVDResult(NamedTuple):
 
 
 class EighResult(NamedTuple):
-    """Real eigenvalues, and eigenvectors in columns."""
+    """Real eigenvalues, and eigenvectors in columns.
+
+    Example:
+        >>> import numpy as np
+        >>> values, vectors = eigh(np.diag([2.0, 1.0]))
+        >>> print(values)
+        [1. 2.]
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class EigResult(NamedTuple):
-    """Complex eigenvalues, and eigenvectors in columns."""
+    """Complex eigenvalues, and eigenvectors in columns.
+
+    Example:
+        >>> import numpy as np
+        >>> found = eig(np.array([[0.0, -1.0], [1.0, 0.0]]))
+        >>> print(np.sort(found.eigenvalues.imag))
+        [-1.  1.]
+    """
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class LUResult(NamedTuple):
-    """A permutation matrix, a lower triangular one with ones on the diagonal, and an upper triangular one."""
+    """A permutation matrix, a lower triangular one with ones on the diagonal, and an upper triangular one.
+
+    Example:
+        >>> import numpy as np
+        >>> found = lu(np.array([[0.0, 2.0], [1.0, 0.0]]))
+        >>> print(found.P @ found.L @ found.U)
+        [[0. 2.]
+         [1. 0.]]
+    """
 
     P: Any
     L: Any

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.linalg import LinAlgError
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy.linalg.decompositions import svd
 from funcgrad.numpy.linalg.operands import matrices, require, together, value_of
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
@@ -23,7 +23,13 @@ from funcgrad.tracing import type_of
 
 
 class SlogdetResult(NamedTuple):
-    """The direction of a determinant, of magnitude 1 or 0, and the logarithm of its magnitude."""
+    """The direction of a determinant, of magnitude 1 or 0, and the logarithm of its magnitude.
+
+    Example:
+        >>> found = slogdet(np.array([[-1.0]]))
+        >>> print(found.sign, found.logabsdet)
+        -1.0 0.0
+    """
 
     sign: Any
     logabsdet: Any
@@ -149,8 +155,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
         (2, 3, 6)
     """
     a = asoperand(a, "tensorinv")
-    if ind <= 0:
-        raise ValueError(f"tensorinv: ind must be positive, got {ind}")
+    ind = checks.integer("tensorinv", "ind", ind, 1)
     shape = type_of(a).shape
     turned = (*shape[ind:], *shape[:ind])
     return reshape(inv(reshape(a, (math.prod(shape[:ind]), math.prod(shape[ind:])))), turned)
@@ -305,6 +310,8 @@ def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, An
     b = expanded(b, 1) if vector else b
     if type_of(b).shape[0] != type_of(a).shape[0]:
         raise LinAlgError(f"lstsq: {type_of(a)} and the right-hand side {type_of(b)} do not fit")
+    if rcond is not None:
+        rcond = checks.number("lstsq", "rcond", rcond)
     fraction = _tolerance(_default(a) if rcond is None or rcond < 0 else rcond, a)
     x = p.product(solving.pseudoinverse(a, zeros(type_of(fraction)), fraction, hermitian=False), b)
     values = svd(a, compute_uv=False)

@@ -17,12 +17,14 @@ from funcgrad.tracing import type_of
 def shape(x: Any) -> Dims:
     """The shape: how long each axis is.
 
-        Args:
-            x: an array or number.
-        Returns:
-            A tuple of Python ints, of a traced array too.
-        Raises:
-            TypeError: for what is no array.
+    Args:
+        x: an array or number.
+
+    Returns:
+        A tuple of Python ints, of a traced array too.
+
+    Raises:
+        TypeError: for what is no array.
 
     Example:
         >>> shape([[1, 2]])
