@@ -10,9 +10,11 @@ import numpy as np
 
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy import reductions
+from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.reductions import log_softmax, softmax
 from funcgrad.primitives import elementwise as e
 from funcgrad.special.declare import function, operands
+from funcgrad.tracing import type_of
 
 __all__ = [
     "expit", "logit", "log_expit", "softplus", "xlogy", "xlog1py", "entr", "rel_entr", "kl_div", "boxcox", "boxcox1p",
@@ -183,20 +185,30 @@ def logsumexp(
         1000.6931
     """
     if where is not None:
-        b = n.where(where, 1.0 if b is None else b, 0.0)
-    if b is None and not return_sign:
-        (a,) = operands("logsumexp", a)
-        return reductions.logsumexp(a, axis=axis, keepdims=keepdims)
+        b = n.where(asoperand(where, "logsumexp"), 1.0 if b is None else b, 0.0)
     a, b = operands("logsumexp", a, 1.0 if b is None else b)
     # What is not counted must not set the scale.
     counted = n.where(n.equal(b, 0), -np.inf, a)
-    high = e.stop_gradient(reductions.max(counted, axis=axis, keepdims=True))
-    high = e.select(e.is_finite(high), high, e.number(0, high))
-    parts = n.multiply(b, n.exp(n.where(n.equal(b, 0), -np.inf, n.subtract(a, high))))
-    total = reductions.sum(parts, axis=axis, keepdims=keepdims)
+    high = e.stop_gradient(reductions.max(counted, axis=axis, keepdims=True)) if type_of(counted).size else -np.inf
+    high = n.where(n.isfinite(high), high, 0.0)
+    total, sign = _log_of_sum(b, n.subtract(counted, high), axis)
+    found = n.add(total, high)
     if not keepdims:
-        high = reductions.sum(high, axis=axis)
-    if not return_sign:
-        return n.add(n.log(total), high)
-    sign = n.sign(total)
-    return n.add(n.log(n.abs(total)), high), sign
+        found, sign = (reductions.sum(x, axis=axis) for x in (found, sign))
+    if return_sign:
+        return found, sign
+    return n.where(n.less(sign, 0), np.nan, found)
+
+
+def _log_of_sum(b: Any, below: Any, axis: Any) -> tuple[Any, Any]:
+    """The logarithm of ``abs(sum(b * exp(below)))`` and the sum's sign, where nothing is above 0.
+
+    The ones among the exponentials are counted apart, so that what is small beside them is not lost.
+    """
+    one = n.equal(below, 0)
+    small = n.where(one, n.expm1(n.where(one, below, 0.0)), n.exp(below))
+    ones, rest = (reductions.sum(n.multiply(b, x), axis=axis, keepdims=True) for x in (one, small))
+    apart = n.logical_and(n.greater(ones, 0), n.greater(rest, n.multiply(ones, -0.5)))
+    safe, whole = n.where(apart, ones, 1.0), n.where(apart, 1.0, n.add(ones, rest))
+    near = n.add(n.log(safe), n.log1p(n.divide(n.where(apart, rest, 0.0), safe)))
+    return n.where(apart, near, n.log(n.abs(whole))), n.where(apart, 1.0, n.sign(whole))

@@ -102,7 +102,7 @@ def test_the_number_of_steps_is_logarithmic() -> None:
         (lambda: fg.switch(0.5, [fnp.sin], 1.0), TypeError, "switch: the index must be one integer, got 0.5"),
         (lambda: fg.switch(0, [], 1.0), ValueError, "switch: there are no branches"),
         (lambda: fg.switch(0, [lambda: 1.0, lambda: (1.0,)]), TypeError, "must return one structure"),
-        (lambda: fg.map(lambda x: x, X, batch_size=0), ValueError, "batch_size must be positive"),
+        (lambda: fg.map(lambda x: x, X, batch_size=0), ValueError, "batch_size must be at least 1"),
         (lambda: fg.map(lambda x: x, (X, X[:2]), batch_size=2), ValueError, "map: lengths differ"),
         (
             lambda: fg.associative_scan(fnp.add, (X, X[:2])),

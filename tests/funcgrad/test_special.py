@@ -412,6 +412,18 @@ def test_logsumexp(axis: Any, keepdims: bool, weighted: str) -> None:
     np.testing.assert_allclose(np.sum(np.asarray(fg.grad(total)(a)) * direction), difference, rtol=1e-5)
 
 
+def test_logsumexp_keeps_what_is_small_beside_the_largest() -> None:
+    for a in ([0.0, -40.0], [-1e-3, -1e-3 - 45.0, -60.0], [0.0, 0.0, -50.0]):
+        x = np.array(a)
+        np.testing.assert_allclose(special.logsumexp(x), sp.logsumexp(x), rtol=1e-15)
+        np.testing.assert_allclose(fg.grad(special.logsumexp)(x), sp.softmax(x), rtol=1e-14)
+        np.testing.assert_allclose(
+            fg.hessian(special.logsumexp)(x)[0, 1], -sp.softmax(x)[0] * sp.softmax(x)[1], rtol=1e-14
+        )
+    assert np.isnan(special.logsumexp(np.zeros(2), b=np.array([1.0, -2.0])))
+    assert special.logsumexp(np.array([np.inf, 1.0])) == np.inf
+
+
 # ---------------------------------------------------------------- refusals
 
 
