@@ -279,6 +279,8 @@ class Tensor:
             raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         if self._counter is self._storage and self._view is None:
             self._counter = Version(self._storage.version)  # its own: the old memory need not be kept for it
+        if self._meta is not None and new._layout.dtype is not self._layout.dtype:
+            self._meta.accumulator = None
         self._storage, self._layout, self._offset = new._storage, new._layout, new._offset
         new._view = new._view or SHARED
         self._view = self._view or SHARED

@@ -43,6 +43,7 @@ class _Task:
         given: the gradients that it begins with.
         callbacks: what is called at its end.
         number: tells it from others.
+        outgrown: the leaves' nodes that expect gradients of another size than their leaves have by now.
     """
 
     _numbers = itertools.count()
@@ -61,6 +62,7 @@ class _Task:
         self.given: Sequence[Tensor | None] = ()
         self.callbacks: list[Callable[[], Any]] = []
         self.number = next(_Task._numbers)
+        self.outgrown: set[Node] = set()
 
     # ---------------------------------------------------------------- before
 
@@ -80,7 +82,21 @@ class _Task:
                     if following not in seen:
                         seen.add(following)
                         stack.append(following)
+        self.outgrown = {node for node in found if isinstance(node, AccumulateGrad) and node.outgrown}
         return found
+
+    def fitting(self, edges: Sequence[Edge], grads: Sequence[Tensor | None], where: str) -> Sequence[Tensor | None]:
+        """Gradients in the sizes that leaves expect which have others by now: no operation knows of those.
+
+        Raises:
+            RuntimeError: where one does not fit; it begins with ``where``.
+        """
+        fitted = list(grads)
+        for i, ((node, _), grad) in enumerate(zip(edges, grads)):
+            if grad is not None and node in self.outgrown:
+                complain = lambda what, i=i: RuntimeError(f"{where} invalid gradient at index {i} - {what}".lstrip())
+                fitted[i] = fit(grad, node.expects(0), complain)  # type: ignore[union-attr]
+        return fitted
 
     def restrict(self, nodes: Sequence[Node], inputs: Sequence[Edge], accumulate: bool) -> None:
         """Wants only nodes on the way to ``inputs``; captures the gradients there, or accumulates them."""
@@ -108,9 +124,9 @@ class _Task:
 
     def reaches(self, node: Node) -> bool:
         """Whether a gradient of this pass comes to a node."""
-        if self.wanted is None:
-            return node in self.waiting
-        return node in self.wanted or node in self.captures
+        if node not in self.waiting:
+            return False
+        return self.wanted is None or node in self.wanted or node in self.captures
 
     def counts(self, node: Node) -> bool:
         """The same for those that ask PyTorch's engine, which forgets the root where there is only one.
@@ -118,12 +134,14 @@ class _Task:
         Raises:
             RuntimeError: for a leaf's node within ``autograd.grad``, which captures the gradient before it gets there.
         """
+        if self.roots == [node] or not self.reaches(node):
+            return False
         if node in self.captures and not node._edges:
             raise RuntimeError(
                 "A leaf node was passed to _will_engine_execute_node but we are currently running autograd.grad(). "
                 "This is currently not supported."
             )
-        return self.roots != [node] and self.reaches(node)
+        return True
 
     def hands_over(self, grad: Tensor) -> bool:
         """Whether a gradient lies in the memory of one that the pass began with, and no other node waits for it."""
@@ -161,6 +179,8 @@ class _Task:
                 if mode.anomaly:
                     explain(node)
                 raise
+            if self.outgrown:
+                results = self.fitting(node._edges, results, f"Function {node.name()} returned an")
             for (following, nr), grad in zip(node._edges, results):
                 if following is None or not (wanted is None or following in wanted or following in self.captures):
                     continue
@@ -256,7 +276,7 @@ def _run(
     found = task.explore(nodes)
     if inputs is not None:
         task.restrict(found, inputs, accumulate)
-    for (node, nr), grad in zip(roots, grads):
+    for (node, nr), grad in zip(roots, task.fitting(roots, grads, "")):
         if node is not None:
             task.put(node, nr, grad)
     for node in dict.fromkeys(nodes):

@@ -14,6 +14,7 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import size_text
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
+from compat.layout import Layout
 from compat.size import Size
 from compat.tensor import PASSING, SHARED, Autograd, Tensor, autograd_of, from_buffer
 from funcgrad.interpreters.staging import stage
@@ -212,10 +213,12 @@ class AccumulateGrad(Node):
 
     Attributes:
         variable: the leaf.
+        size: its size when the node was made: gradients of that size come, also once it has another one.
     """
 
-    __slots__ = ("variable",)
+    __slots__ = ("variable", "size")
     variable: Tensor
+    size: Size
 
     next_functions = _edges = ()
     #: It is always the latest, so a leaf's gradient is complete as soon as it can be.
@@ -223,18 +226,24 @@ class AccumulateGrad(Node):
 
     def __init__(self, variable: Tensor):
         self.variable = variable
+        self.size = variable._layout.size
         self._hooks = None
 
     def name(self) -> str:
         return "torch::autograd::AccumulateGrad"
 
+    @property
+    def outgrown(self) -> bool:
+        """Whether the leaf was given another size since."""
+        return self.size != self.variable._layout.size
+
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
-        return (self.variable._layout.size, self.variable._layout.dtype) if nr == 0 else None
+        return (self.size, self.variable._layout.dtype) if nr == 0 else None
 
     def program(self) -> Program:
-        layout = self.variable._layout
-        assert layout.dtype.numpy is not None
-        return stage(lambda grad: [grad], [ArrayType(tuple(layout.size), layout.dtype.numpy)], name="AccumulateGrad")
+        dtype = self.variable._layout.dtype.numpy
+        assert dtype is not None
+        return stage(lambda grad: [grad], [ArrayType(tuple(self.size), dtype)], name="AccumulateGrad")
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         grad = grads[0]
@@ -278,9 +287,17 @@ def _owned(variable: Tensor, grad: Tensor) -> Tensor:
         if all(n < 2 or a == b for n, a, b in zip(found.size, found.stride, stride)):
             grad._view = SHARED
             return grad
-    if not mode.grad and found.stride == stride and whole:
+    if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
         return from_buffer(grad._storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride).copy_(grad)
+
+
+def _obeys(found: Layout, layout: Layout) -> bool:
+    """Whether a gradient of another size than its leaf's lies as PyTorch takes it over: it looks along the gradient's
+    dimensions. Where it does not, copying it to the leaf's layout complains."""
+    if not layout.dense:
+        return found.contiguous
+    return all(n == 1 or a == b for n, a, b in zip(found.size, found.stride, layout.stride))
 
 
 def has_say(t: Tensor) -> bool:

@@ -170,7 +170,7 @@ class Walk:
             return False
         else:
             self._tensor(meta.grad, key)
-        return variable._rg and (meta is None or not (meta.hooks or meta.post_accumulate))
+        return variable._rg and not node.outgrown and (meta is None or not (meta.hooks or meta.post_accumulate))
 
 
 def _reachable(roots: Sequence[Edge]) -> list[Node]:

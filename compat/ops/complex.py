@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
+from compat.layout import preserved_strides
 from compat.ops.elements import category, unary, zeros_like
 from compat.ops.op import Op, elementwise
 from compat.ops.out import same_dtype
@@ -28,6 +30,7 @@ def _check_parts(first: Tensor, second: Tensor) -> None:
         raise RuntimeError(
             f"Expected object of scalar type {names[0]} but got scalar type {names[1]} for second argument"
         )
+    dtypes.array_dtype(first.dtype.to_complex())  # of halves there are none
 
 
 _PARTS: dict[str, Any] = dict(promote=None, names="", inplace="", out=True, check=_check_parts)
@@ -54,7 +57,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from their parts.
 
     Args:
-        real, imag: float tensors of one dtype that broadcast together.
+        real, imag: float32 or float64 tensors of one dtype that broadcast together.
         out: a complex tensor to write the result into.
 
     Raises:
@@ -119,6 +122,12 @@ def _angle_backward(ct: Any, input: Any) -> Any:
     return e.make_complex(-imag * over, real * over)
 
 
+def _angle_strides(layouts: dict[str, Any], types: Sequence[Any]) -> list[Any]:
+    """Row-major for complex numbers, whose angles PyTorch copies out of complex ones; else as the operand's."""
+    layout = layouts["input"]
+    return [None if layout.dtype.is_complex else preserved_strides(tuple(layout.size), layout.stride)]
+
+
 angle = unary(
     "angle",
     "AngleBackward0",
@@ -128,6 +137,8 @@ angle = unary(
     keeps="input",
     backward=_angle_backward,
     inplace="",
+    strides=_angle_strides,
+    broadcasts=True,
 )
 
 _CONJ: dict[str, Any] = dict(promote="common", names="")

@@ -21,6 +21,7 @@ from compat.formats import (
 from compat.formats import (
     memory_format as MemoryFormat,
 )
+from compat.grad_mode import mode
 from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
 from compat.meta import NO_DATA
 from compat.ops.arguments import fits_none
@@ -384,7 +385,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         raise fits_none("fill_", [value], {}, ["Tensor value", "Number value"])
     if not isinstance(value, Tensor):
         return _fill_number.inplace(self, value)
-    if value._storage is self._storage and (value._node is not None or not value._rg):
+    if value._storage is self._storage and (value._node is not None or not (value._rg and mode.grad)):
         value = _read_before(value)
     return _fill_tensor.inplace(self, value)
 

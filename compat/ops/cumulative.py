@@ -8,10 +8,11 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.errors import wrap_dim
+from compat.errors import cpp_name, wrap_dim
+from compat.ops.arguments import no_complex_derivative
 from compat.ops.exponential import added_exponentials
 from compat.ops.halves import in_single
-from compat.ops.op import op
+from compat.ops.op import Op, op
 from compat.ops.out import of_dtype
 from compat.ops.reduction import accumulated, check_dtype
 from compat.ops.signature import Array, Dim
@@ -25,9 +26,14 @@ from funcgrad.primitives.shape import iota
 from funcgrad.tracing import type_of
 
 
-def _check(input: Tensor, dim: int, *, dtype: Any = None) -> None:
-    wrap_dim(dim, input.dim())
-    check_dtype(input, dtype=dtype)
+def _check(name: str) -> Callable[..., None]:
+    def check(input: Tensor, dim: int, *, dtype: Any = None) -> None:
+        wrap_dim(dim, input.dim())
+        check_dtype(input, dtype=dtype)
+        if dtype is dtypes.bool_ and input.dim() and input.numel():
+            raise NotImplementedError(f"\"{name}_out_cpu\" not implemented for 'Bool'")
+
+    return check
 
 
 def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any:
@@ -36,12 +42,33 @@ def _running(primitive: Callable[..., Any], x: Any, dim: int, dtype: Any) -> Any
         x = np.astype(x, dtype.numpy)
     elif not fdtypes.is_inexact(type_of(x).dtype):
         x = np.astype(x, fdtypes.int64)
-    if not type_of(x).shape:
-        return x
+    if not type_of(x).shape or type_of(x).dtype == fdtypes.bool_:
+        return x  # of bools there is one, or none
     return accumulated(x, lambda v: primitive(v, axis=dim, reverse=False))
 
 
-@op("CumsumBackward0", saved="dim", inplace="Tensor.cumsum_", check=_check)
+def _declare_in_place(total: Op, primitive: Callable[..., Any], **options: Any) -> None:
+    """The variant in place, whose result has the dtype of what is there."""
+    check = _check(total.name)
+
+    def check_own(input: Tensor, dim: int, *, dtype: Any = None) -> None:
+        wrap_dim(dim, input.dim())
+        if dtype is not None and dtype is not input.dtype:
+            raise RuntimeError(
+                f"Bad in-place call: input tensor dtype {cpp_name(input.dtype)} and output tensor dtype "
+                f"{cpp_name(dtype)} should match"
+            )
+        check(input, dim, dtype=input.dtype)
+
+    def body(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
+        return _running(primitive, input, dim, dtypes.from_numpy(type_of(input).dtype))
+
+    body.__doc__ = f"``{total.name}``, in place."
+    inplace = f"Tensor.{total.name}_"
+    op(total.node_name, name=total.name, names="", inplace=inplace, check=check_own, **options)(body)
+
+
+@op("CumsumBackward0", saved="dim", inplace="", check=_check("cumsum"))
 def cumsum(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
     """The running sum along a dimension.
 
@@ -62,7 +89,11 @@ def cumsum(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
     return _running(r.cumulative_sum, input, dim, dtype)
 
 
-@op("CumprodBackward0", saved="self dim result", keeps="input result0", inplace="Tensor.cumprod_", check=_check)
+_declare_in_place(cumsum, r.cumulative_sum, saved="dim")
+_PRODUCT: dict[str, Any] = dict(saved="self dim result", keeps="input result0")
+
+
+@op("CumprodBackward0", inplace="", check=_check("cumprod"), **_PRODUCT)
 def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
     """The running product along a dimension; arguments as for ``cumsum``.
 
@@ -72,6 +103,9 @@ def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
         tensor([1, 2, 6])
     """
     return _running(r.cumulative_prod, input, dim, dtype)
+
+
+_declare_in_place(cumprod, r.cumulative_prod, **_PRODUCT)
 
 
 def _check_inexact(input: Tensor, dim: int) -> None:
@@ -118,8 +152,9 @@ def logcumsumexp(input: Array, dim: Dim) -> Any:
 def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str, shown: str) -> None:
     def check(input: Tensor, dim: int) -> None:
         wrap_dim(dim, input.dim())
-        if input.dtype.category == dtypes.COMPLEX:
+        if input.dim() and input.dtype.is_complex:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.scalar_name}'")
+        no_complex_derivative(name, input)
 
     def body(input: Array, dim: Dim) -> Any:
         shape = type_of(input).shape

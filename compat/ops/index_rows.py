@@ -130,12 +130,12 @@ def _check_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
 
 def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
     along = wrap_dim(dim, input.dim())
-    if not input.numel():
-        # Nothing has no slices: PyTorch complains when it makes one to write to, if that has elements.
-        if index.numel():
-            size = [1 if d == along else n for d, n in enumerate(input.shape)]
-            check_room(input, size, [0 if d == along else n for d, n in enumerate(input.stride())], input._offset)
-        return
+    if not input.numel() and index.numel():
+        # Nothing has no slices: PyTorch complains when it makes one to write to, if that has elements and no room.
+        size = [1 if d == along else n for d, n in enumerate(input.shape)]
+        check_room(input, size, [0 if d == along else n for d, n in enumerate(input.stride())], input._offset)
+        if 0 in size:
+            return
     bad = outside(index, 0, extent(input, along))
     if bad is not None:
         raise IndexError(
@@ -143,10 +143,17 @@ def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
         )
 
 
-@op(
-    "IndexCopyBackward0", saved="dim index source source.dim", keeps="source", inplace="Tensor.index_copy_",
-    check=_check_copy, inspect=_inspect_copy, apart=True,
-)  # fmt: skip
+def _inspect_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> None:
+    """What it is written to is a copy, which lies in no more memory than it needs."""
+    _inspect_copy(input if input.numel() else input.detach().clone(), dim, index, source)
+
+
+_COPY: dict[str, Any] = dict(
+    saved="dim index source source.dim", keeps="source", name="index_copy", check=_check_copy, apart=True
+)
+
+
+@op("IndexCopyBackward0", inplace="", inspect=_inspect_copied, **_COPY)
 def index_copy(input: Array, dim: Dim, index: Index, source: Array) -> Any:
     """The input with the slices of ``source`` at positions along a dimension.
 
@@ -160,6 +167,9 @@ def index_copy(input: Array, dim: Dim, index: Index, source: Array) -> Any:
         tensor([2., 0., 1.])
     """
     return _written(input, dim, index, "set", source)
+
+
+op("IndexCopyBackward0", names="", inplace="Tensor.index_copy_", inspect=_inspect_copy, **_COPY)(index_copy.body)
 
 
 def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:

@@ -77,13 +77,22 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
     """Whether ``t`` may be written while ``values`` are read.
 
     Raises:
-        RuntimeError: for an inference tensor outside inference mode, and for inputs that share a part of its memory.
+        RuntimeError: for an inference tensor outside inference mode, and as ``check_overlaps``.
     """
     if t._counter is None and not mode.inference:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."
         )
+    check_overlaps(t, values)
+
+
+def check_overlaps(t: Tensor, values: Sequence[Any]) -> None:
+    """Whether none of the inputs shares a part of the memory of ``t``.
+
+    Raises:
+        RuntimeError: if one does.
+    """
     storage = t._storage
     for v in values:
         if v is not t and isinstance(v, Tensor) and (v._storage is storage or v._storage.__class__ is Hosted):

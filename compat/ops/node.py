@@ -60,12 +60,12 @@ class OpNode(Node):
             raise RuntimeError(FREED)
         derivative = self.plan.derivative
         present = [g is not None for g in grads] + [False] * (derivative.results - len(grads))
+        # Whether it is used or not, what was kept must be as it was.
+        kept = [unpack(entry, self) for entry in self.saved]
         if not any(present):
             return (None,) * len(self.next_functions)
         backward = derivative.backward(tuple(present), self.plan.grad_strides)
         results: Sequence[Any] = ()
-        # Whether it is used or not, what was kept must be as it was.
-        kept = [unpack(entry, self) for entry in self.saved]
         if backward.kernel is not None:
             values = [grads[i] for i in backward.grads]
             values += [kept[i] for i in backward.saved]

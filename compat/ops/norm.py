@@ -48,6 +48,13 @@ def _statistics(x: Any, axes: Axes) -> tuple[Any, Any]:
     return mean, _mean(e.square(np.subtract(x, mean)), axes)
 
 
+def _fused(x: Any, mean: Any, inverse: Any) -> Any:
+    """``(x - mean) * inverse`` as PyTorch has it of the halves: ``x * inverse`` less a product, rounded once."""
+    shift = np.multiply(mean, inverse)
+    x, inverse, shift = (np.astype(v, fdtypes.float64) for v in (x, inverse, shift))  # where that product is exact
+    return np.astype(np.subtract(np.multiply(x, inverse), shift), fdtypes.float32)
+
+
 def _affine(x: Any, weight: Any, bias: Any) -> Any:
     x = x if weight is None else np.multiply(x, weight)
     return x if bias is None else np.add(x, bias)
@@ -130,7 +137,8 @@ def native_layer_norm(
     x = _wide(input)
     mean, variance = _statistics(x, axes)
     inverse = e.rsqrt(np.add(variance, eps))
-    out = _affine(np.multiply(np.subtract(x, mean), inverse), _wide(weight), _wide(bias))
+    standard = np.multiply(np.subtract(x, mean), inverse) if x is input else _fused(x, mean, inverse)
+    out = _affine(standard, _wide(weight), _wide(bias))
     noted = type_of(input if weight is None else weight).dtype
     return np.astype(out, type_of(input).dtype), np.astype(mean, noted), np.astype(inverse, noted)
 

@@ -104,7 +104,7 @@ from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
 from compat.ops.declared import Declared, Late
-from compat.ops.inplace import check_apart, check_recorded
+from compat.ops.inplace import check_apart, check_overlaps, check_recorded
 from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
 from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, shown_tensors, uint64
@@ -216,6 +216,8 @@ class Op(Declared):
             early(*self._positional(args), **self._keywords(args))
         if target is not None and not self.overlapping and overlaps_itself(args[0].shape, args[0].stride()):
             raise RuntimeError(OVERLAPS_ITSELF)
+        if target is not None and self.broadcasts:
+            check_overlaps(args[0], values)
         if self.broadcasts:
             size = broadcast_size(*[tuple(t.shape) for t in tensors])
             if target is not None and size != tensors[0].shape:

@@ -65,10 +65,10 @@ def _check_rank(name: str, kernel: str) -> Any:
         along = wrap_dim(dim, input.dim())
         if input.dim() and not input.shape[along]:
             raise IndexError(f"{name}(): Expected reduction dim {along} to have non-zero size.")
-        if not input.dim() and kernel != "median_out":
-            return  # no kernel is needed for one element
-        if input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu"):
+        one = not input.dim() and kernel != "median_out"  # for which no kernel is needed
+        if not one and (input.dtype.is_complex or (input.dtype is dtypes.bool_ and kernel != "mode_cpu")):
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+        no_complex_derivative(name, input)
 
     return check
 

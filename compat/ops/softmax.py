@@ -8,6 +8,7 @@ from compat import dtypes
 from compat.errors import warn, wrap_dim
 from compat.ops.arguments import no_complex_derivative
 from compat.ops.elements import category
+from compat.ops.halves import in_single
 from compat.ops.op import op
 from compat.ops.reduction import accumulated, axes_of, less_peak, reduce
 from compat.ops.signature import Array, Dim
@@ -39,17 +40,29 @@ def _shifted(x: Any, axes: tuple[int, ...]) -> Any:
     return less_peak(x, e.stop_gradient(reduce(r.reduce_max, x, axes, True)))
 
 
+def _is_last(x: Any, dim: int) -> bool:
+    return dim == max(type_of(x).ndim - 1, 0)
+
+
+def _noted(x: Any, like: Any) -> Any:
+    """What PyTorch's kernel puts down on its way: of halves rounded to their dtype, which it does not compute in."""
+    own = type_of(x).dtype
+    return x if type_of(like).dtype == own else e.cast(e.cast(x, dtype=type_of(like).dtype), dtype=own)
+
+
 @op("SoftmaxBackward0", saved="dim result", name="softmax", names="", out=True, check=_check("softmax"))
 def softmax_plain(input: Array, dim: Dim) -> Any:
     def body(x: Any) -> Any:
         weights = e.exp(_shifted(x, axes))
-        return e.div(weights, reduce(r.reduce_sum, weights, axes, True))
+        noted = weights if _is_last(input, dim) else _noted(weights, input)
+        return e.div(noted, reduce(r.reduce_sum, weights, axes, True))
 
     axes = axes_of(input, dim)
     return accumulated(input, body) if category(input) == dtypes.FLOATING else input  # of which there is nothing
 
 
 @softmax_plain.backward
+@in_single
 def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     weighted = np.multiply(ct, result)
     return np.subtract(weighted, np.multiply(result, reduce(r.reduce_sum, weighted, axes_of(result, dim), True)))
@@ -59,13 +72,17 @@ def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
 def log_softmax_plain(input: Array, dim: Dim) -> Any:
     def body(x: Any) -> Any:
         shifted = _shifted(x, axes)
-        return e.sub(shifted, e.log(reduce(r.reduce_sum, e.exp(shifted), axes, True)))
+        total = reduce(r.reduce_sum, e.exp(shifted), axes, True)
+        if _is_last(input, dim):
+            return e.sub(shifted, _noted(e.log(_noted(total, input)), input))
+        return e.sub(shifted, e.log(total))
 
     axes = axes_of(input, dim)
     return accumulated(input, body) if category(input) == dtypes.FLOATING else input  # of which there is nothing
 
 
 @log_softmax_plain.backward
+@in_single
 def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
     total = reduce(r.reduce_sum, ct, axes_of(result, dim), True)
     return np.subtract(ct, np.multiply(e.exp(result), total))

@@ -23,6 +23,7 @@ from compat.utils.checkpoint_debug import Log, report
 from compat.utils.checkpoint_parts import (
     DefaultDeviceType,
     GraphExecGroup,
+    KeptArguments,
     check_backward_validity,
     detach_variable,
     get_device_states,
@@ -343,6 +344,7 @@ def checkpoint(
         ValueError: for unknown keywords with ``use_reentrant``, another ``determinism_check``, or ``debug`` with a
             ``context_fn``.
         CheckpointError: from the backward pass, if the second call saves something else.
+        RuntimeError: from the backward pass, if an argument was changed in place since.
 
     Example:
         >>> import compat as torch
@@ -374,7 +376,8 @@ def checkpoint(
     check = determinism_check == "default"
     early_stop = early_stop if _stops_early is None else _stops_early
     kind = _Explained if debug else _Frame
-    frame = kind(lambda: function(*args, **kwargs), second, _Surroundings(preserve), check, early_stop)
+    kept = KeptArguments(args)
+    frame = kind(lambda: function(*kept.again(), **kwargs), second, _Surroundings(preserve), check, early_stop)
     with frame.log if isinstance(frame, _Explained) else first, saved_tensors_hooks(frame.pack, frame.unpack):
         result = function(*args, **kwargs)
     frame.complete = True

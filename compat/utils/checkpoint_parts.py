@@ -6,8 +6,31 @@ import threading
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from compat.autograd.node import edge_of
+from compat.autograd.saved import save, unpack
 from compat.errors import warn
 from compat.tensor import Tensor
+
+
+class KeptArguments:
+    """The arguments of a call. Tensors are kept as a node keeps its operands: what is done to them in place until the
+    call is repeated is noticed.
+
+    Attributes:
+        next_functions: where gradients of the tensors go.
+    """
+
+    def __init__(self, args: Sequence[Any]):
+        self._kept = [(isinstance(a, Tensor), save(a) if isinstance(a, Tensor) else a) for a in args]
+        self.next_functions = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
+
+    def again(self) -> list[Any]:
+        """The arguments.
+
+        Raises:
+            RuntimeError: if a tensor was changed in place since.
+        """
+        return [unpack(kept, self) if is_tensor else kept for is_tensor, kept in self._kept]
 
 
 def detach_variable(inputs: tuple) -> tuple:

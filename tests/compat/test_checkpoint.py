@@ -174,3 +174,17 @@ def test_more_tensors_the_second_time() -> None:
     y = checkpoint(lambda x, each=functions: next(each)(x), x, use_reentrant=False, early_stop=False)
     with pytest.raises(CheckpointError, match=r"trying to save more tensors during recomputation[^\n]*\n\nTip: To see"):
         y.sum().backward()
+
+
+def test_arguments_must_be_as_they_were() -> None:
+    x = torch.ones(2, requires_grad=True)
+    y = x * 2
+    out = checkpoint(lambda v: v.sin() * v, y, use_reentrant=False)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        out.sum().backward()
+    y = x * 2
+    out = checkpoint(lambda v: v.sin() * v, y, use_reentrant=False)
+    y.detach_()
+    with pytest.raises(RuntimeError, match="saved tensor that has been detached in-place"):
+        out.sum().backward()

@@ -89,6 +89,7 @@ def test_gradients_have_the_dtype_of_what_they_belong_to() -> None:
         lambda: torch.ones(2).to(torch.complex32),
         lambda: torch.ones(2, dtype=torch.float16) * 1j,
         lambda: torch.view_as_complex(torch.ones(2, 2, dtype=torch.float16)),
+        lambda: torch.complex(torch.ones(2, dtype=torch.float16), torch.ones(2, dtype=torch.float16)),
     ],
 )
 def test_complex_numbers_of_half_precision_are_refused(make: Callable[[], Any]) -> None:
@@ -106,3 +107,31 @@ def test_gradient_of_a_gate(dtype: Any) -> None:
     assert x.grad is not None and torch.equal(x.grad[:32], gate * ct)
     wide = (1 - gate.float()) * gate.float() * first.float() * ct.float()
     assert torch.equal(x.grad[32:], wide.to(dtype))
+
+
+def test_softmax_rounds_on_its_way_where_the_kernels_do() -> None:
+    x = torch.tensor([[0.25, -1.5, 2.0], [1.25, 0.5, -0.75]], dtype=torch.float16).repeat(12, 1)
+    wide = x.double()
+    assert torch.equal(x.softmax(-1), wide.softmax(-1).half())
+    assert torch.equal(x.log_softmax(0), wide.log_softmax(0).half())
+    top = wide.amax(0, keepdim=True)
+    weights = (wide - top).exp()
+    assert torch.equal(x.softmax(0), (weights.half() / weights.sum(0, keepdim=True)).half())
+    assert not torch.equal(x.softmax(0), wide.softmax(0).half())
+    top = wide.amax(-1, keepdim=True)
+    total = (wide - top).exp().sum(-1, keepdim=True).half().double().log().half()
+    assert torch.equal(x.log_softmax(-1), (wide - top - total).half())
+    assert not torch.equal(x.log_softmax(-1), wide.log_softmax(-1).half())
+
+
+def test_gradients_of_softmax_round_once() -> None:
+    x = torch.zeros(2, 3, dtype=torch.float16, requires_grad=True)
+    x.log_softmax(0).sum().backward()
+    # A half's logarithm is not log(2), so its exponential is not a half: what PyTorch gives.
+    assert x.grad is not None and x.grad.unique().tolist() == [0.00021219253540039062]
+
+
+def test_a_layer_of_equal_halves_is_what_a_fused_product_leaves() -> None:
+    x = torch.full((1, 3), -2.355, dtype=torch.float16)
+    assert F.layer_norm(x, (3,)).unique().tolist() == [2.384185791015625e-05]  # what PyTorch gives
+    assert F.layer_norm(x.float(), (3,)).unique().tolist() == [0.0]

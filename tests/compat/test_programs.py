@@ -409,3 +409,106 @@ def test_a_storage_grows_where_a_tensor_is_set_to_more_of_it_than_there_is() -> 
     assert x[:3].tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(RuntimeError, match="invalid storage offset -1"):
         x.set_(storage, -1, (1,), (1,))
+
+
+# ---------------------------------------------------------------- leaves of another size
+
+
+def outgrown() -> tuple[Any, Any]:
+    """A leaf that was given another size after something was computed from it."""
+    x = torch.tensor([[2.0, -1.5, 1.0], [0.75, -0.25, 1.5]], requires_grad=True)
+    y = x * 2
+    with torch.no_grad():
+        x.unsqueeze_(-1)
+    return x, y
+
+
+def test_a_leaf_expects_gradients_of_the_size_that_it_had() -> None:
+    x, y = outgrown()
+    with pytest.raises(RuntimeError, match=r"^invalid gradient at index 0 - got \[2, 3, 1\] but expected shape compat"):
+        x.backward(torch.ones_like(x))
+    with pytest.raises(
+        RuntimeError, match=r"^Function MulBackward0 returned an invalid gradient at index 0 - got \[2,"
+    ):
+        (x * 3).sum().backward()
+    y.sum().backward()
+    assert x.shape == (2, 3, 1) and x.grad.shape == (2, 3)
+
+
+def test_a_leaf_of_another_dtype_has_another_place_for_its_gradient() -> None:
+    x = torch.tensor([2.0, -1.5, 1.0], dtype=torch.float64, requires_grad=True)
+    y = x.sin()
+    x.data = x.data[:2].float()
+    (x * x).sum().backward()
+    assert x.grad.tolist() == [4.0, -3.0] and y.shape == (3,)
+
+
+# ---------------------------------------------------------------- what was kept, and who is called
+
+
+def test_what_a_node_kept_must_be_as_it_was_though_no_gradient_comes() -> None:
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x + 1
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return None
+
+    x = leaf(0.5, 2.0).cumprod(0)
+    x.clamp_(0, 1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        Nothing.apply(x).sum().backward()
+
+
+def test_hooks_on_several_gradients_wait_for_what_can_be_reached_only() -> None:
+    seen: list[Any] = []
+    x, y = leaf(1.0), leaf(2.0)
+    torch.autograd.graph.register_multi_grad_hook([x, y], seen.append)
+    torch.autograd.backward(x, torch.ones(1), inputs=y)
+    torch.autograd.grad(x, y, torch.ones(1), allow_unused=True)
+    assert not seen
+    with pytest.raises(RuntimeError, match="A leaf node was passed to _will_engine_execute_node"):
+        torch.autograd.grad([x, y], y, [torch.ones(1), torch.ones(1)])
+
+
+# ---------------------------------------------------------------- errors, their order, and what is none
+
+
+def test_one_element_is_written_where_it_lies_itself() -> None:
+    x = torch.tensor(-0.75, requires_grad=True)
+    with torch.no_grad():
+        x[None] = x
+    assert x.item() == -0.75 and x._version == 1
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "text"),
+    [
+        (lambda: torch.tensor(1 + 2j, requires_grad=True).kthvalue(1), RuntimeError, "kthvalue does not support autom"),
+        (lambda: torch.tensor(1 + 2j, requires_grad=True).mode(), RuntimeError, "mode does not support automatic diff"),
+        (lambda: torch.tensor(1j, requires_grad=True).cummax(0), RuntimeError, "cummax does not support automatic dif"),
+        (lambda: torch.tensor([True]).cumsum_(0), NotImplementedError, "\"cumsum_out_cpu\" not implemented for 'Bool'"),
+        (lambda: torch.tensor([1.0]).cumprod_(0, dtype=torch.float64), RuntimeError, "dtype float and output tensor d"),
+        (lambda: torch.tensor([1]).cumsum(0, dtype=torch.bool), NotImplementedError, '"cumsum_out_cpu" not implement'),
+        (lambda: torch.ones(3, 2)[:0].index_copy(0, torch.tensor([0]), torch.ones(1, 2)), RuntimeError, "setStorage: "),
+        (lambda: torch.ones(3, 2)[:0].index_copy_(0, torch.tensor([0]), torch.ones(1, 2)), IndexError, "out of bounds"),
+    ],
+)
+def test_errors(use: Any, error: type[Exception], text: str) -> None:
+    with pytest.raises(error, match=text):
+        use()
+
+
+def test_shared_memory_is_complained_about_before_sizes_and_dtypes() -> None:
+    for x in (torch.tensor([1.0, 2.0]), torch.tensor([True, False])):
+        with pytest.raises(RuntimeError, match="some elements of the input tensor and the written-to tensor refer to"):
+            x[:1].addcmul_(x, x)
+    assert torch.tensor(True).cumsum_(0).item() is True
+    assert torch.zeros(0, dtype=torch.bool).cumprod_(0).tolist() == []
+
+
+def test_angles_of_complex_numbers_are_copied_row_by_row() -> None:
+    x = torch.ones(2, 3, dtype=torch.complex64).t()
+    assert x.angle().stride() == (2, 1) and x.sin().stride() == x.real.angle().stride() == (1, 3)

@@ -14,7 +14,10 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - the gradient of ``sgn`` of real numbers, which is zero and cannot be looked at;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
-- what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``), and that line;
+- which of equal numbers ``kthvalue`` finds, to which its gradient goes; complex numbers of halves, which there are
+  not here; ``vmap`` over no numbers, where PyTorch looks at the first of them;
+- what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
+  and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
 """
 
@@ -41,7 +44,8 @@ UNARY = (
     "{x}.repeat(2, *[1] * {x}.dim())", "{x}.logsumexp(0)", "{x}[{x} > 0]", "{x}[[0]]",
     "{x}[torch.tensor([0, 0])]", "{x}[..., torch.tensor([0])]",
     "{x}.index_select(0, torch.tensor([0, 0]))", "{x}.gather(0, torch.zeros_like({x}, dtype=torch.int64))",
-    "{x}.masked_fill({x} > 0, 2.0)", "torch.zeros_like({x})", "torch.ones_like({x})", "torch.complex({x}, {x})",
+    "{x}.masked_fill({x} > 0, 2.0)", "torch.zeros_like({x})", "torch.ones_like({x})",
+    "torch.complex({x}.double(), {x}.double())",
     "torch.nn.functional.pad({x}, (1, 1))", "{x}.long()", "{x}.to({x}.dtype, copy=True)",
     "{x}.unfold(0, 2, 1).sum(-1)", "{x}[[0], [0]]", "{x}[{x}.sum(-1).abs() > 1]", "{x}[None, {x} > 0]", "{x}[:, [0]]",
     "{x}[[True] * len({x})]", "{x}[torch.tensor(0)]", "{x}[torch.tensor([[0]])]", "{x}[0, ..., [0]]",
@@ -49,7 +53,8 @@ UNARY = (
     "{x}.masked_select({x} > 0)",
     "{x}.nonzero()", "{x}.std(0)", "{x}.norm()", "{x}.cumprod(-1)", "{x}.exp().log_softmax(0)", "{x}.trace()",
     "{x}.square().rsqrt()", "{x}.frac()", "{x}.expm1()", "{x}.mul(0.5).asinh()", "{x}.angle()",
-    "{x}.amin(-1)", "{x}.min(-1, keepdim=True)[0]", "{x}.median()", "{x}.kthvalue(1, 0)[0]", "{x}.topk(1, 0)[0]",
+    "{x}.amin(-1)", "{x}.min(-1, keepdim=True)[0]", "{x}.median()", "{x}.kthvalue(1, 0)[0].detach()",
+    "{x}.topk(1, 0)[0]",
     "{x}.diff(dim=0)", "{x}.repeat_interleave(2, 0)", "{x}.tile(2)", "{x}.rot90()", "{x}.diag_embed()", "{x}.half()",
     "{x}.nansum()", "{x}.count_nonzero()", "{x}.all()", "{x}.argsort(0, stable=True)", "{x}.type_as({y})",
     "torch.special.logit({x}.sigmoid())", "torch.nn.functional.gelu({x})", "torch.nn.functional.layer_norm({x}, (3,))",
@@ -100,7 +105,7 @@ BINARY = (
     "{x}.dist({y})",
     "{x}.scatter(0, torch.zeros_like({y}, dtype=torch.int64)[:1], {y}[:1])",
     "{x}.index_copy(0, torch.tensor([0]), {y})",
-    "{x}.masked_scatter({x} > 999, {y})", "{x}.rsub({y})", "torch.logaddexp({x}, {y})", "torch.kron({x}, {y})",
+    "{x}.masked_scatter({x} > 0, {x}.exp())", "{x}.rsub({y})", "torch.logaddexp({x}, {y})", "torch.kron({x}, {y})",
     "{x}.clone().slice_scatter({y})", "{x}.clone().select_scatter({y}, 0, 0)", "{x}.fmod({y}.abs() + 2)",
     "torch.lerp({x}, {y}, {x})",
 )  # fmt: skip
@@ -150,7 +155,7 @@ INPLACE_BINARY = (
     "{x}[True] = {y}", "{x}[0] += {y}", "{x}[..., [0]] = {y}", "{x}.lerp_({y}, 0.5)", "{x}.t().copy_({y})",
     "{x}.index_put_((torch.tensor([0]),), {y})", "{x}.data.copy_({y})", "{x}.unbind(-1)[0].copy_({y})", "{x} /= {y}",
     "{x}.scatter_reduce_(0, torch.zeros_like({y}, dtype=torch.int64), {y}, 'sum')", "{x}.hypot_({y})", "{x} **= {y}",
-    "{x}.masked_scatter_({x} > 999, {y})", "{x}.where({x} > 0, {y}).mul_(2)", "{x}.view(-1)[:1].addcmul_({y}, {y})",
+    "{x}.masked_scatter_({x} > 0, {x}.exp())", "{x}.where({x} > 0, {y}).mul_(2)", "{x}.view(-1)[:1].addcmul_({y}, {y})",
     "{x}[:, None] = {y}", "{x}[1:] -= {y}", "{x}.T[...] = {y}", "{x}.real.copy_({y})", "{x}.atan2_({y})",
 )  # fmt: skip
 OUT = (
@@ -339,6 +344,8 @@ class Author:
             return self.leaf()
         if self.chance.random() < 0.6:
             line = self.fill(INPLACE, tensors)
+            if "requires_grad_" in line and not all(alone(t, tensors) for n, t in tensors.items() if f"{n}." in line):
+                return self.leaf()
             shared = [n for n, t in tensors.items() if 0 in t.stride() and f"{n}." in line]
             return self.leaf() if shared and re.search(r"index|mask|tril_|> 0|\[\[0", line) else line
         x = self.pick(tensors)
@@ -391,7 +398,8 @@ class Author:
         return self.fill(BACKWARD, tensors)
 
     def gradient(self, tensors: dict[str, Any]) -> str:
-        gradient = self.chance.choice(GRADIENTS).format(x=self.pick(tensors), y=self.pick(tensors))
+        x, y = self.pick(tensors), self.pick(tensors)
+        gradient = self.chance.choice([g for g in GRADIENTS if "vmap" not in g or tensors[x].numel()]).format(x=x, y=y)
         return f"{self.new()} = {gradient}.clone(memory_format=torch.contiguous_format)"
 
     def look(self, tensors: dict[str, Any]) -> str:

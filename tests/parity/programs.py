@@ -40,6 +40,8 @@ from tests.parity.functions import functions
 
 Program = list[str]
 
+#: What an error says at which PyTorch finds a fault of its own: an assertion, or a check for which nobody found words.
+FAULTS = ("INTERNAL ASSERT FAILED", "Could this error message be improved?")
 #: What a program writes about itself: errors by line, what hooks saw, and what was to be seen when it looked.
 Record = list[Any]
 
@@ -75,7 +77,7 @@ class Run:
                 exec(source, self.scope)
             except Exception as error:
                 self.torn = self.torn or "backward(" in source
-                self.broken = self.broken or "INTERNAL ASSERT FAILED" in str(error)
+                self.broken = self.broken or any(fault in str(error) for fault in FAULTS)
                 text = [plain_text(str(error))] * self.texts
                 self.record += [] if self.broken else [("error", source, kind(error), *text)]
                 return False
