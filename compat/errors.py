@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -182,5 +183,10 @@ class Once:
             warn(message, category)
 
 
+_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "")
+
+
 def _inside(frame: FrameType) -> bool:
+    if frame.f_code.co_filename.startswith(_FOLDER):  # functions that are made have a file's name only
+        return True
     return frame.f_globals.get("__name__", "").partition(".")[0] == __package__

@@ -30,6 +30,8 @@ from funcgrad.primitive import Primitive
 from funcgrad.tracing import Interpreter, Tracer, type_of
 
 NO_DATA = "Cannot copy out of meta tensor; no data!"
+#: What is said of a storage's values.
+NO_VALUES = "Not available for 'meta' device type"
 _NO_ITEM = "Tensor.item() cannot be called on meta tensors"
 NO_KERNEL = (
     "{}: attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel registered. You "

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from compat.device import META, device
+from compat.device import META, available, device
 from compat.dtypes import dtype as Dtype
 from compat.layout import Base
-from compat.meta import unknown
+from compat.meta import NO_DATA, NO_VALUES, unknown
 from funcgrad import runtime
 
 # Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
@@ -45,6 +45,8 @@ class UntypedStorage:
     def __init__(self, buffer: Any = 0, base: Base | None = None, *, device: Any = None):
         if base is None:  # what programs write: a size in bytes, or the bytes
             buffer, base = _of_bytes(buffer)
+            if device is not None and available(device) is META:
+                buffer, base = _on_meta(base)
         self.buffer = buffer
         self.base = base
         self.version = 0
@@ -110,10 +112,22 @@ class UntypedStorage:
         """The contents as bytes."""
         return np.ascontiguousarray(self.numpy()).reshape(-1).view(np.uint8)
 
+    def check_values(self) -> None:
+        """Whether it has values.
+
+        Raises:
+            NotImplementedError: on the meta device.
+        """
+        if self.base.device is META:
+            raise NotImplementedError(NO_VALUES)
+
     def tolist(self) -> list[int]:
+        """Its bytes."""
+        self.check_values()
         return self.bytes().tolist()
 
     def __getitem__(self, index: Any) -> Any:
+        self.check_values()
         if isinstance(index, slice):
             return new_storage(self.bytes()[index], _byte())
         if not -self.nbytes() <= index < self.nbytes():
@@ -121,6 +135,8 @@ class UntypedStorage:
         return int(self.bytes()[index])
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self.base.device is META:
+            return
         contents = self.bytes().copy()
         contents[index] = value
         self._write_bytes(contents)
@@ -155,12 +171,20 @@ class UntypedStorage:
     is_cuda = False
 
     def cpu(self) -> UntypedStorage:
-        """The storage itself."""
+        """The storage itself.
+
+        Raises:
+            NotImplementedError: on the meta device.
+        """
+        if self.base.device is META:
+            raise NotImplementedError(NO_DATA)
         return self
 
     def clone(self) -> UntypedStorage:
         """Another storage with the same contents."""
         return UntypedStorage(self.buffer, self.base)
+
+    __copy__ = clone
 
     def resizable(self) -> bool:
         """Whether its size may change: not while others refer to its memory."""
@@ -223,6 +247,11 @@ def _of_bytes(given: Any) -> tuple[Any, Base]:
             )
         array = np.array(given, np.uint8)
     return runtime.from_numpy(array), Base(array.shape, _byte())
+
+
+def _on_meta(base: Base) -> tuple[Any, Base]:
+    base = Base(base.shape, base.dtype, device=META)
+    return unknown(base), base
 
 
 def _byte() -> Dtype:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.device import META, available
 from compat.dtypes import dtype as Dtype
 from compat.errors import TYPED_STORAGE, warn
 from compat.layout import Base
-from compat.storage import UntypedStorage
-from funcgrad import runtime
+from compat.storage import UntypedStorage, new_storage, unknown_storage
 
 
 class _OfDtype(type):
@@ -25,10 +25,17 @@ class _OfDtype(type):
         return type.__instancecheck__(TypedStorage, instance) and cls.dtype in (None, instance.dtype)
 
     def __call__(cls, *args: Any, **named: Any) -> TypedStorage:
-        if cls.dtype is not None and "dtype" in named:
-            raise RuntimeError(f"{cls}.__new__ received an invalid combination of arguments")
+        wrong = next((name for name in ("dtype", "device") if cls.dtype is not None and name in named), None)
+        if wrong is not None:
+            raise RuntimeError(f"{cls}.__new__ {_FORMS}\nKeyword argument '{wrong}' cannot be specified")
         made: TypedStorage = type.__call__(TypedStorage, *args, **{"dtype": cls.dtype, **named})
         return made
+
+
+_FORMS = (
+    "received an invalid combination of arguments. Expected one of:\n * no arguments\n * (int size)\n * (Sequence data)"
+    "\n * (*, UntypedStorage wrap_storage)"
+)
 
 
 @cache
@@ -37,15 +44,14 @@ def warn_typed() -> None:
     warn(TYPED_STORAGE)
 
 
-def _storage_of(args: Sequence[Any], dtype: Dtype) -> UntypedStorage:
+def _storage_of(args: Sequence[Any], dtype: Dtype, device: Any) -> UntypedStorage:
     given = args[0] if args else 0
-    if len(args) > 1 or not isinstance(given, int | Sequence):
-        raise TypeError(
-            f"<class 'torch.{_NAMES[dtype]}'>.__new__ received an invalid combination of arguments. Expected one of:\n"
-            " * no arguments\n * (int size)\n * (Sequence data)\n * (*, UntypedStorage wrap_storage)"
-        )
-    array = np.zeros(given, dtype.numpy) if isinstance(given, int) else np.array(given, dtype.numpy)
-    return UntypedStorage(runtime.from_numpy(array), Base(array.shape, dtype))
+    if len(args) > 1 or not isinstance(given, int | np.integer | Sequence):
+        raise TypeError(f"<class 'torch.{_NAMES[dtype]}'>.__new__ {_FORMS}")
+    array = np.array(given, dtype.numpy) if isinstance(given, Sequence) else np.zeros(given.__index__(), dtype.numpy)
+    if device is not None and available(device) is META:
+        return unknown_storage(Base(array.shape, dtype, device=META))
+    return new_storage(array, dtype)
 
 
 class TypedStorage(metaclass=_OfDtype):
@@ -62,7 +68,9 @@ class TypedStorage(metaclass=_OfDtype):
 
     def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None):
         self.dtype = dtype or dtypes.get_default_dtype()
-        self._storage: UntypedStorage = _storage_of(args, self.dtype) if wrap_storage is None else wrap_storage
+        self._storage: UntypedStorage = wrap_storage
+        if wrap_storage is None:
+            self._storage = _storage_of(args, self.dtype, device)
         self.device = self._storage.device
 
     @classmethod
@@ -139,6 +147,7 @@ class TypedStorage(metaclass=_OfDtype):
     is_pinned = is_shared
 
     def _elements(self) -> np.ndarray:
+        self._storage.check_values()
         return self._storage.bytes().view(self.dtype.numpy)
 
     def tolist(self) -> list[Any]:
@@ -158,6 +167,8 @@ class TypedStorage(metaclass=_OfDtype):
         return index
 
     def __setitem__(self, index: Any, value: Any) -> None:
+        if self.device is META:
+            return
         elements = self._elements().copy()
         elements[index if isinstance(index, slice) else self._place(index)] = value
         self._storage._write_bytes(elements.view(np.uint8))
@@ -176,8 +187,15 @@ class TypedStorage(metaclass=_OfDtype):
         """Another storage with the same elements."""
         return TypedStorage(wrap_storage=self._storage.clone(), dtype=self.dtype)
 
+    __copy__ = clone
+
     def cpu(self) -> TypedStorage:
-        """The storage itself."""
+        """The storage itself.
+
+        Raises:
+            NotImplementedError: on the meta device.
+        """
+        self._storage.cpu()
         return self
 
     def type(self, dtype: Any = None) -> str:
@@ -185,8 +203,8 @@ class TypedStorage(metaclass=_OfDtype):
         return f"torch.{_NAMES[self.dtype]}"
 
     def __repr__(self) -> str:
-        lines = "\n ".join(str(x) for x in self.tolist())
-        return f" {lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
+        lines = "..." if self.device is META else " " + "\n ".join(str(x) for x in self.tolist())
+        return f"{lines}\n[torch.storage.TypedStorage(dtype={self.dtype}, device={self.device}) of size {self.size()}]"
 
 
 _NAMES: dict[Dtype, str] = {
@@ -226,3 +244,14 @@ CLASSES = {
     for dtype, name in _NAMES.items()
 }
 TypedStorage.__module__ = "torch.storage"
+
+
+def class_of(dtype: Dtype) -> Any:
+    """The class of a dtype's typed storages, ``FloatStorage`` or its kin; None where there is none."""
+    return CLASSES.get(_NAMES.get(dtype, ""))
+
+
+def __getattr__(name: str) -> Any:
+    if name != "Storage":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return class_of(dtypes.get_default_dtype())  # ``torch.Storage`` is another when the default dtype is

@@ -13,15 +13,27 @@ from compat.ops.from_memory import over
 from compat.ops.views import view_size
 from compat.registry import function, publish
 from compat.tensor import Tensor
-from compat.typed_storage import CLASSES, TypedStorage
+from compat.typed_storage import CLASSES, TypedStorage, class_of
 
 publish(TypedStorage, "torch.TypedStorage")
 for _name, _class in CLASSES.items():
     publish(_class, f"torch.{_name}")
-publish(CLASSES["FloatStorage"], "torch.Storage")
 publish(set(CLASSES.values()), "torch._storage_classes")
 
 publish(Tensor.grad, "Tensor._grad")
+
+
+@function("Tensor.storage_type")
+def storage_type(self: Tensor) -> Any:
+    """The class of its storage in the old face of storages; None for a dtype that has none.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.zeros(2).storage_type()
+        <class 'torch.FloatStorage'>
+    """
+    return class_of(self.dtype)
+
 
 # ---------------------------------------------------------------- memory order
 
@@ -137,9 +149,7 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 # ---------------------------------------------------------------- what it is not
 
 publish(property(lambda self: None, doc="A name that it was given, of which there is none: None."), "Tensor.name")
-publish(
-    property(lambda self: self._layout.dtype, doc="The dtype that its ``grad`` has: its own."), "Tensor.grad_dtype"
-)
+publish(property(lambda self: self._layout.dtype, doc="The dtype that its ``grad`` has: its own."), "Tensor.grad_dtype")
 publish(Tensor.dim, "Tensor.dense_dim")
 publish(Tensor.data_ptr, "Tensor.const_data_ptr")
 

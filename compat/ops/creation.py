@@ -95,17 +95,26 @@ def _buffer(base: Base, value: Any) -> Any:
     shape, dtype = base.shape, base.dtype
     try:
         return runtime.filled(shape, value, dtypes.array_dtype(dtype))
-    except ValueError:
-        if prod(n for n in shape if n) * dtype.itemsize < 2**63:
-            raise
-        if 0 in shape:
-            raise RuntimeError("Stride calculation overflowed") from None
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}") from None
-    except MemoryError:
-        raise RuntimeError(
+    except (MemoryError, ValueError) as error:
+        raise no_room(shape, dtype, error) from None
+
+
+def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
+    """What is said of a size that there is no memory for, or that no memory could have.
+
+    Args:
+        error: what NumPy says; given back if the size is not why.
+    """
+    if isinstance(error, MemoryError):
+        return RuntimeError(
             f"DefaultCPUAllocator: can't allocate memory: you tried to allocate {prod(shape) * dtype.itemsize} bytes. "
             "Error code 12 (Cannot allocate memory)"
-        ) from None
+        )
+    if prod(n for n in shape if n) * dtype.itemsize < 2**63:
+        return error
+    if 0 in shape:
+        return RuntimeError("Stride calculation overflowed")
+    return RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}")
 
 
 def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU) -> Tensor:

@@ -14,7 +14,9 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import warn
 from compat.ops.creation import converted_number, placed, with_grad
 from compat.registry import function
+from compat.storage import UntypedStorage
 from compat.tensor import Tensor, from_array
+from compat.typed_storage import TypedStorage
 
 # ---------------------------------------------------------------- nested sequences
 
@@ -33,14 +35,25 @@ _DEEPEST = 128
 
 def _shape(data: Any) -> tuple[int, ...]:
     shape: list[int] = []
+    above: list[Any] = []
     while _is_sequence(data):
+        above.append(data)
         shape.append(len(data))
         if not len(data):
             break
         if len(shape) > _DEEPEST:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
-        data = data[0]
+        data = _first(data)
+        if any(data is outer for outer in above):
+            raise TypeError("new(): self-referential lists are incompatible")
     return tuple(shape)
+
+
+def _first(data: Any) -> Any:
+    try:
+        return data[0]
+    except Exception:
+        raise ValueError(f"could not determine the shape of object type '{type(data).__name__}'") from None
 
 
 def _is_sequence(x: Any) -> bool:
@@ -72,6 +85,8 @@ def _rectangular(data: Any, shape: tuple[int, ...], depth: int, found: list[Any]
     """Collects the scalars of nested sequences, which must all be as long as the first ones."""
     if depth == len(shape):
         if isinstance(data, list | tuple | range):
+            if any(item is data for item in data):
+                raise TypeError("new(): self-referential lists are incompatible")
             raise TypeError(f"{type(data).__name__!r} object cannot be interpreted as an integer")
         if isinstance(data, Tensor) and data.numel() != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
@@ -120,6 +135,8 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
     if hasattr(data, "__dlpack__") and not isinstance(data, np.generic | Tensor):
         lent, found = array_from(data)
         return _cast(lent, dtype or found), dtype or found
+    if isinstance(data, TypedStorage | UntypedStorage):
+        return _elements_of(data, dtype)
     quick = _quick_array(data, dtype)
     if quick is not None:
         return quick
@@ -132,6 +149,19 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
         dtype = _common(scalars)
     converted = [converted_number(s, dtype) for s in scalars]
     return np.array(converted, dtype.numpy).reshape(shape), dtype
+
+
+def _elements_of(data: TypedStorage | UntypedStorage, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
+    """What a storage holds; one without a dtype holds integers, if nothing is said."""
+    if isinstance(data, UntypedStorage):
+        dtype = dtype or dtypes.int64
+        contents = data.bytes()
+        return contents[: contents.size // dtype.itemsize * dtype.itemsize].view(dtype.numpy), dtype
+    if dtype not in (None, data.dtype):
+        raise RuntimeError(
+            f"Expected a Storage of type {dtype.scalar_name} or an UntypedStorage, but got {data.dtype.scalar_name}"
+        )
+    return data.untyped().bytes().view(data.dtype.numpy), data.dtype
 
 
 _NUMBERS = {bool, int, float, complex}

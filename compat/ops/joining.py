@@ -553,6 +553,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         raise RuntimeError("meshgrid expects a non-empty TensorList")
     if any(t.dtype is not found[0].dtype for t in found):
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
+    if any(t.device != found[0].device for t in found):
+        raise RuntimeError("meshgrid expects all tensors to have the same device")
     for t in found:
         if t.dim() > 1:
             raise RuntimeError(f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {t}")

@@ -51,6 +51,11 @@ def construct(dtype: Dtype, args: tuple[Any, ...], named: dict[str, Any], exact:
     if not args and not named:
         return constant((0,), 0, dtype)
     how, what = _form(args, named)
+    if how == "other" and device is not None:
+        raise RuntimeError(
+            "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is not supported.  Use "
+            "torch.tensor(...) or torch.as_tensor(...) instead."
+        )
     return _MAKERS[how](what, dtype, exact)
 
 
@@ -177,6 +182,11 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
         >>> torch.tensor([1, 2]).new([3, 4, 5])
         tensor([3, 4, 5])
     """
+    if named.get("device") is not None and any(isinstance(a, Tensor) for a in (*args[:1], named.get("other"))):
+        raise RuntimeError(
+            "Legacy tensor new of the form tensor.new(tensor, device=device) is not supported.  Use "
+            "torch.as_tensor(...) instead."
+        )
     return construct(self.dtype, args, named, exact=True)
 
 
@@ -211,6 +221,7 @@ def _declare(dtype: Dtype, place: str) -> Any:
         "layout": strided,
         "is_cuda": place != "torch",
         "is_sparse": False,
+        "is_xpu": False,
         "__doc__": f"The old name of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``.",
     }
     return _OfDtype(name, (), members)

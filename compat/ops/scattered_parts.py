@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes, lens
-from compat.errors import size_text, wrap_dim
+from compat.errors import Once, size_text, wrap_dim
 from compat.grad_mode import mode
 from compat.layout import Base
 from compat.ops.arguments import no_complex_derivative
@@ -281,6 +281,7 @@ def _check_index_reduce(
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {reduce}.")
     check_rows("index_reduce_()", input, dim, index, source)
+    Once.warn("index_reduce() is in beta and the API may change at any time.")
     if input.dtype is dtypes.bool_ or input.is_complex():
         raise NotImplementedError(f"\"index_func_\" not implemented for '{input.dtype.scalar_name}'")
 

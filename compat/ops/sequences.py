@@ -11,7 +11,7 @@ from compat import dtypes
 from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
-from compat.ops.creation import check_given, from_table, into, into_all, with_grad
+from compat.ops.creation import check_given, from_table, into, into_all, no_room, with_grad
 from compat.registry import function
 from compat.tensor import Tensor
 
@@ -78,8 +78,13 @@ def arange(
         count, work = max(-(-(last - first) // by), 0), np.int64
     else:
         count, work = ceil((last - first) / by), np.float64
+    if count >= 2**63:
+        raise RuntimeError("invalid size, possible overflow?")
     key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
-    made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype, where)
+    try:
+        made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype, where)
+    except (MemoryError, ValueError) as error:
+        raise no_room((count,), dtype, error) from None
     if out is not None and out.numel() not in (0, count):
         warn(
             f"The number of elements in the out tensor of shape {size_text(out.shape)} is {out.numel()} which does not "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes, levels
-from compat.errors import size_text, wrap_dim
+from compat.errors import Once, size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.meta import check_values
 from compat.ops.arguments import tensor_argument
@@ -261,6 +261,13 @@ def _search(sorted: Any, values: Any, before: Callable[[Any, Any], Any]) -> Any:
 
 
 def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
+    for what, t in (("boundary", sorted_sequence), ("input value", input), ("sorter", sorter)):
+        if t is not None and not t.is_contiguous():
+            Once.warn(
+                f"torch.searchsorted(): {what} tensor is non-contiguous, this will lower the performance due to extra "
+                "data copy when converting non-contiguous tensor to contiguous, please use contiguous "
+                f"{what} tensor if possible. This message will only appear once per program."
+            )
     bounds, values = tuple(sorted_sequence.shape), tuple(input.shape)
     if sorted_sequence.dim() == 0:
         raise RuntimeError(

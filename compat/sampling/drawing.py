@@ -14,6 +14,7 @@ from compat.meta import on_meta
 from compat.ops.arguments import tensor_argument
 from compat.ops.creation import blank
 from compat.ops.node import Underivable
+from compat.ops.out import resize_out
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import check_same, drawn, draws, given
@@ -37,8 +38,7 @@ def _given(out: Any, made: Tensor) -> Tensor:
     """The result, put into ``out`` if there is one."""
     if out is None:
         return made
-    if tuple(out.shape) != tuple(made.shape):
-        out.resize_(made.shape)
+    resize_out(out, tuple(made.shape))
     return out.copy_(made)
 
 

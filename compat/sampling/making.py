@@ -13,7 +13,7 @@ from compat.device import device as Device
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.ops.arguments import tensor_argument
-from compat.ops.creation import check_given
+from compat.ops.creation import check_given, no_room
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import Draw, draws, in_usual_order
@@ -78,7 +78,10 @@ class Options:
             return fill(self.out, draw, UNIFORM)
         dtype = self.dtype or default
         assert dtype.numpy is not None
-        t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
+        try:
+            t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
+        except (MemoryError, ValueError) as error:
+            raise no_room(size, dtype, error) from None
         return t.requires_grad_() if self.requires_grad else t
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:

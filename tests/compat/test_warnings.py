@@ -71,3 +71,12 @@ def _checkpointed() -> None:
 )
 def test_the_line_is_the_programs(function: Callable[[], Any], first: str) -> None:
     assert first in _warned(function)
+
+
+def test_what_is_new_and_what_is_slow() -> None:
+    one, at = torch.ones(1), torch.tensor([0])
+    assert _warned(lambda: [torch.ones(3).index_reduce(0, at, one, "prod") for _ in range(2)]) == ["index_reduce()"]
+    columns = torch.arange(6.0).view(2, 3).t()
+    assert _warned(lambda: torch.searchsorted(columns, torch.ones(3, 1))) == ["torch.searchsorted():"]
+    assert _warned(lambda: torch.bucketize(columns, torch.arange(3.0))) == ["torch.searchsorted():"]
+    assert not _warned(lambda: torch.searchsorted(columns, columns))
