@@ -11,19 +11,33 @@ from typing import Any
 
 from compat import levels
 from compat.autograd import forward_ad
-from compat.meta import Unknown
 from compat.ops.asking import Shown, answer, owners
 from compat.ops.overloads import OpOverload
+from compat.storage import UntypedStorage
 from compat.tensor import Tensor
 from compat.trees import tree_flatten, tree_leaves, tree_unflatten
 
 
+class NoMemory(UntypedStorage):
+    """The storage of a tensor that is a type alone."""
+
+    __slots__ = ()
+
+    def data_ptr(self) -> int:
+        """There is no address.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
+
+
 def is_wrapper(t: Tensor) -> bool:
-    """Whether its memory is a type alone."""
+    """Whether its memory is a type alone, on whatever device."""
     storage = t._storage
     while isinstance(storage, forward_ad.DualStorage):
         storage = storage.primal._storage
-    return storage.buffer.__class__ is Unknown
+    return isinstance(storage, NoMemory)
 
 
 def pushing(values: Any) -> bool:

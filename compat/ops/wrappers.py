@@ -14,25 +14,10 @@ from compat.grad_mode import no_grad
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.meta import unknown
 from compat.ops.asking import has_say, owners
-from compat.ops.dispatched_duals import is_wrapper
+from compat.ops.dispatched_duals import NoMemory, is_wrapper
 from compat.ops.dispatching import replace_if_asked, when_enabled
 from compat.registry import publish
-from compat.storage import UntypedStorage
 from compat.tensor import Tensor, autograd_of, set_memory
-
-
-class NoMemory(UntypedStorage):
-    """The storage of a tensor that is a type alone."""
-
-    __slots__ = ()
-
-    def data_ptr(self) -> int:
-        """There is no address.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError("Attempted to access the data pointer on an invalid python storage.")
 
 
 def _make_wrapper_subclass(
