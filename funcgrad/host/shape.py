@@ -117,7 +117,7 @@ RULES.update({
 def _dot(x: Any, y: Any, *, contract: tuple[Dims, Dims], batch: tuple[Dims, Dims]) -> Any:
     """As one product of (stacks of) matrices."""
     (cx, cy), (bx, by) = contract, batch
-    if x.ndim == y.ndim == 2 and len(cx) == 1 and x.dtype in _MULTIPLIED:
+    if x.ndim == y.ndim == 2 and len(cx) == 1 and not bx and x.dtype in _MULTIPLIED:
         return np.matmul(x if cx[0] else x.T, y.T if cy[0] else y)
     fx = [d for d in range(x.ndim) if d not in cx and d not in bx]
     fy = [d for d in range(y.ndim) if d not in cy and d not in by]

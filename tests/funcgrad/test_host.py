@@ -249,3 +249,10 @@ def test_rules_are_for_primitives_that_exist() -> None:
               "cummin", "prod", "any", "all", "argmax", "argmin", "reduce_max", "reduce_min", "top_k", "custom_jvp",
               "custom_vjp", "gcd"}  # fmt: skip
     assert set(RULES) <= known | others
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_products_of_vectors_side_by_side(dtype: Any) -> None:
+    x = np.arange(6).reshape(2, 3).astype(dtype)
+    (found,) = host.evaluate(fg.trace(fg.vmap(fnp.dot), x, x), [x, x])
+    np.testing.assert_array_equal(found, (x * x).sum(1))
