@@ -37,7 +37,16 @@ def elements(t: Tensor) -> Any:
 
 
 def array(t: Tensor) -> Any:
-    """A tensor's elements as an array, or as what is being traced: its graph, if it requires grad."""
+    """A tensor's elements as an array, or as what is being traced: its graph, if it requires grad.
+
+    Raises:
+        RuntimeError: for one that stands for others, as its ``__torch_dispatch__`` says.
+    """
+    if t.__class__ is not Tensor and t._has_say and t._storage.buffer.__class__ is Unknown:
+        raise RuntimeError(
+            f"A tensor of {type(t).__name__} has no elements of its own that a transform could follow; transform a "
+            "function of the tensors that it holds"
+        )
     if t._rg and mode.grad and not t._storage.base.traced:
         return levels.lift(t)
     return elements(t)

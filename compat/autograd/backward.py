@@ -217,11 +217,11 @@ def grad(
         (tensor(6.),)
     """
     if has_torch_function(relevant := _each(outputs) + _each(inputs)):
-        named = {"retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs}
+        named: dict[str, Any] = {"retain_graph": retain_graph, "create_graph": create_graph, "only_inputs": only_inputs}
         named |= {"allow_unused": allow_unused, "is_grads_batched": is_grads_batched}
         named |= {"materialize_grads": materialize_grads}
-        given = {"grad_outputs": grad_outputs, **named}
-        asked: tuple = handle_torch_function(grad, relevant, _each(outputs), _each(inputs), **given)
+        named |= {"grad_outputs": grad_outputs}
+        asked: tuple = handle_torch_function(grad, relevant, _each(outputs), _each(inputs), **named)
         return asked
     if not only_inputs:
         warn(

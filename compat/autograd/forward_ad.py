@@ -8,10 +8,12 @@ primal's memory and its tangent's: writing into it writes into both, and it is s
 from __future__ import annotations
 
 import contextlib
+import weakref
 from typing import Any, NamedTuple
 
 from compat import lens, levels
-from compat.arrays import array, tensor_of
+from compat.arrays import array, elements, tensor_of
+from compat.autograd.node import has_say
 from compat.errors import size_text
 from compat.grad_mode import _Guard
 from compat.layout import Base, Layout, dense_layout, preserved_strides
@@ -63,14 +65,16 @@ class DualStorage(UntypedStorage):
         primal, tangent: the tensors.
         duals: the level.
         layout: how the elements of both lie in the one buffer that operations see.
+        dual: a weak reference to the dual itself, which its views are not; None if nobody made one.
     """
 
-    __slots__ = ("primal", "tangent", "duals", "layout")
+    __slots__ = ("primal", "tangent", "duals", "layout", "dual")
 
     def __init__(self, primal: Tensor, tangent: Tensor, duals: Duals):
         self.primal = primal
         self.tangent = tangent
         self.duals = duals
+        self.dual: weakref.ref[Tensor] | None = None
         size = tuple(primal.shape)
         self.layout: Layout = dense_layout(size, preserved_strides(size, primal.stride()), primal.dtype, traced=True)
         self.base = self.layout.base
@@ -78,10 +82,10 @@ class DualStorage(UntypedStorage):
 
     @property
     def buffer(self) -> Any:
-        primal = lens.write(None, self.layout, 0, array(self.primal))
+        primal = lens.write(None, self.layout, 0, _elements(self.primal))
         if not self.duals.open:
             return primal
-        return ForwardTracer(self.duals, primal, lens.write(None, self.layout, 0, array(self.tangent)))
+        return ForwardTracer(self.duals, primal, lens.write(None, self.layout, 0, _elements(self.tangent)))
 
     @buffer.setter
     def buffer(self, new: Any) -> None:
@@ -105,6 +109,11 @@ class DualStorage(UntypedStorage):
     def data_ptr(self) -> int:
         """The address of the primal's memory."""
         return self.primal._storage.data_ptr()
+
+
+def _elements(t: Tensor) -> Any:
+    """A tensor's elements; of one that stands for others, what is known of them."""
+    return elements(t) if has_say(t) else array(t)
 
 
 def _assign(t: Tensor, elements: Any) -> None:
@@ -235,6 +244,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     storage = DualStorage(tensor, tangent if _alike(tensor, tangent) else tangent.to(tensor.dtype, copy=True), duals)
     made = tensor.view_as(tensor)
     made._storage, made._layout, made._offset = storage, storage.layout, 0
+    storage.dual = weakref.ref(made)
     return made
 
 

@@ -283,6 +283,8 @@ def _check_pushed(
     cls: Any, ctx: Any, i: int, output: Any, tangent: Tensor, args: tuple, given: Sequence[Tensor | None]
 ) -> None:
     """Whether a result can have the tangent that ``jvp`` gave it, who was given those of the arguments."""
+    from compat.autograd.forward_ad import DualStorage
+
     moving = isinstance(output, Tensor) and output.dtype.category >= FLOATING
     if not moving or among(output, ctx.non_differentiable or ()):
         raise RuntimeError(
@@ -296,8 +298,10 @@ def _check_pushed(
     for a, seen in zip(args, given):
         if seen is None or not (output is a or output._base is a or (a._base is not None and output._base is a._base)):
             continue
+        storage = a._storage
+        itself = isinstance(storage, DualStorage) and storage.dual is not None and storage.dual() is a
         if tangent._base is not (seen if seen._base is None else seen._base):
-            raise RuntimeError(_NOT_OF_TANGENT.format("given" if seen._base is None else "same base as the given"))
+            raise RuntimeError(_NOT_OF_TANGENT.format("given" if itself else "same base as the given"))
 
 
 def _pushed(call: _Call, interpreter: Forward) -> Any:

@@ -336,7 +336,7 @@ def _enable() -> None:
         for name, complaint in _NO_MEMORY.items():
             replace_if_asked(Tensor, name, partial(_without_memory, complaint=complaint))
         replace_if_asked(Tensor, "set_", partial(_filled_as, "set_.source_Tensor"))
-        data = Tensor.__dict__["data"]
+        data: Any = Tensor.__dict__["data"]
         if isinstance(data, OverridableProperty):
             data.read = _if_asked(data.read, _data)
         else:

@@ -52,3 +52,31 @@ def test_a_level_is_left_where_an_error_goes_through() -> None:
     assert fwAD._current_level == -1
     with fwAD.dual_level() as level:
         assert level == 0
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_what_a_jvp_returns_is_a_view_as_its_result_is(view: bool) -> None:
+    class Part(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, change: Any) -> Any:
+            ctx.change = change
+            return x.narrow(0, 0, 2)
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any, _: Any) -> Any:
+            return ctx.change(tangent.narrow(0, 0, 2))
+
+    x, v = torch.ones(4), torch.arange(4.0)
+    mistakes = (
+        (torch.clone, "but the jvp is not returning a view"),
+        (
+            lambda t: t.clone().view_as(t),
+            f"not returning a view of the {'same base as the given' if view else 'given'} grad",
+        ),
+    )
+    with fwAD.dual_level():
+        for change, message in mistakes:
+            dual = fwAD.make_dual(x, v)
+            with pytest.raises(RuntimeError, match=message):
+                Part.apply(dual.view_as(dual) if view else dual, change)
+        assert fwAD.unpack_dual(Part.apply(fwAD.make_dual(x, v), lambda t: t)).tangent.tolist() == [0, 1]

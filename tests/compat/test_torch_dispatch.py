@@ -482,3 +482,9 @@ def test_derivatives_of_wrappers_are_those_of_what_they_wrap() -> None:
     ):
         assert torch.allclose(call(Wrapper(x)).inner, call(x))
     assert torch.autograd.gradcheck(_cubes, (Wrapper(x, requires_grad=True),), check_forward_ad=True)
+
+
+@pytest.mark.parametrize("transform", [torch.func.vmap, torch.func.grad, torch.func.jacfwd, torch.func.jacrev])
+def test_transforms_say_that_they_do_not_look_into_wrappers(transform: Any) -> None:
+    with pytest.raises(RuntimeError, match="tensor of Wrapper has no elements of its own"):
+        transform(lambda x: (x * x).sum())(Wrapper(torch.ones(2)))
