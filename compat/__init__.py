@@ -87,6 +87,7 @@ _LATER = {
     "DisableTorchFunctionSubclass": "torch_function",
     "Future": "futures",
     "GradScaler": "amp",
+    "Storage": "typed_storage",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",
     "cond": "_higher_order_ops",
@@ -102,6 +103,8 @@ _LATER = {
     "is_autocast_enabled": "amp.autocast_mode",
     "while_loop": "_higher_order_ops",
 }
+_LATER |= dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max"), "symbols")
+_LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbols")
 
 
 def __getattr__(name: str) -> _Any:

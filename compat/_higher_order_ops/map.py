@@ -16,12 +16,12 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     """``f(x, *args)`` of each slice of ``xs`` along the first dimension, stacked.
 
     Args:
-        f: gives a tensor, or a tree of them.
+        f: gives a tensor, or a tree of tensors and None, which is left out of the stacking.
         xs: a tensor, or a tree of them, of the same first size.
         args: what all slices share.
 
     Raises:
-        RuntimeError: if ``xs`` holds something else, sizes differ, or there are no slices.
+        RuntimeError: if ``xs`` or what ``f`` gives holds something else, sizes differ, or there are no slices.
 
     Example:
         >>> import compat as torch
@@ -43,5 +43,8 @@ def map(f: Callable[..., Any], xs: Any, *args: Any) -> Any:
     structure: Any = None
     for i in range(count):
         row, structure = tree_flatten(f(tree_unflatten([x[i] for x in leaves], tree), *args))
+        if not all(x is None or isinstance(x, Tensor) for x in row):
+            types = [type(x) for x in row]
+            raise RuntimeError(f"Expect outputs of map only contains tensors or None. Got types {types}.")
         rows.append(row)
-    return tree_unflatten([stack(column) for column in zip(*rows)], structure)
+    return tree_unflatten([None if column[0] is None else stack(column) for column in zip(*rows)], structure)

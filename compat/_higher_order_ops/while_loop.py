@@ -22,7 +22,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
 
     Args:
         cond_fn: gives a bool, or a tensor of one without dimensions.
-        body_fn: gives a tuple like ``carried_inputs``, of the same sizes and dtypes.
+        body_fn: gives a tuple, or a list, like ``carried_inputs``, of the same sizes and dtypes.
         carried_inputs: a tuple of tensors, ints, or trees of them.
 
     Returns:
@@ -41,7 +41,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     holds = _bool(cond_fn(*carried_inputs))
     if isinstance(holds, Tensor) and not decided(holds):
         carried = tree_map(lambda x: x if isinstance(x, Tensor) else tensor(x), tuple(carried_inputs))
-        return control.while_loop(lambda xs: _bool(cond_fn(*xs)), lambda xs: _like(xs, body_fn(*xs)), carried)
+        return control.while_loop(lambda xs: _bool(cond_fn(*xs)), lambda xs: tuple(_like(xs, body_fn(*xs))), carried)
     if not holds:
         return tree_map(lambda x: x.clone() if isinstance(x, Tensor) else x, tuple(carried_inputs))
     carried = tuple(carried_inputs)
@@ -67,14 +67,14 @@ def _bool(holds: Any) -> Any:
     raise RuntimeError(f"cond_fn must return a boolean scalar tensor or a boolean but got {holds}")
 
 
-def _like(before: tuple, after: Any) -> tuple:
-    if not isinstance(after, tuple):
+def _like(before: Any, after: Any) -> Any:
+    if not isinstance(after, tuple | list):
         raise AssertionError(f"body_fn should return a tuple but got {type(after)}")
     if len(after) != len(before):
         raise AssertionError(
             f"body_fn should return the same number of elements as carried_inputs, got {len(after)} vs {len(before)}"
         )
-    check_carried("body_fn_output and carried_inputs", after, before)
+    check_carried("body_fn_output and carried_inputs", tuple(after), tuple(before))
     return after
 
 

@@ -164,7 +164,8 @@ class _Mapped:
                 if seen._storage.version:  # written in place
                     value, found = unbatched(interpreter, seen)
                     x.copy_(tensor_of(at_axis(value, found, d, size)))
-            placed, made = [], {}
+            made: dict[Any, Tensor] = {}
+            placed = []
             for x, dim in zip(outs, dims):
                 back = self._given_back(x, dim, came)
                 placed.append(self._placed(x, dim, interpreter, made) if back is None else back)

@@ -23,6 +23,7 @@ from compat.layout import Layout, contiguous_layout, dense_layout
 from compat.meta import common_device, in_transform, results_of
 from compat.ops.inplace import run_into
 from compat.tensor import Tensor, from_buffer, new_tensor
+from compat.watched_gradients import watched
 from funcgrad import runtime
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.staging import stage
@@ -71,9 +72,18 @@ def numbers_last(program: Program, numeric: Sequence[bool]) -> Program:
     return Program(inputs, program.constants, program.equations, program.outputs, program.name)
 
 
-def run_traced(program: Program, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-    """A program, buffers before numbers, replayed into what is being traced."""
-    results = evaluate(program, [*map(runtime.ready, buffers), *map(number_buffer, numbers)])
+def run_traced(
+    program: Program, buffers: Sequence[Any], numbers: Sequence[Any], node: type | None = None
+) -> Sequence[Any]:
+    """A program, buffers before numbers, replayed into what is being traced.
+
+    Args:
+        node: the class of its nodes, by which errors name it.
+    """
+    operands = [*map(runtime.ready, buffers)]
+    if mode.anomaly and node is not None:
+        operands = watched(operands, node)
+    results = evaluate(program, [*operands, *map(number_buffer, numbers)])
     return [levels.held(x) for x in results]
 
 
@@ -133,7 +143,9 @@ def _overwrite(place: Any, layout: Layout, result: Any) -> Any:
 Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
-def _runner(program: Program, numbers: int, traced: bool, device: Any) -> tuple[Run, runtime.Executable | None]:
+def _runner(
+    program: Program, numbers: int, traced: bool, device: Any, node: type | None
+) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
     executable that it is noted down with in that case."""
     if device is META:
@@ -145,7 +157,7 @@ def _runner(program: Program, numbers: int, traced: bool, device: Any) -> tuple[
             return lambda buffers, _: [levels.held(buffers[i]) for i in places], None
         return lambda buffers, _: [buffers[i] for i in places], None
     if traced:
-        return partial(run_traced, program), None
+        return partial(run_traced, program, node=node), None
     code = runtime.executable(program, numbers)
     return partial(runtime.record_all, code), code
 
@@ -206,7 +218,7 @@ class Plan:
         program = logical if simple and all(_plain(o) for o in self.outputs) else _forward(self, logical)
         numeric = self._numeric()
         self.program = numbers_last(program, numeric)
-        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device)
+        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device, kernel.node)
         self.finish: Callable[[list[Tensor]], Any] | None = None
         self.run: Callable[[Sequence[Any]], Any]
         self.make_node: Callable[[Sequence[Any]], Any]

@@ -209,3 +209,17 @@ def test_the_pullback_has_a_graph_where_there_is_one() -> None:
     with torch.no_grad():  # what was computed without a graph has none later
         out, pullback = vjp(lambda x: x.sin() * x, x)
     close(torch.autograd.grad(pullback(one)[0], x)[0], x.cos() - 3 * x.sin())
+
+
+@pytest.mark.parametrize("make", [grad, lambda f: vmap(grad(f)), lambda f: grad(lambda x: vmap(f)(x).sum()), hessian])
+def test_anomalies_are_found_inside_transforms(make: Any) -> None:
+    x = torch.tensor([-1.0, 1.0])
+    root = make(lambda x: x.sqrt().sum())
+    assert root(x).isnan().any()
+    with torch.autograd.set_detect_anomaly(True):
+        assert make(lambda x: (2 * x).sum())(x).isfinite().all()
+        with pytest.warns(UserWarning, match="(?s)Error detected in SqrtBackward0.*in test_anomalies"):
+            with pytest.raises(RuntimeError, match="'SqrtBackward0' returned nan values in its 0th output"):
+                root(x)
+    with torch.autograd.set_detect_anomaly(True, check_nan=False):
+        assert root(x).isnan().any()

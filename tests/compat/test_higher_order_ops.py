@@ -200,3 +200,19 @@ def test_map() -> None:
 def test_map_says_what_is_wrong(xs: tuple, error: str) -> None:
     with pytest.raises(RuntimeError, match=error):
         map(lambda x: x[0], xs)
+
+
+def test_map_gives_none_where_the_function_does() -> None:
+    found = map(lambda x: (x + 1, None), X)
+    assert torch.equal(found[0], X + 1)
+    assert found[1] is None
+    with pytest.raises(RuntimeError, match="Expect outputs of map only contains tensors or None"):
+        map(lambda x: x.item(), X)
+
+
+def test_a_loop_may_carry_a_list() -> None:
+    total, x = while_loop(lambda i, x: i < 3, lambda i, x: [i + 1, x * 2], [torch.tensor(0), X])
+    assert total == 3
+    assert torch.equal(x, 8 * X)
+    rows = torch.vmap(lambda n, x: while_loop(lambda i, x: i < n, lambda i, x: [i + 1, x * 2], (torch.tensor(0), x))[1])
+    assert torch.equal(rows(torch.tensor([1, 3]), torch.stack([X, X])), torch.stack([2 * X, 8 * X]))

@@ -1,0 +1,77 @@
+"""Gradients that are not numbers, inside the transforms of ``torch.func``: ``torch.autograd.set_detect_anomaly``.
+
+There is no graph of tensors there whose nodes could be checked. So what is differentiated goes into each operation
+through an identity whose derivative backwards looks at the gradient that the operation gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import levels
+from compat.arrays import tensor_of
+from compat.autograd.anomaly_mode import check, explain, made
+from compat.grad_mode import mode, no_grad
+from funcgrad.dtypes import is_inexact
+from funcgrad.primitive import Primitive
+from funcgrad.tracing import Tracer, type_of
+
+
+class _Made:
+    """An operation inside a transform, as the node that it would have been.
+
+    Attributes:
+        metadata: where it was called.
+    """
+
+    def __init__(self, node: type):
+        self._name = node.__name__
+        self.metadata: dict[str, Any] = {}
+        made(self)
+
+    def name(self) -> str:
+        """The name of the node."""
+        return self._name
+
+
+def _looked_at(cotangent: Any, by: _Made, nr: int) -> Any:
+    values = levels.inmost(cotangent)
+    if mode.anomaly and mode.check_nan and levels.shown(values):
+        with no_grad():
+            try:
+                check(by, [None] * nr + [tensor_of(values)])
+            except RuntimeError:
+                explain(by)
+                raise
+    return cotangent
+
+
+_watch: Primitive = Primitive(
+    "watch",
+    infer=lambda x, by, nr: x,
+    lower=lambda x, by, nr: x,
+    batch=lambda size, operands, dims, by, nr: (_watch(operands[0], by=by, nr=nr), dims[0]),
+    jvp=lambda primals, tangents, by, nr: (_watch(primals[0], by=by, nr=nr), tangents[0]),
+    vjp=lambda primals, needs, params: (
+        [_watch(primals[0], **params)],
+        lambda cotangents: [_looked_at(cotangents[0], **params)],
+    ),
+)
+
+
+def watched(operands: Sequence[Any], node: type) -> list[Any]:
+    """The operands of an operation inside a transform, whose gradients are to be looked at.
+
+    Args:
+        node: the class of its nodes.
+    """
+    if not any(entered.kind == "grad" for entered in levels.state.levels):
+        return list(operands)
+    for entered in levels.state.levels:
+        levels.through(entered.interpreter)  # the values are looked at, one by one
+    by = _Made(node)
+    return [
+        _watch(x, by=by, nr=nr) if isinstance(x, Tracer) and is_inexact(type_of(x).dtype) else x
+        for nr, x in enumerate(operands)
+    ]
