@@ -63,7 +63,7 @@ def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
         >>> print(solve_toeplitz(([2.0, 0.0], [2.0, 1.0]), np.array([3.0, 2.0])))
         [1. 1.]
     """
-    given = (c_or_cr,)
+    given: tuple[Any, ...] = (c_or_cr,)
     if isinstance(c_or_cr, tuple):
         given = checks.pair("solve_toeplitz", "c_or_cr", c_or_cr, "a column, or a tuple of that and a row")
     wanted = [asoperand(x, "solve_toeplitz") for x in given]
