@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad import checks
 from funcgrad.numpy.elementwise import where
 from funcgrad.numpy.indices import index_dtype
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
@@ -45,7 +46,7 @@ def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any
         An array of the shape ``slice_sizes`` and the dtype of ``x``.
 
     Raises:
-        TypeError: for what is no array, another number of places, or places that are no integers.
+        TypeError: for what is no array, another number of places, or places or sizes that are no integers.
         ValueError: for another number of sizes, negative ones, or ones larger than the array's.
 
     Example:
@@ -54,7 +55,8 @@ def dynamic_slice(x: Any, start_indices: Any, slice_sizes: Sequence[int]) -> Any
         [1 2 3] [2 3 4]
     """
     x = asoperand(x, "dynamic_slice")
-    return ix.dynamic_slice(x, _starts(x, start_indices, "dynamic_slice"), sizes=tuple(slice_sizes))
+    sizes = checks.shape("dynamic_slice", "slice_sizes", slice_sizes)
+    return ix.dynamic_slice(x, _starts(x, start_indices, "dynamic_slice"), sizes=sizes)
 
 
 def dynamic_update_slice(x: Any, update: Any, start_indices: Any) -> Any:
@@ -102,6 +104,7 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
     x = asoperand(x, "top_k")
     t = type_of(x)
     axis = normalized_axis(axis, t.ndim, "top_k")
+    k = checks.integer("top_k", "k", k)
     if not 0 <= k <= t.shape[axis]:
         raise ValueError(f"top_k: cannot take {k} of the {t.shape[axis]} elements of {t} along axis {axis}")
     values, places = sorting.top_k(moveaxis(x, axis, -1), k=k)

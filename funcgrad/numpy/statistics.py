@@ -385,7 +385,9 @@ def histogramdd(
     each_bins: Sequence[Any] = bins if isinstance(bins, list | tuple) else (bins,) * count
     if len(each_bins) != count:
         raise ValueError(f"histogram: bins for {len(each_bins)} axes, but the points have {count}")
-    ranges = (None,) * count if range is None else range
+    ranges = (None,) * count if range is None else checks.sequence("histogram", "range", range)
+    if len(ranges) != count:
+        raise ValueError(f"histogram: range has {len(ranges)} pairs, but the points have {count} coordinates")
     edges = [histogram_bin_edges(c, b, s) for c, b, s in zip(columns, each_bins, ranges, strict=True)]
     sizes = [type_of(v).shape[0] - 1 for v in edges]
     total, outside = np.int64(0), np.bool_(False)

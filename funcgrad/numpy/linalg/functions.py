@@ -11,7 +11,7 @@ from numpy.linalg import LinAlgError
 from funcgrad.numpy.linalg.operands import matrices
 from funcgrad.numpy.linalg.systems import inv
 from funcgrad.numpy.products import matmul
-from funcgrad.numpy.promotion import asoperand
+from funcgrad.numpy.promotion import asoperand, operands
 from funcgrad.numpy.shape import reshape
 from funcgrad.primitives.linalg import identity
 from funcgrad.primitives.linalg_spectral import matrix_exponential
@@ -90,7 +90,7 @@ def multi_dot(arrays: Sequence[Any]) -> Any:
         >>> print(multi_dot([np.ones((2, 3)), np.ones((3, 4)), np.ones(4)]))
         [12. 12.]
     """
-    found = [asoperand(x, "multi_dot") for x in arrays]
+    found = operands(arrays, "multi_dot")
     if len(found) < 2:
         raise ValueError(f"multi_dot: wants at least two arrays, got {len(found)}")
     ndims = [type_of(x).ndim for x in found]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.elementwise import power
 from funcgrad.numpy.indexing import getitem
@@ -73,7 +73,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
         The shape of ``x`` without these axes; real, of the precision of ``x``, float32 for integers and booleans.
 
     Raises:
-        TypeError: for what is no array.
+        TypeError: for what is no array, and an order that is no number.
         ValueError: for an axis that is out of range or named twice, and the greatest or least magnitude of nothing.
 
     Example:
@@ -81,7 +81,8 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
         5.0 4.0
     """
     (x,) = promoted(asoperand(x, "vector_norm"), floating=True)
-    return _vector_norm(x, float(ord), normalized_axes(axis, type_of(x).ndim, "vector_norm"), keepdims)
+    order = checks.number("vector_norm", "ord", ord)
+    return _vector_norm(x, order, normalized_axes(axis, type_of(x).ndim, "vector_norm"), keepdims)
 
 
 def _by_singular_values(x: Any, ord: Any) -> Any:
