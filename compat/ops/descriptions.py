@@ -13,42 +13,42 @@ from compat.registry import function, publish
 from compat.tensor import Tensor
 
 
-def attribute(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:
+def _attribute(name: str) -> Callable[[Callable[[Tensor], Any]], Any]:
     """Makes a function an attribute of tensors that can only be read."""
     return lambda get: publish(property(get), f"Tensor.{name}")
 
 
-@attribute("dtype")
+@_attribute("dtype")
 def dtype(self: Tensor) -> Dtype:
     """The kind of number that its elements are, such as ``torch.float32``."""
     return self._layout.dtype
 
 
-@attribute("device")
+@_attribute("device")
 def device(self: Tensor) -> Device:
     """Where its elements are."""
     return self._layout.base.device
 
 
-@attribute("layout")
+@_attribute("layout")
 def layout(self: Tensor) -> Any:
     """How its elements lie in memory: ``torch.strided``."""
     return strided
 
 
-@attribute("nbytes")
+@_attribute("nbytes")
 def nbytes(self: Tensor) -> int:
     """Bytes that its elements take, were each there once."""
     return self._layout.numel * self._layout.dtype.itemsize
 
 
-@attribute("is_cpu")
+@_attribute("is_cpu")
 def is_cpu(self: Tensor) -> bool:
     """Whether it is on the CPU."""
     return self._layout.base.device is CPU
 
 
-@attribute("is_meta")
+@_attribute("is_meta")
 def is_meta(self: Tensor) -> bool:
     """Whether it has a size and a dtype but no elements."""
     return self._layout.base.device is META
