@@ -326,7 +326,10 @@ class Tensor:
 
         Raises:
             RuntimeError: for a result of an operation, or a dtype without derivatives.
+            TypeError: for what is no bool.
         """
+        if not isinstance(requires_grad, bool):
+            raise wrong_argument("requires_grad_", "requires_grad", 1, "bool", requires_grad)
         if requires_grad and self._layout.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         self._set_requires_grad(requires_grad)

@@ -34,6 +34,17 @@ def no_complex_derivative(function: str, *values: Tensor) -> None:
         raise RuntimeError(f"{function} does not support automatic differentiation for outputs with complex dtype.")
 
 
+def keywords_only(function: str, given: Sequence[Any]) -> None:
+    """Whether nothing came by position.
+
+    Raises:
+        TypeError: saying how much did.
+    """
+    if given:
+        count = f"{len(given)} was" if len(given) == 1 else f"{len(given)} were"
+        raise TypeError(f"{function}() takes 0 positional arguments but {count} given")
+
+
 def tensors_argument(function: str, value: Any, name: str = "tensors", position: int = 1) -> tuple[Tensor, ...]:
     """An argument that must be a sequence of tensors.
 

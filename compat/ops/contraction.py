@@ -95,6 +95,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
         >>> torch.inner(torch.tensor([1, 2]), torch.tensor([3, 4]))
         tensor(11)
     """
+    tensor_argument("inner", "other", 2, other)
     if input.dim() == 0 or other.dim() == 0:
         return input * other
     if input.shape[-1] != other.shape[-1]:

@@ -24,7 +24,7 @@ from compat.formats import (
 from compat.grad_mode import mode
 from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
 from compat.meta import NO_DATA
-from compat.ops.arguments import fits_none
+from compat.ops.arguments import fits_none, keywords_only, tensor_argument
 from compat.ops.op import op
 from compat.ops.signature import Array, Scalar
 from compat.ops.windows import suggests_channels_last
@@ -78,7 +78,7 @@ def clone(input: Array, *, memory_format: MemoryFormat | None = preserve_format)
 
 
 @function("Tensor.contiguous")
-def contiguous(self: Tensor, memory_format: MemoryFormat = contiguous_format) -> Tensor:
+def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguous_format) -> Tensor:
     """The tensor itself if its elements lie in the order of ``memory_format``, else a copy that has them so.
 
     Raises:
@@ -89,6 +89,7 @@ def contiguous(self: Tensor, memory_format: MemoryFormat = contiguous_format) ->
         >>> torch.ones(2, 3).t().contiguous().stride()
         (2, 1)
     """
+    keywords_only("contiguous", args)
     if memory_format is preserve_format:
         raise RuntimeError("preserve memory format is unsupported by the contiguous operator")
     return self if self.is_contiguous(memory_format=memory_format) else clone(self, memory_format=memory_format)
@@ -231,11 +232,12 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
         >>> torch.ones(2).type_as(torch.tensor([1j])).dtype
         torch.complex64
     """
-    return to(self, other)
+    return to(self, tensor_argument("type_as", "other", 1, other))
 
 
 def _conversion(name: str, dtype: Dtype) -> None:
-    def convert(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
+    def convert(self: Tensor, *args: Any, memory_format: MemoryFormat = preserve_format) -> Tensor:
+        keywords_only(name, args)
         return to(self, dtype, memory_format=memory_format)
 
     convert.__name__ = convert.__qualname__ = name

@@ -10,6 +10,7 @@ import numpy
 from compat import dtypes, lens, levels
 from compat.errors import size_text, warn, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
+from compat.ops.arguments import tensor_argument
 from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.out import of_dtype
@@ -397,7 +398,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, ou
         tensor([[3],
                 [4]])
     """
-    if indices.dtype is not dtypes.int64:
+    if tensor_argument("take_along_dim", "indices", 2, indices).dtype is not dtypes.int64:
         raise RuntimeError(
             f"torch.take_along_dim(): dtype of indices should be Long but got {indices.dtype.scalar_name}"
         )
@@ -468,7 +469,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         >>> x.masked_select(x > 1)
         tensor([3, 2])
     """
-    check_mask(input, mask)
+    check_mask(input, tensor_argument("masked_select", "mask", 2, mask))
     levels.check_counted("masked_select", mask)
     shape = broadcast_size(tuple(input.shape), tuple(mask.shape))
     places = from_array(numpy.flatnonzero(numpy.broadcast_to(array_of(mask), shape)).astype(numpy.int64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
+from compat.ops.arguments import tensor_argument
 from compat.ops.elements import (
     NEGATIVE_LEAK,
     checks,
@@ -260,7 +261,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
         tensor([-0.2500,  2.0000])
     """
     ndim = input.dim()
-    if weight.dim() > 1:
+    if tensor_argument("prelu", "weight", 2, weight).dim() > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
     if weight.numel() != 1:
         if not ndim:

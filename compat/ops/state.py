@@ -112,7 +112,8 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) ->
     if memory_format is preserve_format:
         formats = (contiguous_format, channels_last, channels_last_3d)
         memory_format = next((f for f in formats if the_template.is_contiguous(memory_format=f)), contiguous_format)
-    return resize_(self, tuple(the_template.shape), memory_format=memory_format)
+    wanted = tensor_argument("resize_as_", "the_template", 1, the_template).shape
+    return resize_(self, tuple(wanted), memory_format=memory_format)
 
 
 @function("Tensor.sum_to_size")
@@ -235,7 +236,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
 @function("Tensor.is_same_size")
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same size."""
-    return self.shape == other.shape
+    return self.shape == tensor_argument("is_same_size", "other", 1, other).shape
 
 
 # ---------------------------------------------------------------- questions

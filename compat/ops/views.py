@@ -11,7 +11,7 @@ from compat.errors import size_text, warn, wrap_dim, wrong_argument
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
-from compat.ops.arguments import check_view_size, missing, size_argument
+from compat.ops.arguments import check_view_size, missing, size_argument, tensor_argument
 from compat.ops.inplace import complain_about_view, set_history
 from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
@@ -287,7 +287,7 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return view_size(self, tuple(other.shape))
+    return view_size(self, tensor_argument("view_as", "other", 1, other).shape)
 
 
 @function("torch.reshape")
@@ -377,7 +377,7 @@ def reshape_as(self: Tensor, other: Tensor) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return reshape(self, tuple(other.shape))
+    return reshape(self, tensor_argument("reshape_as", "other", 1, other).shape)
 
 
 @view("AliasBackward0", names="Tensor._alias", undone="changed")
@@ -515,7 +515,7 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
         >>> torch.ones(3).expand_as(torch.ones(2, 3)).shape
         torch.Size([2, 3])
     """
-    return expand(self, tuple(other.shape))
+    return expand(self, tensor_argument("expand_as", "other", 1, other).shape)
 
 
 # ---------------------------------------------------------------- any part of the storage
