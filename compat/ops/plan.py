@@ -22,6 +22,7 @@ from compat.grad_mode import mode
 from compat.layout import Layout, contiguous_layout, dense_layout
 from compat.meta import common_device, in_transform, results_of
 from compat.ops.inplace import run_into
+from compat.ops.stated import goes_backward, stated_program
 from compat.tensor import Tensor, from_buffer, new_tensor
 from compat.watched_gradients import watched
 from funcgrad import runtime
@@ -73,14 +74,21 @@ def numbers_last(program: Program, numeric: Sequence[bool]) -> Program:
 
 
 def run_traced(
-    program: Program, buffers: Sequence[Any], numbers: Sequence[Any], node: type | None = None
+    program: Program,
+    buffers: Sequence[Any],
+    numbers: Sequence[Any],
+    node: type | None = None,
+    stated: Callable[[], Program] | None = None,
 ) -> Sequence[Any]:
     """A program, buffers before numbers, replayed into what is being traced.
 
     Args:
         node: the class of its nodes, by which errors name it.
+        stated: makes the program with its own backward, where one was given.
     """
     operands = [*map(runtime.ready, buffers)]
+    if stated is not None and any(map(goes_backward, operands)):
+        program = stated()
     if mode.anomaly and node is not None:
         operands = watched(operands, node)
     results = evaluate(program, [*operands, *map(number_buffer, numbers)])
@@ -144,7 +152,7 @@ Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def _runner(
-    program: Program, numbers: int, traced: bool, device: Any, node: type | None
+    program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any
 ) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
     executable that it is noted down with in that case."""
@@ -157,7 +165,7 @@ def _runner(
             return lambda buffers, _: [levels.held(buffers[i]) for i in places], None
         return lambda buffers, _: [buffers[i] for i in places], None
     if traced:
-        return partial(run_traced, program, node=node), None
+        return partial(run_traced, program, node=node, stated=stated), None
     code = runtime.executable(program, numbers)
     return partial(runtime.record_all, code), code
 
@@ -215,10 +223,15 @@ class Plan:
         simple = target is None and all(
             k is None or k is type(None) or not isinstance(k, Layout) or _plain(k) for k in kinds
         )
-        program = logical if simple and all(_plain(o) for o in self.outputs) else _forward(self, logical)
+        bare = simple and all(_plain(o) for o in self.outputs)
         numeric = self._numeric()
-        self.program = numbers_last(program, numeric)
-        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device, kernel.node)
+
+        def of_buffers(logical: Program) -> Program:
+            return numbers_last(logical if bare else _forward(self, logical), numeric)
+
+        self.program = of_buffers(logical)
+        stated = None if kernel.stated is None else cache(lambda: of_buffers(stated_program(kernel, types)))
+        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device, kernel.node, stated)
         self.finish: Callable[[list[Tensor]], Any] | None = None
         self.run: Callable[[Sequence[Any]], Any]
         self.make_node: Callable[[Sequence[Any]], Any]

@@ -1,0 +1,72 @@
+"""Stated backwards inside transforms: the rule of a kernel that states one is what ``torch.func`` goes by, too.
+
+A kernel's program says how a value comes about, and what is derived from it may not be a number where PyTorch's formula
+is one (the deviation of equal numbers), or choose otherwise among equal ones (the median). So, where something is
+differentiated backwards, the program is one operation that has the rule. Forwards its own derivative holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from funcgrad import custom_vjp
+from funcgrad.dtypes import is_complex, is_inexact
+from funcgrad.interpreters.batching import BatchTracer
+from funcgrad.interpreters.evaluate import evaluate
+from funcgrad.interpreters.forward import ForwardTracer, jvp_flat
+from funcgrad.interpreters.reverse import ReverseTracer
+from funcgrad.interpreters.staging import stage
+from funcgrad.ir import ArrayType, Program
+from funcgrad.primitives.elementwise import cast, conj
+from funcgrad.primitives.shape import zeros
+from funcgrad.tracing import type_of
+
+
+def goes_backward(x: Any) -> bool:
+    """Whether a value is differentiated backwards by one of the transforms around it."""
+    while isinstance(x, BatchTracer | ForwardTracer):
+        x = x.value if isinstance(x, BatchTracer) else x.primal
+    return isinstance(x, ReverseTracer)
+
+
+def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
+    """What a kernel with a stated backward does to arrays of ``types``, as one operation with that rule."""
+    forward = kernel.program(types)
+    out_types = forward.output_types
+    moving = [is_inexact(t.dtype) and i not in kernel.constant for i, t in enumerate(out_types)]
+    inputs = [t for t in types if t is not None]
+
+    def pull(kept: tuple, cotangents: Sequence[Any]) -> tuple:
+        arrays, results = kept
+        given = iter(arrays)
+        primals = [None if t is None else next(given) for t in types]
+        incoming = [_conjugate(ct) if m else None for ct, m in zip(cotangents, moving)]
+        grads = kernel.stated(primals, results, incoming)
+        return tuple(_cotangent(g, t) for g, t in zip(grads, types) if t is not None)
+
+    def push(primals: tuple, tangents: tuple) -> tuple[list[Any], list[Any]]:
+        moved = [t if is_inexact(kind.dtype) else None for t, kind in zip(tangents, inputs)]
+        outs, found = jvp_flat(lambda *xs: evaluate(forward, xs), primals, moved)
+        return outs, [zeros(type_of(o).strong()) if t is None else t for o, t in zip(outs, found)]
+
+    def run(*arrays: Any) -> list[Any]:
+        return list(evaluate(forward, arrays))
+
+    operation = custom_vjp(run)
+    operation.__name__ = kernel.name
+    operation.defvjp(lambda *arrays: ((outs := run(*arrays)), (arrays, outs)), pull)
+    operation.defjvp(push)
+    return stage(operation, inputs, name=kernel.name, description=f"the operation {kernel.name}")
+
+
+def _conjugate(x: Any) -> Any:
+    # PyTorch's gradients of complex values are the conjugates of the cotangents of the linear map.
+    return conj(x) if is_complex(type_of(x).dtype) else x
+
+
+def _cotangent(gradient: Any, wanted: ArrayType) -> Any:
+    if gradient is None or wanted.weak or not is_inexact(wanted.dtype):
+        return None
+    gradient = _conjugate(gradient)
+    return gradient if type_of(gradient).dtype == wanted.dtype else cast(gradient, dtype=wanted.dtype)
