@@ -173,14 +173,14 @@ def softplus(x: Any) -> Any:
     return logaddexp(x, 0.0)
 
 
-def gelu(x: Any, approximate: str = "none") -> Any:
+def gelu(x: Any, approximate: str | bool = "none") -> Any:
     """``x * P(X <= x)`` for a standard normal ``X``.
 
     Source: Hendrycks and Gimpel, "Gaussian error linear units" (2016).
 
     Args:
         x: a real array or number; for ``"tanh"`` a complex one, too.
-        approximate: ``"none"``, or ``"tanh"`` for that paper's approximation.
+        approximate: ``"none"`` or False, or ``"tanh"`` or True for that paper's approximation.
 
     Returns:
         An array of the shape of ``x``, in its floating dtype; float32 for integers.
@@ -195,9 +195,9 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     """
     (x,) = promoted(asoperand(x, "gelu"), floating=True)
     half = p.scale(x, 0.5)
-    if approximate == "none":
+    if approximate in ("none", False):
         return p.mul(half, p.erfc(p.scale(x, -math.sqrt(0.5))))
-    if approximate != "tanh":
+    if approximate not in ("tanh", True):
         raise ValueError(f'gelu: approximate must be "none" or "tanh", got {approximate!r}')
     cubic = p.add(x, p.scale(p.integer_power(x, exponent=3), 0.044715))
     return p.mul(half, p.shift(p.tanh(p.scale(cubic, math.sqrt(2 / math.pi))), 1))

@@ -27,7 +27,14 @@ Labels = tuple[Label, ...]
 Term = tuple[Any, Labels]
 
 
-def einsum(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
+def einsum(
+    subscripts: Any,
+    /,
+    *operands: Any,
+    optimize: Any = "auto",
+    precision: Any = None,
+    preferred_element_type: Any = None,
+) -> Any:
     """The sum of products of operands whose axes are named by letters.
 
     A letter that is not in the result is summed over, one that occurs twice in an operand takes its diagonal, and
@@ -38,6 +45,8 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
         subscripts: such as ``"ij,jk->ik"``; or, as in NumPy, operands and lists of ints in turn.
         operands: an array or number for each part between commas, with an axis for each letter.
         optimize: how opt_einsum shall look for the order of products.
+        precision: of no consequence: products are of the highest precision.
+        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         An array of the promoted dtype, with an axis for each letter of the result.
@@ -58,6 +67,8 @@ def einsum(subscripts: Any, /, *operands: Any, optimize: Any = "auto") -> Any:
         subscripts, operands = _from_lists((subscripts, *operands))
     terms, output = _parse(subscripts, [type_of(asoperand(x, "einsum")).shape for x in operands])
     arrays = promoted(*[asoperand(x, "einsum") for x in operands])
+    if preferred_element_type is not None:
+        arrays = [astype(x, preferred_element_type) for x in arrays]
     if type_of(arrays[0]).dtype == dtypes.bool_:
         # Products are "and", sums "or": whether there is any.
         return not_equal(einsum(subscripts, *[astype(x, dtypes.int32) for x in arrays], optimize=optimize), 0)

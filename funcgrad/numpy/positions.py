@@ -87,38 +87,40 @@ def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple
     return tuple(p.select(there, i, np.int64(fill_value)) for i in unravel_index(places, shape, mode="clip"))
 
 
-def flatnonzero(x: Any) -> Any:
+def flatnonzero(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
     """Where elements are not zero, of all in one row.
 
     Args:
         x: an array or a number.
+        size, fill_value: as for ``nonzero``.
 
     Returns:
         A vector of positions, int64.
 
     Raises:
         TypeError: for what is no array.
-        ConcretizationError: for a traced array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(flatnonzero([[0, 3], [5, 0]]))
         [1 2]
     """
-    return nonzero(ravel(x))[0]
+    return nonzero(ravel(x), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(x: Any) -> Any:
+def argwhere(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
     """Where elements are not zero: a row of coordinates for each.
 
     Args:
         x: an array or a number.
+        size, fill_value: as for ``nonzero``; of a number there are as many rows as it has.
 
     Returns:
         ``(count, x.ndim)``, int64.
 
     Raises:
         TypeError: for what is no array.
-        ConcretizationError: for a traced array.
+        ConcretizationError: for a traced array without ``size``.
 
     Example:
         >>> print(argwhere([[0, 3], [5, 0]]))
@@ -128,10 +130,10 @@ def argwhere(x: Any) -> Any:
     x = asoperand(x, "argwhere")
     if not type_of(x).ndim:
         return asarray(np.zeros((int(bool(known(x, "argwhere"))), 0), np.int64))
-    return stack(nonzero(x), 1)
+    return stack(nonzero(x, size=size, fill_value=fill_value), 1)
 
 
-def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
+def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None = None, fill_value: int = 0) -> Any:
     """``x`` where ``condition`` is nonzero, ``y`` elsewhere; with ``condition`` alone, where it is: ``nonzero``.
 
     No cotangent reaches the side that is not chosen, but its derivative is computed: keep both sides finite.
@@ -139,23 +141,27 @@ def where(condition: Any, x: Any = None, y: Any = None, /) -> Any:
     Args:
         condition: booleans, or what is compared with zero.
         x, y: both or neither; the three broadcast together.
+        size, fill_value: with ``condition`` alone, as for ``nonzero``.
 
     Returns:
         The broadcast shape, of the dtype that ``x`` and ``y`` promote to; with ``condition`` alone, as ``nonzero``.
 
     Raises:
         TypeError: for what is no array.
-        ValueError: for one of ``x`` and ``y`` without the other, shapes that do not broadcast, and, alone, no axes.
-        ConcretizationError: for a traced condition alone.
+        ValueError: for one of ``x`` and ``y`` without the other, shapes that do not broadcast, and, alone, no axes; for
+            ``size`` beside ``x`` and ``y``.
+        ConcretizationError: for a traced condition alone, without ``size``.
 
     Example:
         >>> print(where(True, 1.0, 2.0), *where([False, True]))
         1.0 [1]
     """
     if x is None and y is None:
-        return nonzero(condition)
+        return nonzero(condition, size=size, fill_value=fill_value)
     if x is None or y is None:
         raise ValueError("where: wants both of x and y, or neither")
+    if size is not None:
+        raise ValueError("where: size says how many positions there are, of a condition without x and y")
     return e.where(condition, x, y)
 
 

@@ -8,19 +8,27 @@ import numpy as np
 
 from funcgrad import checks
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.promotion import asoperand, normalized_axes, normalized_axis, promoted, promoted_pair
+from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted_pair
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.primitives import contraction
 from funcgrad.primitives.elementwise import conj, mul
 from funcgrad.tracing import type_of
 
 
-def matmul(x: Any, y: Any, /) -> Any:
+def _promoted(name: str, x: Any, y: Any, dtype: Any) -> tuple[Any, Any]:
+    """Both operands in one dtype: in which products are summed, if that is given."""
+    x, y = promoted_pair(asoperand(x, name), asoperand(y, name))
+    return (x, y) if dtype is None else (astype(x, dtype), astype(y, dtype))
+
+
+def matmul(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The matrix product; leading axes broadcast, a 1-d operand is a row on the left and a column on the right.
 
     Args:
         x, y: arrays of any dtype, of at least one axis; the last of ``x`` is as long as the last but one, or only one,
             of ``y``.
+        precision: of no consequence: products are of the highest precision.
+        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         An array of the promoted dtype, of the leading axes, the rows of ``x`` and the columns of ``y``; a 1-d operand
@@ -34,15 +42,17 @@ def matmul(x: Any, y: Any, /) -> Any:
         >>> matmul(np.ones((2, 3)), np.ones((3, 4))).shape
         (2, 4)
     """
-    x, y = promoted_pair(asoperand(x, "matmul"), asoperand(y, "matmul"))
+    x, y = _promoted("matmul", x, y, preferred_element_type)
     return contraction.matmul(x, y)
 
 
-def dot(x: Any, y: Any, /) -> Any:
+def dot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """NumPy's ``dot``: the sum over the last axis of ``x`` and the last but one of ``y``; scalars multiply.
 
     Args:
         x, y: arrays or numbers of any dtype.
+        precision: of no consequence: products are of the highest precision.
+        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
@@ -55,7 +65,7 @@ def dot(x: Any, y: Any, /) -> Any:
         >>> print(dot([1, 2], [3, 4]))
         11
     """
-    x, y = promoted_pair(asoperand(x, "dot"), asoperand(y, "dot"))
+    x, y = _promoted("dot", x, y, preferred_element_type)
     a, b = type_of(x), type_of(y)
     if a.ndim == 0 or b.ndim == 0:
         return mul(x, y)
@@ -65,12 +75,14 @@ def dot(x: Any, y: Any, /) -> Any:
     return contraction.dot(x, y, contract=((a.ndim - 1,), (axis,)), batch=((), ()))
 
 
-def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
+def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products over pairs of axes.
 
     Args:
         x, y: arrays of any dtype, as long as each other along each pair of axes.
         axes: a number of axes, the last of ``x`` and the first of ``y``; or a pair of sequences of axes.
+        precision: of no consequence: products are of the highest precision.
+        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         An array of the promoted dtype, of the axes of ``x`` that remain, then those of ``y``.
@@ -83,7 +95,7 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
         >>> print(tensordot([[1, 2], [3, 4]], [1, 1], axes=1))
         [3 7]
     """
-    x, y = promoted_pair(asoperand(x, "tensordot"), asoperand(y, "tensordot"))
+    x, y = _promoted("tensordot", x, y, preferred_element_type)
     n, m = type_of(x).ndim, type_of(y).ndim
     if not isinstance(axes, tuple | list) and np.ndim(axes) == 0:
         count = checks.integer("tensordot", "axes", axes, 0)
@@ -99,11 +111,13 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2) -> Any:
     return contraction.dot(x, y, contract=(left, right), batch=((), ()))
 
 
-def inner(x: Any, y: Any, /) -> Any:
+def inner(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products over the last axes.
 
     Args:
         x, y: arrays of any dtype, with last axes of one length; or numbers, which multiply.
+        precision: of no consequence: products are of the highest precision.
+        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         An array of the promoted dtype, of the other axes of ``x``, then those of ``y``.
@@ -117,8 +131,8 @@ def inner(x: Any, y: Any, /) -> Any:
         11
     """
     if type_of(asoperand(x)).ndim == 0 or type_of(asoperand(y)).ndim == 0:
-        return mul(*promoted(asoperand(x), asoperand(y)))
-    return tensordot(x, y, axes=(-1, -1))
+        return mul(*_promoted("inner", x, y, preferred_element_type))
+    return tensordot(x, y, axes=(-1, -1), preferred_element_type=preferred_element_type)
 
 
 def outer(x: Any, y: Any, /) -> Any:
@@ -142,11 +156,13 @@ def outer(x: Any, y: Any, /) -> Any:
     return mul(reshape(ravel(x), (-1, 1)), reshape(ravel(y), (1, -1)))
 
 
-def vdot(x: Any, y: Any, /) -> Any:
+def vdot(x: Any, y: Any, /, *, precision: Any = None, preferred_element_type: Any = None) -> Any:
     """The sum of products of all elements, ``x`` conjugated.
 
     Args:
         x, y: arrays or numbers of any dtype, of as many elements; they are taken in order.
+        precision: of no consequence: products are of the highest precision.
+        preferred_element_type: the dtype in which is multiplied and summed, and that of the result.
 
     Returns:
         A scalar of the promoted dtype.
@@ -159,7 +175,7 @@ def vdot(x: Any, y: Any, /) -> Any:
         >>> print(vdot([1j, 2], [1j, 1]))
         (3+0j)
     """
-    x, y = promoted(ravel(asoperand(x, "vdot")), ravel(asoperand(y, "vdot")))
+    x, y = _promoted("vdot", ravel(asoperand(x, "vdot")), ravel(asoperand(y, "vdot")), preferred_element_type)
     return dot(conj(x) if type_of(x).dtype.kind == "c" else x, y)
 
 

@@ -298,26 +298,51 @@ def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) 
     )
 
 
-def intersect1d(x: Any, y: Any, assume_unique: bool = False, return_indices: bool = False) -> Any:
+def _first_of_each(x: Any, y: Any, inside: bool, size: int, fill_value: Any) -> Any:
+    """The different elements of ``x`` that are in ``y``, or are not, in order: as many as ``size`` says."""
+    line = sort(x)
+    n = type_of(line).shape[0]
+    new = concatenate([np.ones(min(n, 1), bool), e.not_equal(line[1:], line[:-1])])
+    (places,) = nonzero(e.logical_and(new, isin(line, y, invert=not inside)), size=size, fill_value=n)
+    fill = p.number(0, line) if fill_value is None else asarray(fill_value, dtype=type_of(line).dtype)
+    return e.where(e.less(places, n), take(line, places, mode="clip"), fill) if n else broadcast_to(fill, (size,))
+
+
+def intersect1d(
+    x: Any,
+    y: Any,
+    assume_unique: bool = False,
+    return_indices: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: Any = None,
+) -> Any:
     """The different elements that are in both arrays, in order.
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
         assume_unique: of no consequence.
-        return_indices: also where each comes first, in either array in a row.
+        return_indices: also where each comes first, in either array in a row; not with ``size``.
+        size, fill_value: how many elements there shall be, for use under ``jit``, and what follows where there are
+            fewer; by default 0.
 
     Returns:
         A vector of the promoted dtype; with ``return_indices`` a tuple of it and two vectors, int64.
 
     Raises:
         TypeError: for what is no array.
-        ConcretizationError: for traced arrays.
+        ValueError: for ``size`` with ``return_indices``.
+        ConcretizationError: for traced arrays without ``size``.
 
     Example:
         >>> print(intersect1d([1, 3, 3], [3, 2]))
         [3]
     """
     x, y = promoted(ravel(asoperand(x, "intersect1d")), ravel(asoperand(y, "intersect1d")))
+    if size is not None:
+        if return_indices:
+            raise ValueError("intersect1d: return_indices cannot be had with size")
+        return _first_of_each(x, y, True, size, fill_value)
     first, second = _unique(x, None, True, None, None, "intersect1d"), _unique(y, None, True, None, None, "intersect1d")
     (shared,) = nonzero(isin(first.values, second.values))
     common = take(first.values, shared)
@@ -326,24 +351,27 @@ def intersect1d(x: Any, y: Any, assume_unique: bool = False, return_indices: boo
     return common, take(first.indices, shared), take(second.indices, searchsorted(second.values, common))
 
 
-def setdiff1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
+def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements of ``x`` that are not in ``y``, in order (as they come, if they are said to be unique).
 
     Args:
         x, y: arrays or numbers of any shapes and dtypes.
-        assume_unique: take the elements of ``x`` as they are.
+        assume_unique: take the elements of ``x`` as they are; with ``size`` they are sorted all the same.
+        size, fill_value: as for ``intersect1d``.
 
     Returns:
         A vector of the dtype of ``x``.
 
     Raises:
         TypeError: for what is no array.
-        ConcretizationError: for traced arrays.
+        ConcretizationError: for traced arrays without ``size``.
 
     Example:
         >>> print(setdiff1d([3, 1, 2], [2]))
         [1 3]
     """
+    if size is not None:
+        return _first_of_each(ravel(asoperand(x, "setdiff1d")), y, False, size, fill_value)
     values = ravel(asoperand(x, "setdiff1d")) if assume_unique else unique(x)
     return take(values, nonzero(isin(values, y, invert=True))[0])
 

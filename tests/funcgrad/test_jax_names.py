@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -57,3 +62,62 @@ def test_programs_by_the_name_of_jax() -> None:
     assert str(fg.make_jaxpr(f)(X, y=2.0)) == str(fg.trace(f, X, y=2.0))
     with pytest.raises(TypeError, match="make_jaxpr"):
         fg.make_jaxpr(3)
+
+
+# ---------------------------------------------------------------- how many there are, said beforehand
+
+Y = np.array([3, 5, 4, 3])
+SIZED: dict[str, Callable[..., Any]] = {
+    "nonzero": lambda N, x: N.nonzero(x, size=3, fill_value=-1),
+    "where": lambda N, x: N.where(x, size=2, fill_value=-1),
+    "where, more": lambda N, x: N.where(x, size=6, fill_value=-1),
+    "flatnonzero": lambda N, x: (N.flatnonzero(x, size=6, fill_value=9),),
+    "argwhere": lambda N, x: (N.argwhere(x.reshape(2, -1), size=6, fill_value=-1),),
+    "unique": lambda N, x: (N.unique(x, size=6, fill_value=7),),
+    "union1d": lambda N, x: (N.union1d(x, Y, size=8, fill_value=7),),
+    "intersect1d": lambda N, x: (N.intersect1d(x, Y, size=4, fill_value=7),),
+    "intersect1d, fewer": lambda N, x: (N.intersect1d(x, Y, size=1),),
+    "setdiff1d": lambda N, x: (N.setdiff1d(x, Y, size=5, fill_value=7),),
+    "setdiff1d, fewer": lambda N, x: (N.setdiff1d(x, Y, size=1),),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_sizes_that_are_known_work_under_jit(name: str) -> None:
+    x = np.array([0, 3, 0, 4, 4, 1])
+    for ours, theirs in zip(fg.jit(partial(SIZED[name], fnp))(x), SIZED[name](jnp, jnp.asarray(x)), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+
+
+def test_sizes_that_say_nothing_are_refused() -> None:
+    with pytest.raises(ValueError, match="a condition without x and y"):
+        fnp.where(X > 1, X, 0.0, size=2)
+    with pytest.raises(ValueError, match="return_indices cannot be had with size"):
+        fnp.intersect1d(Y, Y, return_indices=True, size=2)
+    assert fnp.setdiff1d(np.zeros(0), Y, size=2).tolist() == [0, 0]
+
+
+# ---------------------------------------------------------------- in what products are summed
+
+BYTES = np.array([[100, 100], [1, 2]], np.int8)
+PRODUCTS: dict[str, Callable[..., Any]] = {
+    "matmul": lambda N, **more: N.matmul(BYTES, BYTES, **more),
+    "dot": lambda N, **more: N.dot(BYTES, BYTES, **more),
+    "tensordot": lambda N, **more: N.tensordot(BYTES, BYTES, 1, **more),
+    "inner": lambda N, **more: N.inner(BYTES, BYTES, **more),
+    "inner, a number": lambda N, **more: N.inner(BYTES[0, 0], BYTES, **more),
+    "vdot": lambda N, **more: N.vdot(BYTES, BYTES, **more),
+    "einsum": lambda N, **more: N.einsum("ij,jk", BYTES, BYTES, **more),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_summed_in_the_dtype_that_is_asked_for(name: str) -> None:
+    wide, narrow = (PRODUCTS[name](fnp, precision="highest", preferred_element_type=d) for d in ("int32", None))
+    theirs = PRODUCTS[name](jnp, precision="highest", preferred_element_type="int32")
+    assert (wide.dtype, narrow.dtype) == (np.int32, np.int8)
+    np.testing.assert_array_equal(wide, theirs)
+
+
+def test_gelu_takes_truths_for_its_names() -> None:
+    assert fg.nn.gelu(1.0, approximate=True) == fg.nn.gelu(1.0, "tanh") != fg.nn.gelu(1.0, approximate=False)
