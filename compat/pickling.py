@@ -13,10 +13,13 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from compat import dtypes, formats
 from compat.device import META
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
+from compat.hosted import storage_over
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
@@ -247,7 +250,10 @@ class Loaded:
         if found is None:
             dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
             array = self.contents(key, count * dtype.itemsize).view(dtype.numpy)
-            made = self.place(new_storage(array.byteswap() if self.swapped else array, dtype), location)
+            if self.swapped:
+                array = array.byteswap()
+            own = isinstance(array, np.memmap)
+            made = self.place(storage_over(array, dtype)[0] if own else new_storage(array, dtype), location)
             found = self.made[key] = (
                 TypedStorage(wrap_storage=made, dtype=dtype) if isinstance(kind, StorageKind) else made
             )
@@ -267,7 +273,7 @@ def _rebuild(
     dtype = dtype or storage.dtype
     size, stride = tuple(size), tuple(stride)
     marks = marks or {}
-    fresh = len(owner.base.shape) == 1 and owner.version == 0
+    fresh = len(owner.base.shape) == 1 and owner.version == 0 and type(owner) is UntypedStorage
     if fresh and stride == contiguous_strides(size) and _fills(owner, size, dtype):
         # The buffer takes the tensor's own shape, which reads fastest.
         if owner.device is not META:

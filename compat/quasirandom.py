@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import qmc
+from scipy.stats import qmc  # type: ignore[import-untyped]
 
 from compat.errors import wrong_argument
 from compat.whole import torch

@@ -6,7 +6,9 @@ storages that it refers to, so tensors that share memory share it again when loa
 
 from __future__ import annotations
 
+import enum
 import io
+import mmap as mapping
 import os
 import pickle
 from collections.abc import Callable, Iterator, Sequence
@@ -25,10 +27,89 @@ from compat.pickling import Forbidden, Global, Loaded, Reader, Writer
 from compat.registry import function
 from compat.storage import UntypedStorage, unknown_storage
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = [
+    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_default_load_endianness",
+    "get_default_mmap_options", "get_safe_globals", "load", "safe_globals", "save",
+    "set_default_load_endianness", "set_default_mmap_options",
+]  # fmt: skip
 
 #: Storages begin at multiples of this, so that they can be mapped into memory.
 _ALIGNMENT = 64
+
+# ---------------------------------------------------------------- options
+
+
+class LoadEndianness(enum.Enum):
+    """The order of an element's bytes."""
+
+    NATIVE = 1
+    LITTLE = 2
+    BIG = 3
+
+
+class _Options:
+    endianness: LoadEndianness | None = None
+    flags: int = mapping.MAP_PRIVATE
+
+
+def get_default_load_endianness() -> LoadEndianness | None:
+    """The order of bytes of files that do not say it; None for little-endian."""
+    return _Options.endianness
+
+
+def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
+    """Says in which order the bytes are in files that do not say it, as those from before version 2.1.
+
+    Raises:
+        TypeError: for what is no order.
+
+    Example:
+        >>> set_default_load_endianness(LoadEndianness.LITTLE)
+        >>> get_default_load_endianness()
+        <LoadEndianness.LITTLE: 2>
+        >>> set_default_load_endianness(None)
+    """
+    if endianness is not None and not isinstance(endianness, LoadEndianness):
+        raise TypeError("Invalid argument type in function set_default_load_endianness")
+    _Options.endianness = endianness
+
+
+def get_default_mmap_options() -> int:
+    """How ``load`` maps files: ``mmap.MAP_PRIVATE`` or ``mmap.MAP_SHARED``."""
+    return _Options.flags
+
+
+class set_default_mmap_options:
+    """Says how ``load`` with ``mmap=True`` maps files, from now on or for the time of a ``with`` block.
+
+    Args:
+        flags: ``mmap.MAP_PRIVATE``, or ``mmap.MAP_SHARED``: then what is written to a tensor is in the file.
+
+    Raises:
+        ValueError: for other flags.
+
+    Example:
+        >>> import mmap
+        >>> with set_default_mmap_options(mmap.MAP_SHARED):
+        ...     get_default_mmap_options() == mmap.MAP_SHARED
+        True
+    """
+
+    def __init__(self, flags: int) -> None:
+        if flags not in (mapping.MAP_PRIVATE, mapping.MAP_SHARED):
+            raise ValueError(
+                "Invalid argument in function set_default_mmap_options, expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, "
+                f"but got {flags}"
+            )
+        self.before = _Options.flags
+        _Options.flags = flags
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        _Options.flags = self.before
+
 
 # ---------------------------------------------------------------- saving
 
@@ -197,7 +278,8 @@ def load(
         pickle_module: accepted; the standard library's is used.
         weights_only: whether only tensors, containers and plain values may be in it; True by default. A file that
             holds anything else can run any code when loaded.
-        mmap: accepted; storages are always read.
+        mmap: whether to map the file, given by its path: with ``set_default_mmap_options(mmap.MAP_SHARED)``, what is
+            written to the tensors is then in the file. Otherwise it is read, which gives the same.
         pickle_load_args: of ``pickle.Unpickler``.
 
     Raises:
@@ -213,8 +295,9 @@ def load(
         warn("pickle_load_args only works if `weights_only=False`.")
     options = {} if weights_only else pickle_load_args
     if isinstance(f, str | os.PathLike):
+        mapped = os.fspath(f) if mmap and _Options.flags == mapping.MAP_SHARED else None
         with open(f, "rb") as file:
-            return _load(file, _placing(map_location), weights_only, options)
+            return _load(file, _placing(map_location), weights_only, options, mapped)
     if not hasattr(f, "seek") or not hasattr(f, "tell"):
         raise AttributeError(
             f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is "
@@ -238,7 +321,13 @@ def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
     return asked
 
 
-def _load(file: Any, place: Callable[[UntypedStorage, str], Any], weights_only: bool, options: dict) -> Any:
+def _load(
+    file: Any,
+    place: Callable[[UntypedStorage, str], Any],
+    weights_only: bool,
+    options: dict,
+    mapped: str | None = None,
+) -> Any:
     import zipfile
 
     start = file.tell()
@@ -255,15 +344,37 @@ def _load(file: Any, place: Callable[[UntypedStorage, str], Any], weights_only: 
         root = next((n.removesuffix("data.pkl") for n in names if n.endswith("/data.pkl")), None)
         if root is None:
             raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
-        swapped = f"{root}byteorder" in names and archive.read(f"{root}byteorder").strip() == b"big"
+        swapped = _Options.endianness is LoadEndianness.BIG
+        if f"{root}byteorder" in names:
+            swapped = archive.read(f"{root}byteorder").strip() == b"big"
 
         def contents(key: str, size: int) -> Any:
-            return np.frombuffer(archive.read(f"{root}data/{key}"), np.uint8)
+            if mapped is not None and size:
+                return np.memmap(mapped, np.uint8, "r+", _begins(file, archive, f"{root}data/{key}"), (size,))
+            return np.frombuffer(_entry_of(file, archive, f"{root}data/{key}"), np.uint8)
 
         loaded = Loaded(contents, place, swapped)
-        pickled = io.BytesIO(archive.read(f"{root}data.pkl"))
+        pickled = io.BytesIO(_entry_of(file, archive, f"{root}data.pkl"))
         reader = Reader(pickled, loaded, allowed, **options)
         return _guarded(reader.load) if weights_only else reader.load()
+
+
+def _begins(file: Any, archive: Any, name: str) -> int:
+    """Where in the file the contents of an entry begin: behind its header, a name and what else is said of it."""
+    start: int = archive.getinfo(name).header_offset
+    file.seek(start + 26)
+    return start + 30 + sum(int.from_bytes(file.read(2), "little") for _ in range(2))
+
+
+def _entry_of(file: Any, archive: Any, name: str) -> bytes:
+    """The contents of an entry, whatever its checksum: who maps a file and writes to it leaves that as it was."""
+    info = archive.getinfo(name)
+    if info.compress_type:
+        found: bytes = archive.read(name)
+        return found
+    file.seek(_begins(file, archive, name))
+    found = file.read(info.file_size)
+    return found
 
 
 _DOCS = (

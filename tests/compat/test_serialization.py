@@ -5,6 +5,7 @@ from __future__ import annotations
 import fractions
 import io
 import json
+import mmap
 import pickle
 import zipfile
 from pathlib import Path
@@ -237,3 +238,40 @@ def test_memory_seen_as_two_dtypes_cannot_be_saved() -> None:
     x = torch.ones(2, dtype=torch.complex64)
     with pytest.raises(RuntimeError, match="view the same data as different types"):
         again([x, x.real])
+
+
+def test_shared_mappings_are_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "mapped.pt"
+    torch.save({"w": torch.zeros(2, 3), "n": torch.arange(4), "none": torch.zeros(0)}, path)
+    with torch.serialization.set_default_mmap_options(mmap.MAP_SHARED):
+        found = torch.load(path, mmap=True)
+        found["w"][0, 1] = 5
+        found["n"].add_(1)
+        assert torch.load(path, mmap=True)["w"].tolist() == found["w"].tolist()
+    assert torch.serialization.get_default_mmap_options() == mmap.MAP_PRIVATE
+    again = torch.load(path, mmap=True)
+    assert (again["w"].tolist(), again["n"].tolist()) == ([[0, 5, 0], [0, 0, 0]], [1, 2, 3, 4])
+    again["w"].fill_(7)
+    assert torch.load(path)["w"][0, 0] == 0
+    with pytest.raises(ValueError, match=r"expected mmap.MAP_PRIVATE or mmap.MAP_SHARED, but got 17"):
+        torch.serialization.set_default_mmap_options(17)
+
+
+def test_the_order_of_bytes_of_files_that_do_not_say_it() -> None:
+    def load(**options: Any) -> list[int]:
+        file = io.BytesIO()
+        torch.save(torch.tensor([1, 2], dtype=torch.int16), file, **options)
+        file.seek(0)
+        return torch.load(file).tolist()
+
+    orders = torch.serialization.LoadEndianness
+    torch.serialization.set_default_load_endianness(orders.BIG)
+    try:
+        assert torch.serialization.get_default_load_endianness() is orders.BIG
+        assert load(_disable_byteorder_record=True) == [256, 512]
+        assert load() == [1, 2]
+    finally:
+        torch.serialization.set_default_load_endianness(None)
+    assert load(_disable_byteorder_record=True) == [1, 2]
+    with pytest.raises(TypeError, match="Invalid argument type in function set_default_load_endianness"):
+        torch.serialization.set_default_load_endianness("big")
