@@ -212,6 +212,9 @@ class UntypedStorage:
         """
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
+        if self.base.device is META:
+            self.buffer, self.base = _on_meta(Base((numel,), self.base.dtype))
+            return
         old = self.numpy().reshape(-1)
         new = np.full(numel, value, old.dtype)
         new[: min(numel, old.size)] = old[:numel]
