@@ -244,7 +244,8 @@ def fori_loop(
     """
     checks.function("fori_loop", body_fun, "body_fun")
     for what, bound in (("lower", lower), ("upper", upper)):
-        if not is_array(bound) or type_of(bound).shape:
+        found = trees.array_of(bound)
+        if not is_array(found) or type_of(found).shape:
             raise TypeError(f"fori_loop: {what} must be one number, got {kind(bound)}")
     if all(isinstance(n, int | np.integer) and not isinstance(n, bool) for n in (lower, upper)):
         length = max(int(upper) - int(lower), 0)

@@ -182,3 +182,19 @@ def test_checks_return_what_is_asked_for() -> None:
     assert checks.one_of("f", "x", 1, (0, 1)) == 1
     with pytest.raises(ValueError, match='f: x must be 0 or "a", got True'):
         checks.one_of("f", "x", True, (0, "a"))
+
+
+def test_bounds_of_another_library_are_numbers() -> None:
+    class Boxed:
+        def __init__(self, value: Any):
+            self.value = value
+
+        def __add__(self, other: int) -> Boxed:
+            return Boxed(self.value + other)
+
+        def __lt__(self, other: Boxed) -> Any:
+            return self.value < other.value
+
+    fg.trees.register_array_type(Boxed, lambda x: x.value, Boxed)
+    found = fg.fori_loop(Boxed(np.int64(0)), Boxed(np.int64(3)), lambda i, x: x + 1.0, 0.0)
+    assert float(found) == 3.0
