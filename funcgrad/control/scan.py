@@ -202,7 +202,9 @@ def step_program(
             raise TypeError(f"{name}: a step must return (carry, y), got {result!r} at {here()}")
         after, found = trees.flatten(result[0])
         if found != carry_tree:
-            raise TypeError(f"{name}: a step gets a carry of structure {carry_tree} and returns one of {found}")
+            raise TypeError(
+                f"{name}: a step gets a carry of structure {carry_tree} and returns one of {found}; at {here()}"
+            )
         ys, y_tree = trees.flatten(result[1])
         if not all(map(is_array, [*after, *ys])):
             raise TypeError(f"{name}: a step must return arrays, got {result!r} at {here()}")
