@@ -15,6 +15,7 @@ Example:
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import threading
@@ -539,10 +540,15 @@ def get_default_nowrap_functions() -> set[Any]:
     return {getattr(Tensor, name).__get__ for name in ("_base", "grad", "_grad")}
 
 
+def _takes_some(f: Any) -> bool:
+    """Whether a function that asks has anybody to ask: modes alone are asked of ``torch.is_grad_enabled``."""
+    return type(f) is Overridable and bool(inspect.signature(f._function).parameters)
+
+
 def get_overridable_functions() -> dict[Any, list[Any]]:
     """The functions that ask types, by where they are."""
     enable()
-    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if type(f) is Overridable] for _, m in _modules()}
+    found: dict[Any, list[Any]] = {m: [f for f in vars(m).values() if _takes_some(f)] for _, m in _modules()}
     methods = [f for f in Tensor.__dict__.values() if type(f) is Overridable]
     found[Tensor] = methods + [p.__get__ for p in Tensor.__dict__.values() if isinstance(p, OverridableProperty)]
     return found

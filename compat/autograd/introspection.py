@@ -11,8 +11,9 @@ from typing import Any
 from compat.autograd.node import Node
 from compat.autograd.saved import SavedTensor, hooks
 from compat.grad_mode import mode
+from compat.hooks import HookDict
 from compat.registry import function, publish
-from compat.tensor import Tensor
+from compat.tensor import Tensor, autograd_of
 
 
 @function("C._current_graph_task_id")
@@ -166,11 +167,16 @@ def _backward_hooks(t: Tensor) -> Any:
 
 
 def _set_backward_hooks(t: Tensor, given: Any) -> None:
-    found = _backward_hooks(t)
-    if found:
-        found.clear()
-    for hook in (given or {}).values():
-        t.register_hook(hook)
+    found = None if given is None else HookDict(given)
+    before = _backward_hooks(t)
+    if before:
+        before.clear()  # a leaf's node may know them
+    if t.grad_fn is None:
+        autograd_of(t).hooks = found
+    elif found is None:
+        t.grad_fn.hooks().tensor.pop(t._nr, None)
+    else:
+        t.grad_fn.hooks().tensor[t._nr] = found
 
 
 def _refuse(message: str) -> Any:

@@ -162,6 +162,11 @@ def test_attributes_that_look_behind_a_tensor() -> None:
     x._backward_hooks = None
     (x * 2).sum().backward()
     assert x.grad.tolist() == [20.0, 20.0]
+    for t in (x, y := x * 2):
+        t._backward_hooks = {}
+        t._backward_hooks["own"] = hook
+    y.sum().backward()
+    assert x.grad.tolist() == [38.0, 38.0]
     for name, text in (
         ("requires_grad", "requires_grad must be a bool"),
         ("_grad_fn", "Deletion of _grad_fn not allowed. Detach tensor instead!"),
