@@ -16,7 +16,7 @@ from compat.layout import layout_of
 from compat.meta import Unknown, on_meta
 from compat.printing import meta_text, tensor_text
 from compat.registry import function
-from compat.tensor import SHARED, Tensor, Version, array_of, autograd_of, refresh, set_memory, wrap
+from compat.tensor import SHARED, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
 
 
@@ -247,7 +247,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     """A copy with memory of its own; tensors that share memory share that of their copies.
 
     Raises:
-        RuntimeError: for the result of an operation, and for a subclass whose ``new_empty`` makes another type.
+        RuntimeError: for the result of an operation, a gradient of another size, and for a subclass whose
+            ``new_empty`` makes another type.
     """
     found = memo.get(id(self))
     if found is not None:
@@ -267,7 +268,7 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     copied._counter = Version(1)  # the memory was given to it after it was made
     copied._rg = self._rg
     if self._meta is not None and self._meta.grad is not None:
-        autograd_of(copied).grad = self._meta.grad.__deepcopy__(memo)
+        copied.grad = self._meta.grad.__deepcopy__(memo)
     for name, value in self.__dict__.items():
         copied.__dict__[name] = copy.deepcopy(value, memo)
     return copied

@@ -95,7 +95,7 @@ class _Task:
         for i, ((node, _), grad) in enumerate(zip(edges, grads)):
             if grad is not None and node in self.outgrown:
                 complain = lambda what, i=i: RuntimeError(f"{where} invalid gradient at index {i} - {what}".lstrip())
-                fitted[i] = fit(grad, node.expects(0), complain)  # type: ignore[union-attr]
+                fitted[i] = fit(grad, node.expects(0), complain)
         return fitted
 
     def restrict(self, nodes: Sequence[Node], inputs: Sequence[Edge], accumulate: bool) -> None:
@@ -192,7 +192,7 @@ class _Task:
     def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """What a node gives, without gradients that go nowhere."""
         wanted, captures = self.wanted, self.captures
-        goes = [f is not None and (wanted is None or f in wanted or f in captures) for f, _ in node._edges]
+        goes = [f is None or wanted is None or f in wanted or f in captures for f, _ in node._edges]
         return [g if to else None for g, to in zip(results, goes)]
 
     def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:

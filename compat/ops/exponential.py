@@ -113,7 +113,16 @@ def _rsqrt_backward(ct: Any, result: Any) -> Any:
     return ct * np.conj(result * e.square(result)) * e.number(-0.5, ct)
 
 
-rsqrt = unary("rsqrt", "RsqrtBackward0", e.rsqrt, "One over the square root.", saved="result", backward=_rsqrt_backward)
+def _rsqrt(x: Any) -> Any:
+    """Of complex numbers a reciprocal indeed: what is infinite is so as there."""
+    return _reciprocal(e.sqrt(x)) if category(x) == dtypes.COMPLEX else e.rsqrt(x)
+
+
+def _reciprocal(x: Any) -> Any:
+    return e.div(e.number(1, x), divisor(x))
+
+
+rsqrt = unary("rsqrt", "RsqrtBackward0", _rsqrt, "One over the square root.", saved="result", backward=_rsqrt_backward)
 
 
 def _reciprocal_backward(ct: Any, result: Any) -> Any:
@@ -123,7 +132,7 @@ def _reciprocal_backward(ct: Any, result: Any) -> Any:
 reciprocal = unary(
     "reciprocal",
     "ReciprocalBackward0",
-    lambda x: e.div(e.number(1, x), divisor(x)),
+    _reciprocal,
     "One over each element.",
     saved="result",
     backward=_reciprocal_backward,

@@ -173,8 +173,10 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         if isinstance(source, Tensor):
             source._view = source._view or SHARED
         layout, offset = layout_of(storage.base, size, stride, storage_offset, self.dtype), storage_offset
+    former = self._counter
     if self._view is None:
         self._counter = Version(self._version)  # its own: the old memory need not be kept for it
+        former.version += 1  # for the node that keeps it as its result
     self._storage, self._layout, self._offset = storage, layout, offset
     self._view = self._view or SHARED
     self._counter.version += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
@@ -443,6 +444,15 @@ def test_a_leaf_of_another_dtype_has_another_place_for_its_gradient() -> None:
     assert x.grad.tolist() == [4.0, -3.0] and y.shape == (3,)
 
 
+def test_a_leaf_of_another_size_than_its_gradient_is_not_copied() -> None:
+    x = torch.ones(1, 3, requires_grad=True)
+    x.sum().backward()
+    with torch.no_grad():
+        x.squeeze_()
+    with pytest.raises(RuntimeError, match=r"a gradient of size '\[1, 3\]' to a tensor of size '\[3\]'"):
+        copy.deepcopy(x)
+
+
 # ---------------------------------------------------------------- what was kept, and who is called
 
 
@@ -460,6 +470,30 @@ def test_what_a_node_kept_must_be_as_it_was_though_no_gradient_comes() -> None:
     x.clamp_(0, 1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         Nothing.apply(x).sum().backward()
+
+
+def test_a_result_that_was_set_to_other_memory_is_not_what_was_kept() -> None:
+    values, places = leaf(2.0, 1.0).sort()
+    places.set_()
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        values.sum().backward()
+
+
+def test_hooks_see_gradients_that_go_nowhere() -> None:
+    class Swap(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any, y: Any) -> Any:
+            return y, x
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            return second * 2, first * 3
+
+    seen: list[Any] = []
+    x, _ = Swap.apply(torch.tensor([1]), leaf(2.0))
+    x.grad_fn.register_hook(lambda grads, _: seen.extend(grads))
+    x.sum().backward()
+    assert [g.tolist() for g in seen] == [[0], [3.0]] and seen[0].dtype is torch.int64
 
 
 def test_hooks_on_several_gradients_wait_for_what_can_be_reached_only() -> None:
@@ -512,3 +546,8 @@ def test_shared_memory_is_complained_about_before_sizes_and_dtypes() -> None:
 def test_angles_of_complex_numbers_are_copied_row_by_row() -> None:
     x = torch.ones(2, 3, dtype=torch.complex64).t()
     assert x.angle().stride() == (2, 1) and x.sin().stride() == x.real.angle().stride() == (1, 3)
+
+
+def test_roots_of_complex_zeros_are_infinite_one_over() -> None:
+    found = torch.zeros(1, dtype=torch.complex128).rsqrt()
+    assert found.real.item() == float("inf") and np.isnan(found.imag.item())

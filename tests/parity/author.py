@@ -4,8 +4,9 @@ A line is a template of which ``{x}`` and ``{y}`` are tensors that the program h
 ``{x}`` most often, and ``{a}`` and ``{b}`` new ones. A kind of lines has a weight, and the tensors that it may be
 written about. Not written, as what PyTorch does then is known to be different, or anybody's guess:
 
-- ``inference_mode``, after which PyTorch writes first and refuses then; hooks on views that are in the graph only
-  because their base is, where PyTorch crashes;
+- ``inference_mode``, after which PyTorch writes first and refuses then, and counts as versions of what is computed from
+  such tensors alone how often its own code wrote into the result; hooks on views that are in the graph only because
+  their base is, where PyTorch crashes;
 - ``detach_`` and ``requires_grad_`` of what shares memory with other tensors, ``set_`` and ``data = `` of what is in
   the graph, and sizes changed in place under ``no_grad``;
 - writing where elements share places, or where what is read lies in the same memory but elsewhere, and gradients of
