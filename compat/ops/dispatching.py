@@ -338,7 +338,8 @@ def _enable() -> None:
         replace_if_asked(Tensor, "set_", partial(_filled_as, "set_.source_Tensor"))
         data: Any = Tensor.__dict__["data"]
         if isinstance(data, OverridableProperty):
-            data.read = _if_asked(data.read, _data)
+            read: Any = data.read
+            data.read = _if_asked(read, _data)
         else:
             _tensor.data = property(_if_asked(data.fget, _data), data.fset, data.fdel, data.__doc__)
         for name in _FUNCTIONS:
