@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.logarithms import logaddexp
@@ -24,6 +25,7 @@ def _between(x: Any, low: float, high: float, name: str) -> Any:
     return p.select(p.le(x, least), least, p.select(p.ge(x, most), most, x))
 
 
+@composite
 def relu6(x: Any) -> Any:
     """``min(max(x, 0), 6)``, with derivative 0 at both ends.
 
@@ -43,6 +45,7 @@ def relu6(x: Any) -> Any:
     return _between(x, 0, 6, "relu6")
 
 
+@composite
 def hard_tanh(x: Any) -> Any:
     """``min(max(x, -1), 1)``, with derivative 0 at both ends.
 
@@ -62,6 +65,7 @@ def hard_tanh(x: Any) -> Any:
     return _between(x, -1, 1, "hard_tanh")
 
 
+@composite
 def hard_sigmoid(x: Any) -> Any:
     """``relu6(x + 3) / 6``.
 
@@ -81,6 +85,7 @@ def hard_sigmoid(x: Any) -> Any:
     return e.divide(relu6(e.add(x, 3.0)), 6.0)
 
 
+@composite
 def hard_silu(x: Any) -> Any:
     """``x * hard_sigmoid(x)``; also ``hard_swish``.
 
@@ -109,6 +114,7 @@ def _below(x: Any, scale: Any) -> tuple[Any, Any]:
     return positive, e.expm1(e.divide(e.where(positive, 0.0, x), scale))
 
 
+@composite
 def celu(x: Any, alpha: Any = 1.0) -> Any:
     """``x`` where positive, ``alpha * (exp(x / alpha) - 1)`` elsewhere.
 
@@ -131,6 +137,7 @@ def celu(x: Any, alpha: Any = 1.0) -> Any:
     return e.where(positive, x, e.multiply(alpha, below))
 
 
+@composite
 def selu(x: Any) -> Any:
     """``elu`` scaled so that it keeps the mean 0 and the variance 1 of independent numbers.
 
@@ -153,6 +160,7 @@ def selu(x: Any) -> Any:
     return e.multiply(1.0507009873554805, e.where(positive, x, e.multiply(1.6732632423543772, below)))
 
 
+@composite
 def mish(x: Any) -> Any:
     """``x * tanh(log(1 + exp(x)))``.
 
@@ -172,6 +180,7 @@ def mish(x: Any) -> Any:
     return e.multiply(x, e.tanh(logaddexp(x, 0.0)))
 
 
+@composite
 def log_sigmoid(x: Any) -> Any:
     """The logarithm of ``sigmoid``, without overflow.
 
@@ -191,6 +200,7 @@ def log_sigmoid(x: Any) -> Any:
     return e.negative(logaddexp(e.negative(x), 0.0))
 
 
+@composite
 def soft_sign(x: Any) -> Any:
     """``x / (1 + |x|)``.
 
@@ -210,6 +220,7 @@ def soft_sign(x: Any) -> Any:
     return e.divide(x, e.add(e.abs(x), 1.0))
 
 
+@composite
 def squareplus(x: Any, b: Any = 4.0) -> Any:
     """``(x + sqrt(x**2 + b)) / 2``.
 
@@ -231,6 +242,7 @@ def squareplus(x: Any, b: Any = 4.0) -> Any:
     return e.multiply(0.5, e.add(x, e.sqrt(e.add(e.square(x), b))))
 
 
+@composite
 def glu(x: Any, axis: int = -1) -> Any:
     """The first half of ``x`` along an axis, times the sigmoid of the other half.
 

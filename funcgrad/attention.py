@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -16,6 +17,7 @@ from funcgrad.numpy.shape import expand_dims, repeat, squeeze
 from funcgrad.tracing import type_of
 
 
+@composite
 def dot_product_attention(
     query: Any,
     key: Any,

@@ -28,6 +28,7 @@ from funcgrad.activations import (
     squareplus,
 )
 from funcgrad.attention import dot_product_attention
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
@@ -66,6 +67,7 @@ def relu(x: Any) -> Any:
     return p.select(p.le(x, zero), zero, x)
 
 
+@composite
 def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     """``x`` where positive, ``negative_slope * x`` elsewhere.
 
@@ -88,6 +90,7 @@ def leaky_relu(x: Any, negative_slope: Any = 0.01) -> Any:
     return e.where(e.greater(x, 0), x, e.multiply(x, negative_slope))
 
 
+@composite
 def elu(x: Any, alpha: Any = 1.0) -> Any:
     """``x`` where positive, ``alpha * (exp(x) - 1)`` elsewhere.
 
@@ -154,6 +157,7 @@ def silu(x: Any) -> Any:
 swish = silu
 
 
+@composite
 def softplus(x: Any) -> Any:
     """``log(1 + exp(x))`` without overflow.
 
@@ -173,6 +177,7 @@ def softplus(x: Any) -> Any:
     return logaddexp(x, 0.0)
 
 
+@composite
 def gelu(x: Any, approximate: str | bool = "none") -> Any:
     """``x * P(X <= x)`` for a standard normal ``X``.
 
@@ -369,6 +374,7 @@ def avg_pool(
 # ---------------------------------------------------------------- classes
 
 
+@composite
 def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any:
     """Ones at the labels along a new axis of ``num_classes``, zeros elsewhere (everywhere, for a label out of range).
 
@@ -401,6 +407,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
     return moveaxis(hot, -1, normalized_axis(axis, t.ndim + 1, "one_hot"))
 
 
+@composite
 def standardize(
     x: Any, axis: Any = -1, mean: Any = None, variance: Any = None, epsilon: float = 1e-5, where: Any = None
 ) -> Any:
@@ -434,6 +441,7 @@ def standardize(
     return e.multiply(centred, e.rsqrt(e.add(variance, epsilon)))
 
 
+@composite
 def cross_entropy(
     logits: Any, labels: Any, *, axis: int = -1, label_smoothing: float = 0.0, reduction: str = "mean"
 ) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted, promoted_pair
@@ -25,6 +26,7 @@ def _bit_order(bitorder: str, name: str) -> np.ndarray:
     return _ORDER[bitorder]
 
 
+@composite
 def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     """Eight truths in a byte: uint8, zeros at the end where there are not enough.
 
@@ -55,6 +57,7 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     return moveaxis(r.sum(weighed, -1, dtypes.uint8), -1, axis)
 
 
+@composite
 def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bitorder: str = "big") -> Any:
     """The bits of bytes: eight 0s and 1s, uint8, for each.
 
@@ -136,6 +139,7 @@ def gcd(x: Any, y: Any, /) -> Any:
     return integers.gcd(*_both_integers(x, y, "gcd"))
 
 
+@composite
 def lcm(x: Any, y: Any, /) -> Any:
     """The least common multiple of integers.
 
@@ -165,6 +169,7 @@ def lcm(x: Any, y: Any, /) -> Any:
 _FIELDS = {2: (10, 15), 4: (23, 127), 8: (52, 1023)}
 
 
+@composite
 def frexp(x: Any, /) -> tuple[Any, Any]:
     """The mantissa, from 0.5 up to 1, and the exponent of 2, int32, of which a number is the product.
 
@@ -206,6 +211,7 @@ def _times_power(x: Any, exponent: Any) -> Any:
     return x
 
 
+@composite
 def ldexp(x: Any, exponent: Any, /) -> Any:
     """``x`` times 2 to a power.
 
@@ -231,6 +237,7 @@ def ldexp(x: Any, exponent: Any, /) -> Any:
     return _times_power(x, promoted(exponent)[0] if not isinstance(exponent, int) else np.int32(exponent))
 
 
+@composite
 def spacing(x: Any, /) -> Any:
     """The distance to the next number, away from zero, with the sign of ``x``.
 

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
+from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.indexing import At, diag, take
+from funcgrad.numpy.indexing import At, diag, diagonal, take
 from funcgrad.numpy.positions import nonzero
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import ravel, reshape
@@ -166,6 +168,7 @@ def triu_indices_from(x: Any, k: int = 0) -> tuple[Any, Any]:
     return triu_indices(rows, k, columns)
 
 
+@composite
 def mask_indices(n: int, mask_func: Any, k: int = 0) -> tuple[Any, ...]:
     """The positions that ``mask_func(matrix, k)``, such as ``triu``, leaves of an ``n`` by ``n`` matrix.
 
@@ -212,6 +215,7 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return diag(ravel(v), k)
 
 
+@composite
 def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
     """``x`` with ``val`` on its main diagonal.
 
@@ -248,7 +252,31 @@ def _with_diagonal(x: Any, val: Any, wrap: bool) -> Any:
     return reshape(At(ravel(x))[places].set(values), shape)
 
 
+def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
+    """The sum along the diagonal of two axes.
+
+    Args:
+        x: an array of at least two axes.
+        offset: how many columns above the main diagonal; negative, how many rows below.
+        axis1, axis2: that of the rows, and that of the columns.
+        dtype: the dtype to sum in.
+
+    Returns:
+        The other axes; of that dtype, by default int64 for integers and booleans, uint64 for unsigned ones, otherwise
+        that of ``x``.
+
+    Raises:
+        TypeError: for what is no array, or no dtype.
+        ValueError: for fewer than two axes, one out of range, or twice the same.
+
+    Example:
+        >>> print(trace(np.array([[1.0, 2.0], [3.0, 4.0]])))
+        5.0
+    """
+    return r.sum(diagonal(x, offset, axis1, axis2), -1, dtype)
+
+
 __all__ = [
-    "diag_indices", "diag_indices_from", "diagflat", "fill_diagonal", "mask_indices", "tril_indices",
+    "diag_indices", "diag_indices_from", "diagflat", "fill_diagonal", "mask_indices", "trace", "tril_indices",
     "tril_indices_from", "triu_indices", "triu_indices_from",
 ]  # fmt: skip

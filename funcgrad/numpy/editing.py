@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy.indexing import At, take
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
 from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, ndim, ravel, reshape
@@ -16,6 +17,7 @@ from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, type_of
 
 
+@composite
 def block(arrays: Any) -> Any:
     """One array of nested lists of blocks: those of the innermost lists are joined along the last axis, and so on.
 
@@ -131,6 +133,7 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
     return take(x, np.delete(np.arange(size), places), along)
 
 
+@composite
 def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
     """``x`` with ``values`` put in before given places along an axis; with None, of all elements in a row.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.positions import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
@@ -16,6 +17,7 @@ from funcgrad.numpy.shape import broadcast_to, ravel, reshape, stack
 from funcgrad.tracing import type_of
 
 
+@composite
 def indices(dimensions: Sequence[int], dtype: Any = int, sparse: bool = False) -> Any:
     """The coordinates of every place of an array of a shape, along a new first axis.
 
@@ -91,6 +93,7 @@ def ix_(*sequences: Any) -> tuple[Any, ...]:
     return tuple(found)
 
 
+@composite
 def meshgrid(*xs: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list[Any]:
     """Coordinate arrays from coordinate vectors.
 

@@ -15,8 +15,8 @@ import jax
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indices import Index, New, Point, Range, Rows, index_dtype, is_mask, parse, wrap
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
 from funcgrad.numpy.rounding import remainder
@@ -470,6 +470,7 @@ def along_dims(x: Any, indices: Any, axis: int, name: str) -> tuple[Any, ix.Inde
     return s.expanded(wide, t.ndim), ix.take_along_dims(t.ndim, axis)
 
 
+@composite
 def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
     """For each place along the other axes, the elements at its own ``indices`` along one, as ``argsort`` gives them.
 
@@ -571,28 +572,4 @@ def diag(x: Any, k: int = 0) -> Any:
     return s.reshape(line, shape=(side, side))
 
 
-def trace(x: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Any:
-    """The sum along the diagonal of two axes.
-
-    Args:
-        x: an array of at least two axes.
-        offset: how many columns above the main diagonal; negative, how many rows below.
-        axis1, axis2: that of the rows, and that of the columns.
-        dtype: the dtype to sum in.
-
-    Returns:
-        The other axes; of that dtype, by default int64 for integers and booleans, uint64 for unsigned ones, otherwise
-        that of ``x``.
-
-    Raises:
-        TypeError: for what is no array, or no dtype.
-        ValueError: for fewer than two axes, one out of range, or twice the same.
-
-    Example:
-        >>> print(trace(np.array([[1.0, 2.0], [3.0, 4.0]])))
-        5.0
-    """
-    return r.sum(diagonal(x, offset, axis1, axis2), -1, dtype)
-
-
-__all__ = ["at", "diag", "diagonal", "take", "take_along_axis", "trace"]
+__all__ = ["at", "diag", "diagonal", "take", "take_along_axis"]

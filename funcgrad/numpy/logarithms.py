@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise import divide, log, multiply
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
@@ -61,6 +62,7 @@ def log10(x: Any, /) -> Any:
     return _to_base(10, x)
 
 
+@composite
 def logaddexp(x: Any, y: Any, /) -> Any:
     """``log(exp(x) + exp(y))`` without overflow.
 
@@ -84,6 +86,7 @@ def logaddexp(x: Any, y: Any, /) -> Any:
     return p.add(p.log(p.add(p.exp(p.sub(x, finite)), p.exp(p.sub(y, finite)))), finite)
 
 
+@composite
 def logaddexp2(x: Any, y: Any, /) -> Any:
     """``log2(2**x + 2**y)`` without overflow.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.creation import full
 from funcgrad.numpy.promotion import asoperand, placed
 from funcgrad.primitives import elementwise as p
@@ -15,6 +16,7 @@ from funcgrad.primitives.shape import concatenate, expanded, iota
 from funcgrad.tracing import type_of
 
 
+@composite
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float, *, device: Any = None) -> Any:
     """Ones on the ``k``-th diagonal, zeros elsewhere.
 
@@ -51,6 +53,7 @@ def _diagonal_number(name: str, k: Any, rows: int, columns: int) -> np.int64:
     return np.int64(min(max(checks.integer(name, "k", k), -rows - 1), columns + 1))
 
 
+@composite
 def identity(n: int, dtype: Any = float) -> Any:
     """The identity matrix.
 
@@ -78,6 +81,7 @@ def _triangle(name: str, n: int, m: int, k: Any) -> Any:
     return p.ge(p.add(rows, _diagonal_number(name, k, n, m)), columns)
 
 
+@composite
 def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     """Ones on and below the ``k``-th diagonal.
 
@@ -101,6 +105,7 @@ def tri(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> Any:
     return p.cast(_triangle("tri", *_sizes("tri", N, M), k), dtype=dtypes.canonical(float if dtype is None else dtype))
 
 
+@composite
 def tril(x: Any, /, k: int = 0) -> Any:
     """The last two axes' part on and below the ``k``-th diagonal; zeros above.
 
@@ -124,6 +129,7 @@ def tril(x: Any, /, k: int = 0) -> Any:
     return p.select(_triangle("tril", rows, columns, k), x, p.number(0, x))
 
 
+@composite
 def triu(x: Any, /, k: int = 0) -> Any:
     """The last two axes' part on and above the ``k``-th diagonal; zeros below.
 
@@ -154,6 +160,7 @@ def _matrix(x: Any, name: str) -> tuple[Any, int, int]:
     return x, rows, columns
 
 
+@composite
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # NumPy's name
     """The matrix whose columns are the powers of ``x``, from the highest, or the lowest, on.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.elementwise.declared import named
@@ -44,6 +45,7 @@ def _document(what: str, call: str, shown: str) -> str:
     )
 
 
+@composite
 def nansum(
     x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -72,6 +74,7 @@ def nansum(
     return r.sum(_filled(x, "nansum", 0), axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
+@composite
 def nanprod(
     x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, initial: Any = None, where: Any = None
 ) -> Any:
@@ -100,6 +103,7 @@ def nanprod(
     return r.prod(_filled(x, "nanprod", 1), axis, dtype, keepdims=keepdims, initial=initial, where=where)
 
 
+@composite
 def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The running sum along an axis, NaN counting as 0.
 
@@ -123,6 +127,7 @@ def nancumsum(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     return r.cumsum(_filled(x, "nancumsum", 0), axis, dtype)
 
 
+@composite
 def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
     """The running product along an axis, NaN counting as 1.
 
@@ -147,6 +152,7 @@ def nancumprod(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
 
 
 def _extreme(reduction: Callable[..., Any], worst: float, name: str, what: str, shown: str) -> Callable[..., Any]:
+    @composite
     def function(x: Any, axis: Axis = None, *, keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
         x, there = _numbers(x, name)
         if not dtypes.is_inexact(type_of(x).dtype):
@@ -165,6 +171,7 @@ nanmin = _extreme(r.min, np.inf, "nanmin", "smallest", "1.0")
 
 
 def _position(reduction: Callable[..., Any], worst: float, name: str, what: str, shown: str) -> Callable[..., Any]:
+    @composite
     def function(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Any:
         x, there = _numbers(x, name)
         if not dtypes.is_inexact(type_of(x).dtype):
@@ -188,6 +195,7 @@ nanargmax = _position(r.argmax, -np.inf, "nanargmax", "largest", "2")
 nanargmin = _position(r.argmin, np.inf, "nanargmin", "smallest", "1")
 
 
+@composite
 def nanmean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """The mean over axes of what is a number; NaN where nothing is.
 
@@ -214,6 +222,7 @@ def nanmean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = Fa
     return r.mean(_filled(x, "nanmean", 0), axis, dtype, keepdims=keepdims, where=counted)
 
 
+@composite
 def nanvar(
     x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
     correction: float | None = None,
@@ -248,6 +257,7 @@ def nanvar(
     return p.select(enough, found, p.number(np.nan, found))
 
 
+@composite
 def nanstd(
     x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
     correction: float | None = None,
@@ -273,6 +283,7 @@ def nanstd(
     return e.sqrt(found)
 
 
+@composite
 def nanquantile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
@@ -296,6 +307,7 @@ def nanquantile(
     return quantile(x, q, axis, method=method, keepdims=keepdims, weights=weights, ignore_nan=True)
 
 
+@composite
 def nanpercentile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
@@ -319,6 +331,7 @@ def nanpercentile(
     return nanquantile(x, fractions(x, q), axis, method=method, keepdims=keepdims, weights=weights)
 
 
+@composite
 def nanmedian(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The median over axes of what is a number; NaN where nothing is.
 

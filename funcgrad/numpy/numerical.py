@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
@@ -25,6 +26,7 @@ from funcgrad.tracing import Tracer, type_of
 # ---------------------------------------------------------------- differences and integrals
 
 
+@composite
 def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
     """The differences of neighbours along an axis, ``n`` times over.
 
@@ -67,6 +69,7 @@ def _as_end(end: Any, x: Any, axis: int) -> Any:
     return broadcast_to(end, tuple(1 if i == axis else n for i, n in enumerate(type_of(x).shape)))
 
 
+@composite
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     """The integral of samples ``y`` at places ``x`` (or ``dx`` apart), by straight lines between them.
 
@@ -96,6 +99,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     return r.sum(e.multiply(heights, widths), -1)
 
 
+@composite
 def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None) -> Any:
     """The values at ``x`` of the line through the points ``(xp, fp)``, with ``xp`` increasing.
 
@@ -151,6 +155,7 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     return x, xp, concatenate([fp[-1:], fp, fp[:1]])
 
 
+@composite
 def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     """The differences of neighbours, of all elements in a row.
 
@@ -173,6 +178,7 @@ def ediff1d(x: Any, to_end: Any = None, to_begin: Any = None) -> Any:
     return concatenate([part for part in (ends[0], found, ends[1]) if part is not None])
 
 
+@composite
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """The derivative of samples along each axis: second-order differences inside, one-sided ones at the ends.
 
@@ -226,6 +232,7 @@ def _slopes(f: Any, widths: Any, edge_order: int) -> Any:
     return concatenate([first, inner, last], -1)
 
 
+@composite
 def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.283185307179586) -> Any:
     """Angles without jumps: by multiples of the period, neighbours are brought within half of one.
 
@@ -267,6 +274,7 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
 # ---------------------------------------------------------------- convolution
 
 
+@composite
 def convolve(x: Any, y: Any, mode: str = "full") -> Any:
     """The convolution of two vectors.
 
@@ -301,6 +309,7 @@ def convolve(x: Any, y: Any, mode: str = "full") -> Any:
     return reshape(convolve_p(reshape(x, (1, 1, a.size)), kernel, padding=((low, high),)), (-1,))
 
 
+@composite
 def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
     """The correlation of two vectors: the sums of products of ``x``, moved on step by step, and ``y`` conjugated.
 
@@ -328,6 +337,7 @@ def correlate(x: Any, y: Any, mode: str = "valid") -> Any:
 # ---------------------------------------------------------------- products
 
 
+@composite
 def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None) -> Any:
     """The cross product of vectors of three, or of two, along an axis; of two and two only its third part.
 
@@ -367,6 +377,7 @@ def cross(x: Any, y: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axi
     return moveaxis(stack([*parts, third], -1), -1, axisc)
 
 
+@composite
 def kron(x: Any, y: Any) -> Any:
     """The Kronecker product: a block ``x[i, j] * y`` for each element of ``x``.
 
@@ -394,6 +405,7 @@ def kron(x: Any, y: Any) -> Any:
 # ---------------------------------------------------------------- comparison
 
 
+@composite
 def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether equal within ``atol + rtol * |y|``; infinities equal themselves.
 
@@ -419,6 +431,7 @@ def isclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: b
     return e.logical_or(close, e.logical_and(e.isnan(x), e.isnan(y))) if equal_nan else close
 
 
+@composite
 def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
     """Whether all elements are close, as ``isclose`` has it.
 
@@ -441,6 +454,7 @@ def allclose(x: Any, y: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: 
     return r.all(isclose(x, y, rtol, atol, equal_nan))
 
 
+@composite
 def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
     """Whether of one shape, with equal elements.
 
@@ -465,6 +479,7 @@ def array_equal(x: Any, y: Any, equal_nan: bool = False) -> Any:
     return r.all(e.logical_or(same, e.logical_and(e.isnan(x), e.isnan(y))) if equal_nan else same)
 
 
+@composite
 def array_equiv(x: Any, y: Any) -> Any:
     """Whether the two broadcast together, with equal elements.
 
@@ -489,6 +504,7 @@ def array_equiv(x: Any, y: Any) -> Any:
     return r.all(e.equal(x, y))
 
 
+@composite
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """``x`` with numbers in place of NaN and the infinities: 0, and the largest and smallest of the dtype.
 

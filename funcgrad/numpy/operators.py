@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from funcgrad.errors import ConcretizationError
+from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy import indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
@@ -132,7 +132,7 @@ _METHODS: dict[str, Any] = {
     "copy": e.positive,
     "take": indexing.take,
     "diagonal": indexing.diagonal,
-    "trace": indexing.trace,
+    "trace": diagonals.trace,
     "at": property(indexing.At),
     "sort": sorting.sort,
     "argsort": sorting.argsort,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
@@ -23,6 +24,7 @@ from funcgrad.tracing import type_of
 Pair = tuple[Any, Any]
 
 
+@composite
 def pad(x: Any, pad_width: Any, mode: Any = "constant", **kwargs: Any) -> Any:
     """``x`` with a border.
 

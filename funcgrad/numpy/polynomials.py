@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -32,6 +33,7 @@ def _coefficients(x: Any, name: str) -> Any:
     return x
 
 
+@composite
 def polyval(p: Any, x: Any) -> Any:
     """The polynomial with coefficients ``p`` at ``x``: by Horner's scheme.
 
@@ -57,6 +59,7 @@ def polyval(p: Any, x: Any) -> Any:
     return value
 
 
+@composite
 def polyadd(a1: Any, a2: Any) -> Any:
     """The sum of two polynomials.
 
@@ -77,6 +80,7 @@ def polyadd(a1: Any, a2: Any) -> Any:
     return e.add(*_same_length(a1, a2, "polyadd"))
 
 
+@composite
 def polysub(a1: Any, a2: Any) -> Any:
     """The difference of two polynomials.
 
@@ -103,6 +107,7 @@ def _same_length(a1: Any, a2: Any, name: str) -> list[Any]:
     return [concatenate([full(p.number(0, a), (longest - type_of(a).size,)), a]) for a in both]
 
 
+@composite
 def polymul(a1: Any, a2: Any) -> Any:
     """The product of two polynomials.
 
@@ -123,6 +128,7 @@ def polymul(a1: Any, a2: Any) -> Any:
     return convolve(_coefficients(a1, "polymul"), _coefficients(a2, "polymul"))
 
 
+@composite
 def polydiv(u: Any, v: Any) -> tuple[Any, Any]:
     """The quotient and the remainder of two polynomials; the remainder has as many coefficients as it can need.
 
@@ -182,6 +188,7 @@ def polyder(p: Any, m: int = 1) -> Any:
     return p
 
 
+@composite
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     """The ``m``-th integral of a polynomial.
 
@@ -213,6 +220,7 @@ def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     return p
 
 
+@composite
 def poly(seq_of_zeros: Any) -> Any:
     """The polynomial with given roots, or the characteristic one of a square matrix; its first coefficient is 1.
 
@@ -248,6 +256,7 @@ def poly(seq_of_zeros: Any) -> Any:
     return e.real(found) if real else found
 
 
+@composite
 def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     """The roots of a polynomial, complex: the eigenvalues of its companion matrix.
 
@@ -287,6 +296,7 @@ def roots(p: Any, *, strip_zeros: bool = True) -> Any:
     return concatenate([eigvals(concatenate([expand_dims(first, 0), below])), zeros])
 
 
+@composite
 def polyfit(
     x: Any, y: Any, deg: int, rcond: float | None = None, full: bool = False, w: Any = None, cov: Any = False
 ) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.errors import ConcretizationError, here
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
@@ -47,6 +48,7 @@ def _has_value(x: Tracer) -> bool:
     return True
 
 
+@composite
 def nonzero(x: Any, /, *, size: int | None = None, fill_value: int = 0) -> tuple[Any, ...]:
     """Where elements are not zero, in order: for each axis a vector of positions, int64.
 
@@ -108,6 +110,7 @@ def flatnonzero(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
     return nonzero(ravel(x), size=size, fill_value=fill_value)[0]
 
 
+@composite
 def argwhere(x: Any, *, size: int | None = None, fill_value: int = 0) -> Any:
     """Where elements are not zero: a row of coordinates for each.
 
@@ -168,6 +171,7 @@ def where(condition: Any, x: Any = None, y: Any = None, /, *, size: int | None =
 # ---------------------------------------------------------------- numbers of places
 
 
+@composite
 def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "raise") -> tuple[Any, ...]:
     """The coordinates, one array per axis, of places in an array of ``shape`` that are numbered in a row.
 
@@ -206,6 +210,7 @@ def unravel_index(indices: Any, shape: Any, order: str = "C", *, mode: str = "ra
     return tuple(asarray(i) for i in (found if order == "F" else found[::-1]))
 
 
+@composite
 def ravel_multi_index(multi_index: Sequence[Any], dims: Any, mode: Any = "raise", order: str = "C") -> Any:
     """The number, of all in a row, of each place that is given by its coordinates.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
@@ -132,6 +133,7 @@ def iterable(x: Any) -> bool:
     return True
 
 
+@composite
 def real_if_close(x: Any, tol: float = 100) -> Any:
     """The real part, where all imaginary ones are within ``tol`` of the dtype's ``eps``; else ``x``.
 

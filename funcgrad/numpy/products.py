@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted_pair
 from funcgrad.numpy.shape import ravel, reshape
@@ -230,6 +231,7 @@ def matvec(x: Any, y: Any, /) -> Any:
     return matmul(x, reshape(y, (*type_of(y).shape, 1)))[..., 0]
 
 
+@composite
 def vecmat(x: Any, y: Any, /) -> Any:
     """The products of vectors, conjugated, and matrices: over the vectors' axis; axes before broadcast.
 

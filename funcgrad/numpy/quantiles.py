@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, promoted
@@ -36,6 +37,7 @@ _CONTINUOUS = {
 _DISCRETE = ("inverted_cdf", "averaged_inverted_cdf", "closest_observation", "lower", "higher", "nearest", "midpoint")
 
 
+@composite
 def quantile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None,
     ignore_nan: bool = False,
@@ -197,6 +199,7 @@ def _weighted(rows: Any, q: Any, weights: Any, ignore_nan: bool) -> Any:
     return p.select(p.ne(top, top), p.number(np.nan, value), value)
 
 
+@composite
 def percentile(
     x: Any, q: Any, axis: Axis = None, *, method: str = "linear", keepdims: bool = False, weights: Any = None
 ) -> Any:
@@ -228,6 +231,7 @@ def fractions(x: Any, q: Any) -> Any:
     return e.divide(beside(x, q, "percentile"), 100.0)
 
 
+@composite
 def median(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The middle element over axes, or the mean of the middle two; NaN if an element is NaN, or there are none.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from funcgrad import checks, dtypes
 from funcgrad.arguments import kind
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, placed, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import expanded, iota, moved
@@ -77,6 +78,7 @@ def _wrapped(value: Any, dtype: np.dtype) -> np.generic:
     return dtype.type(np.asarray(int(value)).astype(dtype))
 
 
+@composite
 def linspace(
     start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, retstep: bool = False, dtype: Any = None,
     axis: int = 0, *, device: Any = None,
@@ -126,6 +128,7 @@ def linspace(
     return (made, p.div(p.sub(stop, start), p.number(divisions, start))) if retstep else made
 
 
+@composite
 def logspace(
     start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, base: Any = 10.0, dtype: Any = None, axis: int = 0
 ) -> Any:
@@ -153,6 +156,7 @@ def logspace(
     return result if dtype is None else astype(result, dtype)
 
 
+@composite
 def geomspace(start: Any, stop: Any, /, num: int = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0) -> Any:
     """Numbers from ``start`` to ``stop``, each the same multiple of the one before.
 

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
 from funcgrad.primitive import Primitive
@@ -135,6 +136,7 @@ def rint(x: Any, /) -> Any:
     return p.round_half_even(x) if dtypes.is_floating(dtype) else x
 
 
+@composite
 def round(x: Any, /, decimals: int = 0) -> Any:
     """``x`` rounded to a number of decimals; halves go to the even digit.
 
@@ -185,6 +187,7 @@ def _round_whole(x: Any, unit: int) -> Any:
 around = round
 
 
+@composite
 def modf(x: Any, /) -> tuple[Any, Any]:
     """The fractional and the integral part, both with the sign of ``x``.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indexing import At, along, along_dims, check_inside, getitem, integers, take, take_along_axis
 from funcgrad.numpy.positions import known
@@ -21,6 +22,7 @@ from funcgrad.tracing import type_of
 # ---------------------------------------------------------------- taken and chosen
 
 
+@composite
 def extract(condition: Any, x: Any) -> Any:
     """The elements where ``condition`` is not zero, in a row.
 
@@ -68,6 +70,7 @@ def compress(condition: Any, x: Any, axis: int | None = None) -> Any:
     return take(x, np.flatnonzero(mask), axis)
 
 
+@composite
 def choose(choice: Any, choices: Sequence[Any], mode: str = "raise") -> Any:
     """For each place, the element of the choice that has the number there.
 
@@ -179,6 +182,7 @@ def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
     return reshape(At(ravel(x))[places].set(values), type_of(x).shape)
 
 
+@composite
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, inplace: bool = True) -> Any:
     """``x`` with ``values`` at what ``take_along_axis`` would take.
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -115,6 +116,7 @@ def _unique(x: Any, axis: int | None, equal_nan: bool, size: int | None, fill_va
 _ROWS = ix.IndexDims((), (0,), (), (), (0,))
 
 
+@composite
 def unique(
     x: Any, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
     axis: int | None = None, *, equal_nan: bool = True, sorted: bool = True, size: int | None = None,
@@ -152,6 +154,7 @@ def unique(
     return (found.values, *extra) if extra else found.values
 
 
+@composite
 def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements, in order; each NaN is one.
 
@@ -173,6 +176,7 @@ def unique_values(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     return _unique(x, None, False, size, fill_value, "unique_values").values
 
 
+@composite
 def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueCounts:
     """The different elements, in order, and how often each occurs; each NaN is one.
 
@@ -195,6 +199,7 @@ def unique_counts(x: Any, /, *, size: int | None = None, fill_value: Any = None)
     return UniqueCounts(found.values, found.counts)
 
 
+@composite
 def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueInverse:
     """The different elements, in order, and which of them each element of ``x`` is; each NaN is one.
 
@@ -217,6 +222,7 @@ def unique_inverse(x: Any, /, *, size: int | None = None, fill_value: Any = None
     return UniqueInverse(found.values, found.inverse_indices)
 
 
+@composite
 def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) -> UniqueAll:
     """The different elements, where each comes first, which of them each element is, and how often each occurs.
 
@@ -242,6 +248,7 @@ def unique_all(x: Any, /, *, size: int | None = None, fill_value: Any = None) ->
 # ---------------------------------------------------------------- two sets
 
 
+@composite
 def isin(
     x: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False, *, kind: str | None = None
 ) -> Any:
@@ -275,6 +282,7 @@ def isin(
     return asarray(e.logical_not(found) if invert else found)
 
 
+@composite
 def union1d(x: Any, y: Any, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements of both arrays, in order.
 
@@ -308,6 +316,7 @@ def _first_of_each(x: Any, y: Any, inside: bool, size: int, fill_value: Any) -> 
     return e.where(e.less(places, n), take(line, places, mode="clip"), fill) if n else broadcast_to(fill, (size,))
 
 
+@composite
 def intersect1d(
     x: Any,
     y: Any,
@@ -351,6 +360,7 @@ def intersect1d(
     return common, take(first.indices, shared), take(second.indices, searchsorted(second.values, common))
 
 
+@composite
 def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None = None, fill_value: Any = None) -> Any:
     """The different elements of ``x`` that are not in ``y``, in order (as they come, if they are said to be unique).
 
@@ -376,6 +386,7 @@ def setdiff1d(x: Any, y: Any, assume_unique: bool = False, *, size: int | None =
     return take(values, nonzero(isin(values, y, invert=True))[0])
 
 
+@composite
 def setxor1d(x: Any, y: Any, assume_unique: bool = False) -> Any:
     """The different elements that are in one array only, in order.
 

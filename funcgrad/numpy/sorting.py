@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axis, promoted
 from funcgrad.numpy.shape import ravel
 from funcgrad.primitives import elementwise as p
@@ -74,6 +75,7 @@ def argsort(
     return sorting.argsort(x, axis=axis, descending=descending, stable=stable is not False)
 
 
+@composite
 def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None) -> Any:
     """Where in the sorted vector ``x`` to put each of ``values`` so that it stays sorted: int64, 0 to ``len(x)``.
 
@@ -123,6 +125,7 @@ def _goes_before(element: Any, value: Any, side: str) -> Any:
     return p.bitwise_or(numbers, both)
 
 
+@composite
 def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     """The number of the bin, between monotonic ``bins``, that each element is in.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand, promoted
@@ -68,6 +69,7 @@ def hamming(M: int) -> Any:
     return _cosines(M, "hamming", 0.54, 0.46)
 
 
+@composite
 def blackman(M: int) -> Any:
     """The window of Blackman: of two cosines, 0 at both ends.
 
@@ -108,6 +110,7 @@ def bartlett(M: int) -> Any:
     return e.subtract(1.0, e.absolute(_places(M, "bartlett")))
 
 
+@composite
 def kaiser(M: int, beta: Any) -> Any:
     """The window of Kaiser, narrower the larger ``beta`` is.
 

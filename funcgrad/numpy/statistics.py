@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
@@ -28,6 +29,7 @@ from funcgrad.tracing import type_of
 # ---------------------------------------------------------------- means and covariances
 
 
+@composite
 def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = False, *, keepdims: bool = False) -> Any:
     """The mean over axes, each element with its weight.
 
@@ -70,6 +72,7 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     return (mean, total) if returned else mean
 
 
+@composite
 def cov(
     m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: float | None = None, fweights: Any = None,
     aweights: Any = None, *, dtype: Any = None,
@@ -136,6 +139,7 @@ def _scalar_if_one(matrix: Any) -> Any:
     return reshape(matrix, ()) if type_of(matrix).size == 1 else matrix
 
 
+@composite
 def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
     """The correlations of variables: their covariances, each divided by both standard deviations.
 
@@ -170,6 +174,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 # ---------------------------------------------------------------- counts
 
 
+@composite
 def bincount(x: Any, weights: Any = None, minlength: int = 0, *, length: int | None = None) -> Any:
     """How often each number from 0 on occurs in a vector.
 
@@ -229,6 +234,7 @@ _ROWS = ix.IndexDims((), (0,), (), (), (0,))
 _RULES = ("auto", "doane", "fd", "rice", "scott", "sqrt", "stone", "sturges")
 
 
+@composite
 def histogram_bin_edges(x: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
     """The edges of the bins of ``histogram``.
 
@@ -285,6 +291,7 @@ def _edge_dtype(x: Any) -> np.dtype:
     return dtype if dtypes.is_floating(dtype) else dtypes.float32
 
 
+@composite
 def histogram(x: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple[Any, Any]:
     """How many elements are in each bin; the last one holds its right edge too.
 
@@ -318,6 +325,7 @@ def histogram(x: Any, bins: Any = 10, range: Any = None, density: bool = False, 
     return counts, edges[0]
 
 
+@composite
 def histogram2d(
     x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
 ) -> tuple[Any, Any, Any]:
@@ -349,6 +357,7 @@ def histogram2d(
     return counts, edges[0], edges[1]
 
 
+@composite
 def histogramdd(
     sample: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
 ) -> tuple[Any, list[Any]]:

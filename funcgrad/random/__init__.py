@@ -21,4 +21,5 @@ Example:
 from funcgrad.random.basic import *
 from funcgrad.random.continuous import *
 from funcgrad.random.discrete import *
+from funcgrad.random.gammas import *
 from funcgrad.random.vectors import *

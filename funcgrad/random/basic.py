@@ -11,6 +11,7 @@ import numpy as np
 
 from funcgrad import checks, dtypes
 from funcgrad.arguments import kind
+from funcgrad.composite import compiled
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import (
     add,
@@ -77,6 +78,7 @@ def key(seed: Any) -> Any:
 PRNGKey = key
 
 
+@compiled
 def split(key: Any, num: Shape = 2) -> Any:
     """New keys from one, independent of it and of each other.
 
@@ -98,6 +100,7 @@ def split(key: Any, num: Shape = 2) -> Any:
     return _words(_bits("split", key, np.uint64(0), checks.shape("split", "num", num), 64))
 
 
+@compiled
 def fold_in(key: Any, data: Any) -> Any:
     """A new key for ``data``, such as a step's number: ``fold_in(key, i)`` equals ``split(key, n)[i]``.
 
@@ -125,6 +128,7 @@ def fold_in(key: Any, data: Any) -> Any:
     return _words(_bits("fold_in", key, start, (), 64))
 
 
+@compiled
 def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
     """Uniform unsigned integers.
 
@@ -150,6 +154,7 @@ def bits(key: Any, shape: Shape = (), dtype: Any = "uint32") -> Any:
     return _bits("bits", key, np.uint64(0), shape_of("bits", shape), kind.itemsize * 8)
 
 
+@compiled
 def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, maxval: Any = 1.0) -> Any:
     """Uniform numbers in ``[minval, maxval)``.
 
@@ -188,6 +193,7 @@ def uniform(key: Any, shape: Shape = (), dtype: Any = float, minval: Any = 0.0, 
     return maximum(low, add(mul(unit, sub(high, low)), low))
 
 
+@compiled
 def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Standard normal numbers, by the inverse of their distribution function; complex ones have variance 1 in all.
 
@@ -218,6 +224,7 @@ def normal(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     return scale(erf_inv(uniform(key, shape, kind, low, kind.type(1))), math.sqrt(2))
 
 
+@compiled
 def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) -> Any:
     """Uniform integers in ``[minval, maxval)``; ``minval`` where that is empty.
 
@@ -267,6 +274,7 @@ def randint(key: Any, shape: Shape, minval: Any, maxval: Any, dtype: Any = int) 
     return add(low, cast(offset, dtype=kind))
 
 
+@compiled
 def permutation(key: Any, x: Any, axis: int = 0, independent: bool = False) -> Any:
     """``x`` in random order along an axis, or, for an integer ``x``, the numbers below it in random order.
 
@@ -304,6 +312,7 @@ def permuted(name: str, key: Any, x: Any, axis: int, independent: bool = False) 
     return take(x, order, axis=axis, mode="promise", unique=True)
 
 
+@compiled
 def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
     """Bools that are True with probability ``p``.
 
@@ -330,6 +339,7 @@ def bernoulli(key: Any, p: Any = 0.5, shape: Shape | None = None) -> Any:
     return lt(uniform(key, wanted, kind), parameter("bernoulli", "p", p, wanted, kind))
 
 
+@compiled
 def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the standard Gumbel distribution.
 
@@ -353,6 +363,7 @@ def gumbel(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     return neg(log(neg(log(uniform(key, shape, kind, tiny, kind.type(1))))))
 
 
+@compiled
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = None) -> Any:
     """Classes (int64) drawn with probabilities ``softmax(logits, axis)``.
 

@@ -1,4 +1,4 @@
-"""Real random variables: transformed uniform and normal ones, and those made of gamma variables."""
+"""Real random variables made of uniform and normal ones."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad.composite import compiled
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives.random import random_gamma
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.random.basic import (
     Shape,
     check_key,
-    fits,
     floating,
     given,
     normal,
@@ -25,16 +23,14 @@ from funcgrad.random.basic import (
     split,
     uniform,
 )
-from funcgrad.tracing import type_of
 
 __all__ = [
     "exponential", "laplace", "logistic", "cauchy", "lognormal", "pareto", "rayleigh", "weibull_min", "triangular",
-    "wald", "maxwell", "double_sided_maxwell", "truncated_normal", "gamma", "loggamma", "beta", "chisquare", "f", "t",
-    "generalized_normal",
+    "wald", "maxwell", "double_sided_maxwell", "truncated_normal",
 ]  # fmt: skip
 
 
-def _given(name: str, key: Any, dtype: Any, shape: Shape | None, **values: Any) -> tuple[np.dtype, Any, list[Any]]:
+def parameters(name: str, key: Any, dtype: Any, shape: Shape | None, **values: Any) -> tuple[np.dtype, Any, list[Any]]:
     """The dtype, the shape (that of the parameters together, if none is given) and the parameters in that dtype."""
     check_key(name, key)
     kind = floating(name, dtype)
@@ -50,6 +46,7 @@ def _one_minus(x: Any) -> Any:
 # ---------------------------------------------------------------- transformed uniform variables
 
 
+@compiled
 def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the exponential distribution of mean 1.
 
@@ -68,10 +65,11 @@ def exponential(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> bool((exponential(key(0), (9,)) >= 0).all())
         True
     """
-    kind, wanted, _ = _given("exponential", key, dtype, shape)
+    kind, wanted, _ = parameters("exponential", key, dtype, shape)
     return e.neg(e.log1p(e.neg(uniform(key, wanted, kind))))
 
 
+@compiled
 def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the Laplace distribution of mean 0 and scale 1.
 
@@ -90,11 +88,12 @@ def laplace(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> laplace(key(0), (2,)).shape
         (2,)
     """
-    kind, wanted, _ = _given("laplace", key, dtype, shape)
+    kind, wanted, _ = parameters("laplace", key, dtype, shape)
     u = uniform(key, wanted, kind, kind.type(-1 + float(ml_dtypes.finfo(kind).epsneg)), kind.type(1))
     return e.mul(e.sign(u), e.log1p(e.neg(e.absolute(u))))
 
 
+@compiled
 def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the logistic distribution of mean 0 and scale 1.
 
@@ -113,11 +112,12 @@ def logistic(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> logistic(key(0), (2,)).shape
         (2,)
     """
-    kind, wanted, _ = _given("logistic", key, dtype, shape)
+    kind, wanted, _ = parameters("logistic", key, dtype, shape)
     u = uniform(key, wanted, kind, kind.type(ml_dtypes.finfo(kind).tiny), kind.type(1))
     return e.sub(e.log(u), e.log1p(e.neg(u)))
 
 
+@compiled
 def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Numbers of the Cauchy distribution of median 0 and scale 1.
 
@@ -136,11 +136,12 @@ def cauchy(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> cauchy(key(0), (2,)).shape
         (2,)
     """
-    kind, wanted, _ = _given("cauchy", key, dtype, shape)
+    kind, wanted, _ = parameters("cauchy", key, dtype, shape)
     u = uniform(key, wanted, kind, kind.type(ml_dtypes.finfo(kind).eps), kind.type(1))
     return e.tan(e.scale(e.shift(u, -0.5), math.pi))
 
 
+@compiled
 def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Numbers of the Pareto distribution, from 1 on.
 
@@ -161,10 +162,11 @@ def pareto(key: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> 
         >>> bool((pareto(key(0), 2.0, (9,)) >= 1).all())
         True
     """
-    kind, wanted, (b,) = _given("pareto", key, dtype, shape, b=b)
+    kind, wanted, (b,) = parameters("pareto", key, dtype, shape, b=b)
     return e.exp(e.div(exponential(key, wanted, kind), b))
 
 
+@compiled
 def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Lengths of vectors of two normal variables.
 
@@ -185,10 +187,11 @@ def rayleigh(key: Any, scale: Any, shape: Shape | None = None, dtype: Any = floa
         >>> rayleigh(key(0), 2.0, (2,)).shape
         (2,)
     """
-    kind, wanted, (scale,) = _given("rayleigh", key, dtype, shape, scale=scale)
+    kind, wanted, (scale,) = parameters("rayleigh", key, dtype, shape, scale=scale)
     return e.mul(scale, e.sqrt(e.scale(e.log(uniform(key, wanted, kind)), -2)))
 
 
+@compiled
 def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Numbers of the Weibull distribution.
 
@@ -209,10 +212,13 @@ def weibull_min(key: Any, scale: Any, concentration: Any, shape: Shape | None = 
         >>> bool((weibull_min(key(0), 1.0, 2.0, (9,)) >= 0).all())
         True
     """
-    kind, wanted, (scale, power) = _given("weibull_min", key, dtype, shape, scale=scale, concentration=concentration)
+    kind, wanted, (scale, power) = parameters(
+        "weibull_min", key, dtype, shape, scale=scale, concentration=concentration
+    )
     return e.mul(e.power(exponential(key, wanted, kind), e.div(e.number(1, power), power)), scale)
 
 
+@compiled
 def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Numbers of a density that is a triangle.
 
@@ -234,7 +240,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None =
         >>> bool(((x >= 0) & (x <= 3)).all())
         True
     """
-    kind, wanted, (left, mode, right) = _given("triangular", key, dtype, shape, left=left, mode=mode, right=right)
+    kind, wanted, (left, mode, right) = parameters("triangular", key, dtype, shape, left=left, mode=mode, right=right)
     width, rise, fall = e.sub(right, left), e.sub(mode, left), e.sub(right, mode)
     u = uniform(key, wanted, kind)
     low = e.add(left, e.sqrt(e.mul(e.mul(u, width), rise)))
@@ -245,6 +251,7 @@ def triangular(key: Any, left: Any, mode: Any, right: Any, shape: Shape | None =
 # ---------------------------------------------------------------- transformed normal variables
 
 
+@compiled
 def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Exponentials of normal numbers.
 
@@ -265,10 +272,11 @@ def lognormal(key: Any, sigma: Any = 1.0, shape: Shape | None = None, dtype: Any
         >>> bool((lognormal(key(0), 0.5, (9,)) > 0).all())
         True
     """
-    kind, wanted, (sigma,) = _given("lognormal", key, dtype, shape, sigma=sigma)
+    kind, wanted, (sigma,) = parameters("lognormal", key, dtype, shape, sigma=sigma)
     return e.exp(e.mul(normal(key, wanted, kind), sigma))
 
 
+@compiled
 def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Lengths of vectors of three standard normal variables.
 
@@ -287,11 +295,12 @@ def maxwell(key: Any, shape: Shape = (), dtype: Any = float) -> Any:
         >>> bool((maxwell(key(0), (9,)) > 0).all())
         True
     """
-    kind, wanted, _ = _given("maxwell", key, dtype, shape)
+    kind, wanted, _ = parameters("maxwell", key, dtype, shape)
     x = normal(key, (*wanted, 3), kind)
     return e.sqrt(reduce_sum(e.square(x), axes=(len(wanted),)))
 
 
+@compiled
 def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtype: Any = float) -> Any:
     """Maxwell's lengths with a random sign, times ``scale``, plus ``loc``.
 
@@ -316,18 +325,19 @@ def double_sided_maxwell(key: Any, loc: Any, scale: Any, shape: Shape = (), dtyp
     together = e.broadcast_shapes(name, given(name, "loc", loc).shape, given(name, "scale", scale).shape)
     # An empty shape stands for the parameters', and theirs follows.
     wanted = (*(shape_of(name, shape) or together), *together)
-    kind, wanted, (loc, scale) = _given(name, key, dtype, wanted, loc=loc, scale=scale)
+    kind, wanted, (loc, scale) = parameters(name, key, dtype, wanted, loc=loc, scale=scale)
     keys = split(key)
-    signed = e.mul(_signs(row(keys, 1), wanted, kind), maxwell(row(keys, 0), wanted, kind))
+    signed = e.mul(signs(row(keys, 1), wanted, kind), maxwell(row(keys, 0), wanted, kind))
     return e.add(e.mul(signed, scale), loc)
 
 
-def _signs(key: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
+def signs(key: Any, shape: tuple[int, ...], kind: np.dtype) -> Any:
     """1 or -1."""
     up = e.lt(uniform(key, shape, np.float64), np.float64(0.5))
     return e.select(up, kind.type(1), kind.type(-1))
 
 
+@compiled
 def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Numbers of Wald's distribution, the inverse Gaussian one, of scale 1.
 
@@ -350,7 +360,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) ->
         >>> bool((wald(key(0), 2.0, (9,)) > 0).all())
         True
     """
-    kind, wanted, (mean,) = _given("wald", key, dtype, shape, mean=mean)
+    kind, wanted, (mean,) = parameters("wald", key, dtype, shape, mean=mean)
     keys = split(key)
     y = e.square(normal(row(keys, 0), wanted, kind))
     u = uniform(row(keys, 1), wanted, kind)
@@ -360,6 +370,7 @@ def wald(key: Any, mean: Any, shape: Shape | None = None, dtype: Any = float) ->
     return e.select(e.le(u, e.div(mean, e.add(mean, x))), x, e.div(square, x))
 
 
+@compiled
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Standard normal numbers between two bounds.
 
@@ -381,7 +392,7 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = Non
         >>> bool(((x > -1) & (x < 0.5)).all())
         True
     """
-    kind, wanted, (lower, upper) = _given("truncated_normal", key, dtype, shape, lower=lower, upper=upper)
+    kind, wanted, (lower, upper) = parameters("truncated_normal", key, dtype, shape, lower=lower, upper=upper)
     root = kind.type(math.sqrt(2))
     u = uniform(key, wanted, kind, e.erf(e.div(lower, root)), e.erf(e.div(upper, root)))
     x = e.mul(e.erf_inv(u), root)
@@ -389,196 +400,3 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Shape | None = Non
     least = e.nextafter(e.stop_gradient(lower), kind.type(np.inf))
     most = e.nextafter(e.stop_gradient(upper), kind.type(-np.inf))
     return e.minimum(e.maximum(x, least), most)
-
-
-# ---------------------------------------------------------------- gamma variables and what is made of them
-
-
-def _gamma(name: str, key: Any, a: Any, shape: Shape | None, dtype: Any, log: bool) -> Any:
-    kind, wanted, (a,) = _given(name, key, dtype, shape, a=a)
-    wide = kind if kind.itemsize >= 4 else dtypes.float32
-    spread = e.add(e.cast(a, dtype=wide), np.zeros(wanted, wide)) if type_of(a).shape != wanted else a
-    found = random_gamma(key, e.cast(spread, dtype=wide) if type_of(spread).dtype != wide else spread, log=log)
-    return found if kind == wide else e.cast(found, dtype=kind)
-
-
-def gamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of the gamma distribution of scale 1; differentiable in ``a``.
-
-    Source: Marsaglia and Tsang, "A simple method for generating gamma variables", 2000.
-
-    Args:
-        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        a: the parameter, which is the mean; a positive number or real array.
-        shape: of the sample, to which ``a`` broadcasts; that of ``a`` if not given.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> bool((gamma(key(0), 2.0, (9,)) > 0).all())
-        True
-    """
-    return _gamma("gamma", key, a, shape, dtype, False)
-
-
-def loggamma(key: Any, a: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """The logarithms of gamma variables, exact for small ``a`` too.
-
-    Args:
-        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        a: a positive number or real array.
-        shape: of the sample, to which ``a`` broadcasts; that of ``a`` if not given.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> loggamma(key(0), 0.01, (2,)).shape
-        (2,)
-    """
-    return _gamma("loggamma", key, a, shape, dtype, True)
-
-
-def beta(key: Any, a: Any, b: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of the beta distribution; differentiable in both parameters.
-
-    Args:
-        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        a, b: positive numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> x = beta(key(0), 2.0, 3.0, (9,))
-        >>> bool(((x > 0) & (x < 1)).all())
-        True
-    """
-    kind, wanted, (a, b) = _given("beta", key, dtype, shape, a=a, b=b)
-    keys = split(key)
-    first = loggamma(row(keys, 0), a, wanted, kind)
-    second = loggamma(row(keys, 1), b, wanted, kind)
-    most = e.stop_gradient(e.maximum(first, second))
-    first, second = e.exp(e.sub(first, most)), e.exp(e.sub(second, most))
-    return e.div(first, e.add(first, second))
-
-
-def chisquare(key: Any, df: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Sums of squares of ``df`` standard normal variables; differentiable in ``df``.
-
-    Args:
-        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        df: a positive number or real array.
-        shape: of the sample, to which ``df`` broadcasts; that of ``df`` if not given.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> bool((chisquare(key(0), 3.0, (9,)) > 0).all())
-        True
-    """
-    kind, wanted, (df,) = _given("chisquare", key, dtype, shape, df=df)
-    return e.scale(e.exp(loggamma(key, e.scale(df, 0.5), wanted, kind)), 2)
-
-
-def f(key: Any, dfnum: Any, dfden: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
-    """Numbers of Fisher's F distribution; differentiable in both parameters.
-
-    Args:
-        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        dfnum, dfden: degrees of freedom above and below; positive numbers or real arrays.
-        shape: of the sample, to which the parameters broadcast; that of them together if not given.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> bool((f(key(0), 3.0, 5.0, (9,)) > 0).all())
-        True
-    """
-    kind, wanted, (above, below) = _given("f", key, dtype, shape, dfnum=dfnum, dfden=dfden)
-    keys = split(key)
-    top = e.div(chisquare(row(keys, 1), above, wanted, kind), above)
-    return e.div(top, e.div(chisquare(row(keys, 0), below, wanted, kind), below))
-
-
-def t(key: Any, df: Any, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers of Student's t distribution; differentiable in ``df``.
-
-    Args:
-        key, dtype: a key (uint32[2]), and the floating dtype of the sample.
-        df: degrees of freedom; a positive number or real array.
-        shape: of the result, to which ``df`` broadcasts; that of ``df`` where it is ``()``.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a parameter that does not broadcast to ``shape``.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> t(key(0), 3.0, (2,)).shape
-        (2,)
-    """
-    kind, wanted, (df,) = _given("t", key, dtype, shape if shape != () else None, df=df)
-    keys = split(key)
-    half = e.scale(df, 0.5)
-    x = normal(row(keys, 0), wanted, kind)
-    return e.mul(x, e.sqrt(e.div(half, gamma(row(keys, 1), half, wanted, kind))))
-
-
-def generalized_normal(key: Any, p: float, shape: Shape = (), dtype: Any = float) -> Any:
-    """Numbers whose density falls off as ``exp(-|x|**p)``.
-
-    Args:
-        p: a positive number, or real array of shape ``()``.
-        key, shape, dtype: a key (uint32[2]), and the shape and the floating dtype of the sample.
-
-    Returns:
-        An array of ``shape`` and ``dtype``, float32 by default.
-
-    Raises:
-        TypeError: for what is no key or no array (a list is none), or a dtype that is not floating.
-        ValueError: for a negative size, or a ``p`` of another shape.
-
-    Example:
-        >>> from funcgrad.random import key
-        >>> generalized_normal(key(0), 2.0, (2,)).shape
-        (2,)
-    """
-    kind, wanted, (p,) = _given("generalized_normal", key, dtype, shape, p=p)
-    fits("generalized_normal", "p", type_of(p).shape, ())
-    keys = split(key)
-    inverse = e.div(e.number(1, p), p)
-    size = e.power(gamma(row(keys, 0), inverse, wanted, kind), inverse)
-    return e.mul(_signs(row(keys, 1), wanted, kind), size)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import compiled
 from funcgrad.control.scan import scan
 from funcgrad.numpy.indexing import take
 from funcgrad.numpy.reductions import cumsum
@@ -56,6 +57,7 @@ def _real(name: str, what: str, x: Any) -> Any:
 # ---------------------------------------------------------------- choices
 
 
+@compiled
 def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     """``permutation`` of an array: its slices along an axis in random order.
 
@@ -79,6 +81,7 @@ def shuffle(key: Any, x: Any, axis: int = 0) -> Any:
     return permuted("shuffle", key, x, axis)
 
 
+@compiled
 def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = None, axis: int = 0) -> Any:
     """Random elements of an array, or numbers below ``a``.
 
@@ -147,6 +150,7 @@ def _places(key: Any, count: int, shape: tuple[int, ...], replace: bool, p: Any)
 # ---------------------------------------------------------------- numbers
 
 
+@compiled
 def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
     """1 or -1, each as often.
 
@@ -174,6 +178,7 @@ def rademacher(key: Any, shape: Shape = (), dtype: Any = int) -> Any:
     return e.select(up, kind.type(1), kind.type(-1))
 
 
+@compiled
 def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) -> Any:
     """How many trials it takes to succeed for the first time.
 
@@ -205,6 +210,7 @@ def geometric(key: Any, p: Any, shape: Shape | None = None, dtype: Any = int) ->
     return e.cast(count, dtype=kind)
 
 
+@compiled
 def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) -> Any:
     """How many events happen of which ``lam`` are expected.
 
@@ -233,6 +239,7 @@ def poisson(key: Any, lam: Any, shape: Shape | None = None, dtype: Any = int) ->
     return random_poisson(key, broadcast_to(e.cast(lam, dtype=dtypes.float32), wanted), dtype=kind)
 
 
+@compiled
 def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """How many of ``n`` trials succeed, as floating numbers.
 
@@ -265,6 +272,7 @@ def binomial(key: Any, n: Any, p: Any, shape: Shape | None = None, dtype: Any = 
     return random_binomial(key, n, p, dtype=kind)
 
 
+@compiled
 def multinomial(key: Any, n: Any, p: Any, *, shape: Shape | None = None, dtype: Any = float) -> Any:
     """How often each outcome comes up in ``n`` trials, as floating numbers.
 

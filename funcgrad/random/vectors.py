@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import checks, dtypes, linalg
+from funcgrad.composite import compiled
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.reductions import softmax
 from funcgrad.numpy.shape import broadcast_to, expand_dims, swapaxes
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.random.basic import Shape, check_key, fits, floating, given, normal, row, shape_of, split
-from funcgrad.random.continuous import exponential, generalized_normal, loggamma
+from funcgrad.random.continuous import exponential
+from funcgrad.random.gammas import generalized_normal, loggamma
 from funcgrad.tracing import type_of
 
 __all__ = ["dirichlet", "multivariate_normal", "orthogonal", "ball"]
 
 
+@compiled
 def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = float) -> Any:
     """Vectors of probabilities of the Dirichlet distribution; differentiable in ``alpha``.
 
@@ -48,6 +51,7 @@ def dirichlet(key: Any, alpha: Any, shape: Shape | None = None, dtype: Any = flo
     return softmax(loggamma(key, broadcast_to(e.cast(alpha, dtype=kind), whole), whole, kind), axis=-1)
 
 
+@compiled
 def multivariate_normal(
     key: Any, mean: Any, cov: Any, shape: Shape | None = None, dtype: Any = None, method: str = "cholesky"
 ) -> Any:
@@ -109,6 +113,7 @@ def _root(cov: Any, method: str) -> Any:
     return e.mul(vectors, expand_dims(e.sqrt(values), -2))
 
 
+@compiled
 def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int | None = None) -> Any:
     """Matrices with orthonormal rows or columns, all of them as likely.
 
@@ -146,6 +151,7 @@ def orthogonal(key: Any, n: int, shape: Shape = (), dtype: Any = float, m: int |
     return swapaxes(q, -1, -2) if n < m else q
 
 
+@compiled
 def ball(key: Any, d: int, p: float = 2, shape: Shape = (), dtype: Any = float) -> Any:
     """Points of the unit ball, all of them as likely.
 

@@ -63,10 +63,11 @@ class Queue:
         transient: an executable among them that may not live long, if there is one: it keeps what is compiled of them.
         later, due: what is to be called when values are there, of operations not yet run, and of operations run.
         backwards: how many backward passes there were since it was run.
+        whole: whether the operations are to be compiled as one program when they are run, however seldom that is.
         owner: the thread.
     """
 
-    __slots__ = ("ops", "backlog", "transient", "later", "due", "backwards", "owner")
+    __slots__ = ("ops", "backlog", "transient", "later", "due", "backwards", "whole", "owner")
 
     def __init__(self) -> None:
         self.ops: list[Noted] = []
@@ -75,6 +76,7 @@ class Queue:
         self.later: list[Callable[[], None]] = []
         self.due: list[Callable[[], None]] = []
         self.backwards = 0
+        self.whole = False
         self.owner = threading.current_thread()
 
 

@@ -404,7 +404,7 @@ def run_queue(queue: Queue, most: int | None = None) -> None:
         ops = queue.ops
         count = len(ops) if most is None else min(most, len(ops))
         try:
-            if count == 1:
+            if count == 1 and not queue.whole:
                 _run_one(queue)
             elif count:
                 run_recording(queue, Recording(ops[:count]), count)
@@ -418,7 +418,7 @@ def run_recording(queue: Queue, recording: Recording, count: int) -> Window:
     queue.backlog.append(recording)
     del queue.ops[:count]
     transient, queue.transient = queue.transient, None
-    window = _run(recording, _windows if transient is None else transient.windows)
+    window = _run(recording, _windows if transient is None else transient.windows, queue.whole)
     _done(queue, recording)
     return window
 
@@ -491,7 +491,7 @@ def _run_one(queue: Queue) -> None:
     report.stats.single += 1
 
 
-def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
+def _run(recording: Recording, known: OrderedDict[tuple, Window], whole: bool) -> Window:
     started = perf_counter()
     window = recording.window = _window_for(recording, known)
     window.seen += 1
@@ -502,8 +502,8 @@ def _run(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
         window.whole(recording, window.run)
         stats.hits += 1
         report.pace.saved(window.saves)
-    elif not window.asked and (window.due() if window.seen > 1 else window.worth_compiling()):
-        _compile_and_run(window, recording)
+    elif whole or (not window.asked and (window.due() if window.seen > 1 else window.worth_compiling())):
+        _compile_and_run(window, recording, settings.background and window.seen > 1 and not whole)
     else:
         _run_one_by_one(window, recording)
     stats.run_seconds += perf_counter() - started
@@ -518,11 +518,11 @@ def _run_one_by_one(window: Window, recording: Recording) -> None:
     report.stats.one_by_one += 1
 
 
-def _compile_and_run(window: Window, recording: Recording) -> None:
-    """Runs a structure that is to be compiled: whole if that is to be waited for, else one by one meanwhile."""
+def _compile_and_run(window: Window, recording: Recording, later: bool) -> None:
+    """Runs a structure that is to be compiled: whole, or, if that is to be done later, one by one meanwhile."""
     recording.put()
     free = [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
-    if window.seen > 1 and settings.background:
+    if later:
         window.asked, window.saves = True, window.spent / (window.seen - 1)
         compile_soon(window, free)
         _run_one_by_one(window, recording)

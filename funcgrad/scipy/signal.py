@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, fft
+from funcgrad.composite import composite
 from funcgrad.nn import conv
 from funcgrad.numpy.elementwise import conj, multiply
 from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
@@ -54,6 +55,7 @@ def _is_within(name: str, sizes: Sequence[Sequence[int]]) -> bool:
     return False
 
 
+@composite
 def convolve(
     in1: Any,
     in2: Any,
@@ -134,6 +136,7 @@ def _arranged(x: Any, axes: tuple[list[int], list[int], list[int]]) -> Any:
     return reshape(transpose(x, (*free, *summed, *convolved)), (*sizes, *[shape[i] for i in convolved]))
 
 
+@composite
 def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> Any:
     """The correlation of two arrays: the convolution with the second one reversed and conjugated.
 
@@ -156,6 +159,7 @@ def correlate(in1: Any, in2: Any, mode: str = "full", method: str = "auto") -> A
     return _convolved("correlate", in1, other, mode, method)
 
 
+@composite
 def fftconvolve(in1: Any, in2: Any, mode: str = "full") -> Any:
     """``convolve`` by Fourier transforms, which is faster for large arrays.
 

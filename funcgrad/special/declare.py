@@ -8,7 +8,9 @@ from inspect import Parameter, Signature
 from typing import Any
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, promoted
+from funcgrad.primitive import Primitive
 from funcgrad.tracing import type_of
 
 _DOCUMENT = """{what}
@@ -73,4 +75,4 @@ def function(
     found.__module__ = sys._getframe(1).f_globals["__name__"]
     parameters = [Parameter(n, Parameter.POSITIONAL_ONLY) for n in names]
     found.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    return found
+    return found if isinstance(body, Primitive) else composite(found)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import special as p
 from funcgrad.special.declare import function, operands
@@ -138,6 +139,7 @@ poch = function(
 )
 
 
+@composite
 def polygamma(n: int, x: Any) -> Any:
     """The ``n``-th derivative of ``digamma``.
 

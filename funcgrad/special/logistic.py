@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy import reductions
 from funcgrad.numpy.promotion import asoperand
@@ -154,6 +155,7 @@ inv_boxcox = function("inv_boxcox", "y lmbda", _inv_boxcox, "The inverse of ``bo
 exprel = function("exprel", "x", _exprel, "``(exp(x) - 1) / x``, 1 at 0.", "exprel(0.0)", "1.0")
 
 
+@composite
 def logsumexp(
     a: Any,
     axis: int | tuple[int, ...] | None = None,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.promotion import asoperand, astype, promoted, promoted_pair
 from funcgrad.primitives import elementwise as p
@@ -236,6 +237,7 @@ minimum = binary(
 )
 
 
+@composite
 def fmax(x: Any, y: Any, /) -> Any:
     """The larger of two; of a number and NaN, the number.
 
@@ -257,6 +259,7 @@ def fmax(x: Any, y: Any, /) -> Any:
     return p.select(p.ne(x, x), y, p.select(p.ne(y, y), x, p.maximum(x, y)))
 
 
+@composite
 def fmin(x: Any, y: Any, /) -> Any:
     """The smaller of two; of a number and NaN, the number.
 

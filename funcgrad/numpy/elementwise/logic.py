@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.promotion import asoperand, promoted, promoted_pair
 from funcgrad.primitives import elementwise as p
@@ -188,6 +189,7 @@ def isfinite(x: Any, /) -> Any:
     return p.is_finite(x) if dtypes.is_floating(dtype) else p.eq(x, x)
 
 
+@composite
 def isinf(x: Any, /) -> Any:
     """Whether infinite; of a complex number, either part.
 
@@ -210,6 +212,7 @@ def isinf(x: Any, /) -> Any:
     return p.bitwise_and(p.logical_not(isfinite(x)), p.logical_not(isnan(x)))
 
 
+@composite
 def isposinf(x: Any, /) -> Any:
     """Whether infinite and positive.
 
@@ -229,6 +232,7 @@ def isposinf(x: Any, /) -> Any:
     return logical_and(isinf(x), greater(x, 0))
 
 
+@composite
 def isneginf(x: Any, /) -> Any:
     """Whether infinite and negative.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import binary
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
@@ -36,6 +37,7 @@ def signbit(x: Any, /) -> Any:
     return p.lt(p.bitcast(x, dtype=signed), signed.type(0))
 
 
+@composite
 def copysign(x: Any, y: Any, /) -> Any:
     """The size of ``x`` with the sign of ``y``.
 
@@ -57,6 +59,7 @@ def copysign(x: Any, y: Any, /) -> Any:
     return p.select(p.ne(signbit(x), signbit(y)), p.neg(x), x)
 
 
+@composite
 def heaviside(x: Any, y: Any, /) -> Any:
     """0 where ``x`` is negative, 1 where positive, ``y`` where zero.
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import binary, unary
 from funcgrad.numpy.elementwise.logic import isinf
 from funcgrad.numpy.promotion import asoperand, promoted
@@ -36,6 +37,7 @@ acosh = arccosh = unary(p.acosh, "arccosh", "Inverse hyperbolic cosine.", "arcco
 atanh = arctanh = unary(p.atanh, "arctanh", "Inverse hyperbolic tangent.", "arctanh(0.0)", "0.0", floating=True)
 
 
+@composite
 def hypot(x: Any, y: Any, /) -> Any:
     """``sqrt(x**2 + y**2)`` without overflow.
 
@@ -62,6 +64,7 @@ def hypot(x: Any, y: Any, /) -> Any:
     return p.select(infinite, p.number(np.inf, length), length)
 
 
+@composite
 def sinc(x: Any, /) -> Any:
     """``sin(pi x) / (pi x)``, 1 at 0.
 

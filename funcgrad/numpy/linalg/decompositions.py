@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.indexing import take_along_axis
 from funcgrad.numpy.linalg.operands import matrices, require
 from funcgrad.numpy.sorting import argsort
@@ -101,6 +102,7 @@ def _from_triangle(x: Any, lower: bool) -> Any:
     return e.add(e.add(off, p.adjoint(off)), middle)
 
 
+@composite
 def cholesky(a: Any, /, *, upper: bool = False) -> Any:
     """The lower triangular ``L`` with ``a = L @ L.conj().mT``, for Hermitian positive definite matrices.
 
@@ -160,6 +162,7 @@ def qr(a: Any, mode: str = "reduced") -> Any:
     return r if mode == "r" else QRResult(q, r)
 
 
+@composite
 def lu(a: Any, /) -> LUResult:
     """``P``, ``L`` and ``U`` with ``a = P @ L @ U``, the rows of ``a`` permuted for large pivots.
 
@@ -202,6 +205,7 @@ def _eigh(a: Any, UPLO: str, name: str) -> Any:
     return spectral.eigh(_from_triangle(a, lower=UPLO == "L"), lower=UPLO == "L")
 
 
+@composite
 def eigh(a: Any, UPLO: str = "L") -> EighResult:
     """The eigenvalues, in ascending order, and eigenvectors of Hermitian matrices.
 
@@ -227,6 +231,7 @@ def eigh(a: Any, UPLO: str = "L") -> EighResult:
     return EighResult(*_eigh(a, UPLO, "eigh"))
 
 
+@composite
 def eigvalsh(a: Any, UPLO: str = "L") -> Any:
     """The eigenvalues of Hermitian matrices, in ascending order.
 

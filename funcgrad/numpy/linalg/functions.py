@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.linalg import LinAlgError
 
+from funcgrad.composite import composite
 from funcgrad.numpy.linalg.operands import matrices
 from funcgrad.numpy.linalg.systems import inv
 from funcgrad.numpy.products import matmul
@@ -71,6 +72,7 @@ def _cheapest(sizes: Sequence[int]) -> list[list[int]]:
     return split
 
 
+@composite
 def multi_dot(arrays: Sequence[Any]) -> Any:
     """The product of several matrices, in the order that costs least.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.elementwise import power
 from funcgrad.numpy.indexing import getitem
@@ -60,6 +61,7 @@ def _vector_norm(x: Any, p: float, axes: tuple[int, ...], keepdims: bool) -> Any
     return _root(total, p) if p > 0 else power(total, 1 / p)
 
 
+@composite
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
     """The norms of vectors: ``sum(|x| ** ord) ** (1 / ord)``. At zero, the derivative is zero.
 
@@ -90,6 +92,7 @@ def _by_singular_values(x: Any, ord: Any) -> Any:
     return r.sum(values, -1) if ord == "nuc" else (r.max if ord > 0 else r.min)(values, -1)
 
 
+@composite
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """The norms of matrices, which are the last two axes.
 
@@ -127,6 +130,7 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     return expand_dims(found, (-2, -1)) if keepdims else found
 
 
+@composite
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
     """The norms of vectors or matrices.
 
@@ -167,6 +171,7 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     return expand_dims(found, tuple(sorted(axes))) if keepdims else found
 
 
+@composite
 def cond(x: Any, p: Any = None) -> Any:
     """How much a matrix may magnify relative errors: its norm times that of its inverse; infinite if it is singular.
 
@@ -199,6 +204,7 @@ def cond(x: Any, p: Any = None) -> Any:
     return e.select(e.bitwise_and(e.ne(found, found), numbers), e.number(math.inf, found), found)
 
 
+@composite
 def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any = None) -> Any:
     """How many singular values of matrices are not nearly zero; int64.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import indexing, numerical, products, reductions
 from funcgrad.numpy.products import matmul, tensordot, vecdot
 from funcgrad.numpy.promotion import asoperand, normalized_axis
@@ -12,6 +13,7 @@ from funcgrad.numpy.shape import matrix_transpose
 from funcgrad.tracing import type_of
 
 
+@composite
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """The products of vectors of three along an axis that stand upright on both.
 

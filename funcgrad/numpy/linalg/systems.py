@@ -10,6 +10,7 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.linalg.decompositions import svd
 from funcgrad.numpy.linalg.operands import matrices, require, together, value_of
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
@@ -54,6 +55,7 @@ def _as_vector(x: Any, vector: bool) -> Any:
     return reshape(x, type_of(x).shape[:-1]) if vector else x
 
 
+@composite
 def solve(a: Any, b: Any, /) -> Any:
     """``x`` with ``a @ x = b``.
 
@@ -135,6 +137,7 @@ def inv(a: Any, /) -> Any:
     return found
 
 
+@composite
 def tensorinv(a: Any, ind: int = 2) -> Any:
     """The inverse of ``a`` as a map between tensors: ``tensordot(tensorinv(a, ind), a, ind)`` is the identity.
 
@@ -161,6 +164,7 @@ def tensorinv(a: Any, ind: int = 2) -> Any:
     return reshape(inv(reshape(a, (math.prod(shape[:ind]), math.prod(shape[ind:])))), turned)
 
 
+@composite
 def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     """``x`` with ``tensordot(a, x, x.ndim) = b``.
 
@@ -195,6 +199,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
 # ---------------------------------------------------------------- determinants
 
 
+@composite
 def det(a: Any, /) -> Any:
     """The determinants of square matrices; singular ones have derivatives too.
 
@@ -217,6 +222,7 @@ def det(a: Any, /) -> Any:
     return solving.factored_determinant(a, packed, pivots)
 
 
+@composite
 def slogdet(a: Any, /) -> SlogdetResult:
     """The directions of determinants, and the logarithms of their magnitudes, which do not overflow.
 
@@ -282,6 +288,7 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     return solving.pseudoinverse(a, zeros(type_of(fraction)), fraction, hermitian=hermitian)
 
 
+@composite
 def lstsq(a: Any, b: Any, rcond: float | None = None) -> tuple[Any, Any, Any, Any]:
     """``x`` with the least ``|b - a @ x|``, and of several the one with the least ``|x|``.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions.reducing import Axis, count, masked, reduced
@@ -32,6 +33,7 @@ def _averaged(x: Any, dtype: Any, name: str) -> tuple[Any, np.dtype]:
     return astype(x, dtypes.float32 if own in (dtypes.float16, dtypes.bfloat16) else own), own
 
 
+@composite
 def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """The arithmetic mean over axes; NaN over no elements.
 
@@ -58,6 +60,7 @@ def mean(x: Any, axis: Axis = None, dtype: Any = None, *, keepdims: bool = False
     return astype(e.divide(total, _weight(x, axis, keepdims, where, "mean")), own)
 
 
+@composite
 def var(
     x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
     correction: float | None = None,
@@ -92,6 +95,7 @@ def var(
     return astype(e.divide(total, e.maximum(freedom, 0)), dtypes.real_of(own))
 
 
+@composite
 def std(
     x: Any, axis: Axis = None, dtype: Any = None, *, ddof: float = 0, keepdims: bool = False, where: Any = None,
     correction: float | None = None,

@@ -7,6 +7,7 @@ from typing import Any
 
 import ml_dtypes
 
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, normalized_axes, promoted
 from funcgrad.numpy.reductions.extremes import max
 from funcgrad.numpy.reductions.reducing import Axis, masked, with_axes
@@ -17,6 +18,7 @@ from funcgrad.primitives.shape import reduce_sum
 from funcgrad.tracing import type_of
 
 
+@composite
 def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """``log(sum(exp(x)))`` without overflow.
 
@@ -51,6 +53,7 @@ def _ruled_out(x: Any, where: Any) -> Any:
     return x if where is None else masked(x, where, float(ml_dtypes.finfo(type_of(x).dtype).min))
 
 
+@composite
 def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     """``exp(x) / sum(exp(x))`` along an axis, without overflow.
 
@@ -77,6 +80,7 @@ def softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     return masked(p.div(weights, sum(weights, axis, keepdims=True)), where, 0)
 
 
+@composite
 def log_softmax(x: Any, axis: int = -1, where: Any = None) -> Any:
     """The logarithm of ``softmax``, exact where that underflows.
 

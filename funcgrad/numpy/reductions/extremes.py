@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
@@ -95,6 +96,7 @@ def _limits(dtype: np.dtype) -> Any:
     return SimpleNamespace(min=False, max=True) if dtype == dtypes.bool_ else SimpleNamespace(min=-np.inf, max=np.inf)
 
 
+@composite
 def ptp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """The largest element less the smallest, over axes.
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from funcgrad import dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import named
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
 from funcgrad.numpy.reductions.reducing import summable
@@ -48,6 +49,7 @@ cummax = _running(r.cumulative_max, "cummax", "maximum", "[3 3 3]", False)
 cummin = _running(r.cumulative_min, "cummin", "minimum", "[3 1 1]", False)
 
 
+@composite
 def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """As ``cumsum``, along the only axis if none is given; with ``include_initial`` a 0 comes first.
 
@@ -72,6 +74,7 @@ def cumulative_sum(x: Any, /, *, axis: int | None = None, dtype: Any = None, inc
     return _cumulative(cumsum, 0, x, axis, dtype, include_initial)
 
 
+@composite
 def cumulative_prod(x: Any, /, *, axis: int | None = None, dtype: Any = None, include_initial: bool = False) -> Any:
     """As ``cumprod``, along the only axis if none is given; with ``include_initial`` a 1 comes first.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.reductions.reducing import Axis, masked, reduced, summable
 from funcgrad.primitives import reductions as r
@@ -70,6 +71,7 @@ def prod(
     return product if initial is None else e.multiply(product, initial)
 
 
+@composite
 def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Whether every element is nonzero; ``where`` is a mask of those that count.
 
@@ -93,6 +95,7 @@ def all(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
     return reduced(r.reduce_all, masked(e.not_equal(x, 0), where, True), axis, keepdims, "all")
 
 
+@composite
 def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None) -> Any:
     """Whether some element is nonzero; ``where`` is a mask of those that count.
 
@@ -116,6 +119,7 @@ def any(x: Any, axis: Axis = None, *, keepdims: bool = False, where: Any = None)
     return reduced(r.reduce_any, masked(e.not_equal(x, 0), where, False), axis, keepdims, "any")
 
 
+@composite
 def count_nonzero(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     """How many elements are nonzero.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import astype, normalized_axis, operands, promoted
 from funcgrad.numpy.shape.forms import atleast_1d, atleast_2d, atleast_3d, expand_dims, ndim, ravel, shape
 from funcgrad.primitives import shape as s
@@ -41,6 +42,7 @@ def concatenate(arrays: Sequence[Any], /, axis: int | None = 0, *, dtype: Any = 
 concat = concatenate
 
 
+@composite
 def stack(arrays: Sequence[Any], /, axis: int = 0, *, dtype: Any = None) -> Any:
     """Arrays of one shape along a new axis.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
 from funcgrad.numpy.shape.broadcasting import broadcast_to
 from funcgrad.numpy.shape.forms import expand_dims, ndim, ravel, reshape, shape
@@ -19,6 +20,7 @@ from funcgrad.primitives import shape as s
 from funcgrad.tracing import Tracer, type_of
 
 
+@composite
 def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length: int | None = None) -> Any:
     """Each element, some times in a row.
 
@@ -76,6 +78,7 @@ def _repeated(repeats: Any, n: int, length: int | None) -> Any:
     return p.minimum(places, np.int64(n - 1))
 
 
+@composite
 def tile(x: Any, reps: Any) -> Any:
     """The whole array, repeated along each axis.
 
@@ -107,6 +110,7 @@ def tile(x: Any, reps: Any) -> Any:
     return reshape(broadcast_to(reshape(x, interleaved), wide), tuple(c * n for c, n in zip(counts, mine, strict=True)))
 
 
+@composite
 def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     """The elements moved along axes, the last ones coming in at the front; with None, as if in one row.
 

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, normalized_axis
 from funcgrad.numpy.shape.forms import ndim, shape, squeeze
 from funcgrad.primitives import shape as s
 from funcgrad.tracing import type_of
 
 
+@composite
 def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """``x`` cut along an axis: into equal parts, or before each of the given indices.
 
@@ -150,6 +152,7 @@ def dsplit(x: Any, indices_or_sections: Any) -> list[Any]:
     return split(_at_least(x, 3, "dsplit"), indices_or_sections, 2)
 
 
+@composite
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     """The slices along an axis.
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.control.scan import scan
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import zeros
@@ -85,6 +86,7 @@ def _substituted(upper: Any, right: Any) -> Any:
     return scan(step, zeros((reach, k), type_of(right).dtype), (upper, right), reverse=True)[1]
 
 
+@composite
 def solve_banded(
     l_and_u: Sequence[int],
     ab: Any,
@@ -144,6 +146,7 @@ def _solved(name: str, below: int, above: int, ab: Any, b: Any) -> Any:
     return reshape(x, type_of(x).shape[:-1]) if vector else x
 
 
+@composite
 def solveh_banded(
     ab: Any, b: Any, overwrite_ab: bool = False, overwrite_b: bool = False, lower: bool = False,
     check_finite: bool = True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
 from funcgrad.numpy.promotion import asoperand, promoted
@@ -40,6 +41,7 @@ def solve_sylvester(a: Any, b: Any, q: Any) -> Any:
     return sylvester(*together("solve_sylvester", *promoted(*square, matrices(q, "solve_sylvester"))))
 
 
+@composite
 def solve_toeplitz(c_or_cr: Any, b: Any, check_finite: bool = True) -> Any:
     """``x`` with ``a @ x = b``, for a matrix with constant diagonals.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices
@@ -19,6 +20,7 @@ from funcgrad.tracing import type_of
 __all__ = ["cho_factor", "cholesky", "eigh", "eigvalsh", "lu", "lu_factor", "polar", "qr", "schur", "svd"]
 
 
+@composite
 def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> Any:
     """The triangular factor of Hermitian positive definite matrices: ``a = u.conj().mT @ u``.
 
@@ -44,6 +46,7 @@ def cholesky(a: Any, lower: bool = False, overwrite_a: bool = False, check_finit
     return linalg.cholesky(a, upper=not lower)
 
 
+@composite
 def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, bool]:
     """The Cholesky factor, and ``lower``, for ``cho_solve``; the other triangle is zero.
 
@@ -67,6 +70,7 @@ def cho_factor(a: Any, lower: bool = False, overwrite_a: bool = False, check_fin
     return cholesky(a, lower), lower
 
 
+@composite
 def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, ...]:
     """``p``, ``l`` and ``u`` with ``a = p @ l @ u``.
 
@@ -95,6 +99,7 @@ def lu(a: Any, permute_l: bool = False, overwrite_a: bool = False, check_finite:
     return (matmul(found.P, found.L), found.U) if permute_l else tuple(found)
 
 
+@composite
 def lu_factor(a: Any, overwrite_a: bool = False, check_finite: bool = True) -> tuple[Any, Any]:
     """The factors in one matrix, and with which row each row was interchanged, for ``lu_solve``.
 
@@ -225,6 +230,7 @@ def _standard(a: Any, b: Any, lower: bool) -> tuple[Any, Any]:
     return linalg.solve_triangular(factor, p.adjoint(half), lower=True), factor
 
 
+@composite
 def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = False) -> Any:
     """The eigenvalues, ascending, and eigenvectors of Hermitian matrices.
 
@@ -258,6 +264,7 @@ def eigh(a: Any, b: Any = None, *, lower: bool = True, eigvals_only: bool = Fals
     return values, linalg.solve_triangular(p.adjoint(factor), vectors, lower=False)
 
 
+@composite
 def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
     """The eigenvalues, ascending, of Hermitian matrices.
 
@@ -281,6 +288,7 @@ def eigvalsh(a: Any, b: Any = None, *, lower: bool = True) -> Any:
     return eigh(a, b, lower=lower, eigvals_only=True)
 
 
+@composite
 def polar(a: Any, side: str = "right") -> tuple[Any, Any]:
     """``u`` with orthonormal rows or columns and Hermitian ``p`` with ``a = u @ p``.
 

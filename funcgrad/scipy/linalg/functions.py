@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together, value_of
@@ -124,7 +125,7 @@ def _of_matrices(name: str, words: str, compute: Callable[[Any], Any], value: st
         >>> print(np.round({name}(np.eye(1)), 4))
         [[{value}]]
     """
-    return function
+    return composite(function)
 
 
 def _cosine(A: Any) -> Any:

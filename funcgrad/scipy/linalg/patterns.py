@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks
+from funcgrad.composite import composite
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.elementwise import conj
 from funcgrad.numpy.indexing import getitem, take
@@ -126,6 +127,7 @@ def hilbert(n: int) -> Any:
     return asarray((1.0 / (places[:, None] + places[None, :] + 1)).astype(np.float32))
 
 
+@composite
 def block_diag(*arrs: Any) -> Any:
     """Matrices along the diagonal of a large one, with zeros elsewhere.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import checks, dtypes
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import linalg
 from funcgrad.numpy.linalg.operands import matrices, together
@@ -27,6 +28,7 @@ def _turn(a: Any, trans: Any, name: str) -> Any:
     return (lambda x: x, p.flipped, p.adjoint)[_TRANS[trans]](a)
 
 
+@composite
 def solve(
     a: Any,
     b: Any,
@@ -110,6 +112,7 @@ def solve_triangular(
     return linalg.solve_triangular(turned, b, lower=lower != (turned is not a), unit_diagonal=unit_diagonal)
 
 
+@composite
 def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, check_finite: bool = True) -> Any:
     """``x`` with ``a @ x = b``, by the Cholesky factor of ``a``.
 
@@ -138,6 +141,7 @@ def cho_solve(c_and_lower: tuple[Any, bool], b: Any, overwrite_b: bool = False, 
     return solve_triangular(c, solve_triangular(c, b, first, lower), second, lower)
 
 
+@composite
 def lu_solve(
     lu_and_piv: tuple[Any, Any], b: Any, trans: Any = 0, overwrite_b: bool = False, check_finite: bool = True
 ) -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import special
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats.parts import inside, standard
 
 
+@composite
 def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -34,6 +36,7 @@ def logpdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return inside(n.logical_and(n.greater_equal(z, 0), n.less_equal(z, 1)), found)
 
 
+@composite
 def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -56,6 +59,7 @@ def pdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, a, b, loc, scale))
 
 
+@composite
 def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -79,6 +83,7 @@ def cdf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return special.betainc(a, b, n.clip(z, 0, 1))
 
 
+@composite
 def sf(x: Any, a: Any, b: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 

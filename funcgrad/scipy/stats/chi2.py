@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats import gamma
 
 
+@composite
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -30,6 +32,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return gamma.logpdf(x, n.divide(df, 2), loc, n.multiply(scale, 2))
 
 
+@composite
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -52,6 +55,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, df, loc, scale))
 
 
+@composite
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -74,6 +78,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return gamma.cdf(x, n.divide(df, 2), loc, n.multiply(scale, 2))
 
 
+@composite
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.rounding import floor
 from funcgrad.primitives.elementwise import cast
@@ -107,34 +108,41 @@ class Continuous(_Distribution):
         z, _, *shapes = _plain(standard(f"{self.name}.{function}", x, loc, scale, *shapes))
         return formula(z, *shapes)
 
+    @composite
     def logpdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the density."""
         *shapes, loc, scale = self._given("logpdf", args, kwargs)
         z, scale, *shapes = _plain(standard(f"{self.name}.logpdf", x, loc, scale, *shapes))
         return n.subtract(self._density(z, *shapes), n.log(scale))
 
+    @composite
     def pdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The density."""
         return n.exp(self.logpdf(x, *args, **kwargs))
 
+    @composite
     def cdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability to be below ``x``."""
         return self._of("cdf", x, args, kwargs)
 
+    @composite
     def sf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability to be above ``x``."""
         return self._of("sf", x, args, kwargs)
 
+    @composite
     def logcdf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of ``cdf``."""
         known = "logcdf" in self.formulas
         return self._of("logcdf", x, args, kwargs) if known else n.log(self.cdf(x, *args, **kwargs))
 
+    @composite
     def logsf(self, x: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of ``sf``."""
         known = "logsf" in self.formulas
         return self._of("logsf", x, args, kwargs) if known else n.log(self.sf(x, *args, **kwargs))
 
+    @composite
     def ppf(self, q: Any, *args: Any, **kwargs: Any) -> Any:
         """Where ``cdf`` is ``q``.
 
@@ -177,6 +185,7 @@ class Discrete(_Distribution):
         k, loc, *shapes = _plain(operands(f"{self.name}.{function}", k, loc, *shapes))
         return n.subtract(k, loc), shapes, *self._support(*shapes)
 
+    @composite
     def logpmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
         """The logarithm of the probability of ``k``."""
         k, shapes, low, high = self._asked("logpmf", k, args, kwargs)
@@ -184,6 +193,7 @@ class Discrete(_Distribution):
         # Elsewhere the formula is asked of a number that is there, for the sake of derivatives.
         return inside(there, self._mass(n.where(there, k, n.add(n.multiply(k, 0), low)), *shapes))
 
+    @composite
     def pmf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of ``k``."""
         return n.exp(self.logpmf(k, *args, **kwargs))
@@ -195,6 +205,7 @@ class Discrete(_Distribution):
         reached = formula(n.clip(k, low, n.maximum(low, n.subtract(high, 1))), *shapes)
         return n.where(k < low, below, n.where(k >= high, 1 - below, reached))
 
+    @composite
     def cdf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of at most ``k``.
 
@@ -203,6 +214,7 @@ class Discrete(_Distribution):
         """
         return self._of("cdf", 0.0, k, args, kwargs)
 
+    @composite
     def sf(self, k: Any, *args: Any, **kwargs: Any) -> Any:
         """The probability of more than ``k``.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import special
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.reductions import sum
@@ -12,6 +13,7 @@ from funcgrad.numpy.shape import concatenate, reshape
 from funcgrad.tracing import type_of
 
 
+@composite
 def logpdf(x: Any, alpha: Any) -> Any:
     """The logarithm of the density.
 
@@ -43,6 +45,7 @@ def logpdf(x: Any, alpha: Any) -> Any:
     return n.subtract(sum(special.xlogy(powers, x), axis=0), norm)
 
 
+@composite
 def pdf(x: Any, alpha: Any) -> Any:
     """The density.
 

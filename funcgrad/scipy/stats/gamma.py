@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import special
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats.parts import inside, standard
 
 
+@composite
 def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -33,6 +35,7 @@ def logpdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return inside(n.greater_equal(z, 0), n.subtract(special.xlogy(n.subtract(a, 1), z), rest))
 
 
+@composite
 def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -55,6 +58,7 @@ def pdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, a, loc, scale))
 
 
+@composite
 def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -78,6 +82,7 @@ def cdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return special.gammainc(a, n.maximum(z, 0))
 
 
+@composite
 def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
@@ -101,6 +106,7 @@ def sf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return special.gammaincc(a, n.maximum(z, 0))
 
 
+@composite
 def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
@@ -123,6 +129,7 @@ def logcdf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.log(cdf(x, a, loc, scale))
 
 
+@composite
 def logsf(x: Any, a: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats.parts import standard
 
 
+@composite
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -31,6 +33,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.negative(n.add(n.abs(z), n.add(n.log(scale), math.log(2))))
 
 
+@composite
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -52,6 +55,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, loc, scale))
 
 
+@composite
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -75,6 +79,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.where(n.less(z, 0), tail, n.subtract(1, tail))
 
 
+@composite
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 

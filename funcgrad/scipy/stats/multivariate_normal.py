@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import linalg
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.einsum import einsum
 from funcgrad.numpy.promotion import asoperand, promoted
@@ -33,6 +34,7 @@ def _given(name: str, x: Any, mean: Any, cov: Any) -> tuple[Any, Any]:
     return deviation, cov
 
 
+@composite
 def logpdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -> Any:
     """The logarithm of the density.
 
@@ -85,6 +87,7 @@ def _on_range(cov: Any) -> tuple[Any, Any, Any]:
     return moved, logdet, sum(n.where(kept, 1.0, 0.0))
 
 
+@composite
 def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -> Any:
     """The density.
 
@@ -106,6 +109,7 @@ def pdf(x: Any, mean: Any = 0.0, cov: Any = 1.0, allow_singular: bool = False) -
     return n.exp(logpdf(x, mean, cov, allow_singular))
 
 
+@composite
 def entropy(mean: Any = 0.0, cov: Any = 1.0) -> Any:
     """The differential entropy.
 

@@ -6,10 +6,12 @@ import math
 from typing import Any
 
 from funcgrad import special
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats.parts import standard
 
 
+@composite
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -32,6 +34,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.subtract(n.multiply(n.square(z), -0.5), n.add(n.log(scale), math.log(2 * math.pi) / 2))
 
 
+@composite
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -53,6 +56,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, loc, scale))
 
 
+@composite
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -74,6 +78,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return special.ndtr(standard("norm.cdf", x, loc, scale)[0])
 
 
+@composite
 def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
@@ -95,6 +100,7 @@ def logcdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return special.log_ndtr(standard("norm.logcdf", x, loc, scale)[0])
 
 
+@composite
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
@@ -116,6 +122,7 @@ def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return special.ndtr(n.negative(standard("norm.sf", x, loc, scale)[0]))
 
 
+@composite
 def logsf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 
@@ -158,6 +165,7 @@ def ppf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.add(n.multiply(special.ndtri(q), scale), loc)
 
 
+@composite
 def isf(q: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The inverse of ``sf``.
 

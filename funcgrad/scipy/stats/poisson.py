@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from funcgrad import special
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.rounding import floor
@@ -16,6 +17,7 @@ def _given(name: str, k: Any, mu: Any, loc: Any) -> list[Any]:
     return [n.subtract(k, loc), mu]
 
 
+@composite
 def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The logarithm of the probability of ``k``.
 
@@ -40,6 +42,7 @@ def logpmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return inside(whole, n.subtract(n.subtract(special.xlogy(k, mu), mu), special.gammaln(n.add(k, 1))))
 
 
+@composite
 def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of ``k``.
 
@@ -62,6 +65,7 @@ def pmf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return n.exp(logpmf(k, mu, loc))
 
 
+@composite
 def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of at most ``k``.
 
@@ -85,6 +89,7 @@ def cdf(k: Any, mu: Any, loc: Any = 0) -> Any:
     return inside(n.greater_equal(k, 0), special.gammaincc(n.add(floor(n.maximum(k, 0)), 1), mu), 0.0)
 
 
+@composite
 def sf(k: Any, mu: Any, loc: Any = 0) -> Any:
     """The probability of more than ``k``.
 

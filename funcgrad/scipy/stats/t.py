@@ -6,10 +6,12 @@ import math
 from typing import Any
 
 from funcgrad import special
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats.parts import standard
 
 
+@composite
 def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -37,6 +39,7 @@ def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.subtract(n.subtract(constant, n.log(scale)), n.multiply(more, n.log1p(n.divide(n.square(z), df))))
 
 
+@composite
 def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -59,6 +62,7 @@ def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, df, loc, scale))
 
 
+@composite
 def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -86,6 +90,7 @@ def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.where(n.less(z, 0), tail, n.subtract(1, tail))
 
 
+@composite
 def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 
@@ -109,6 +114,7 @@ def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return cdf(n.negative(z), df)
 
 
+@composite
 def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``cdf``.
 
@@ -131,6 +137,7 @@ def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.log(cdf(x, df, loc, scale))
 
 
+@composite
 def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of ``sf``.
 

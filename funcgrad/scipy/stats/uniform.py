@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
 from funcgrad.scipy.stats.parts import inside, standard
 
 
+@composite
 def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The logarithm of the density.
 
@@ -30,6 +32,7 @@ def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return inside(n.logical_and(n.greater_equal(z, 0), n.less_equal(z, 1)), n.negative(n.log(scale)))
 
 
+@composite
 def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The density.
 
@@ -51,6 +54,7 @@ def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.exp(logpdf(x, loc, scale))
 
 
+@composite
 def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be below ``x``.
 
@@ -72,6 +76,7 @@ def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     return n.clip(standard("uniform.cdf", x, loc, scale)[0], 0, 1)
 
 
+@composite
 def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
     """The probability to be above ``x``.
 

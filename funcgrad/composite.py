@@ -1,0 +1,64 @@
+"""Functions made of many operations, called on arrays: their operations run together.
+
+Outside every transform an operation runs at once, by an executable compiled for it and for its operands' types. A
+function of twenty operations would wait for twenty of them to be compiled, for every new shape. These note their
+operations down, as a transform does, and the runtime takes them as one window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar, cast
+
+from funcgrad import trees
+from funcgrad.runtime.deferred import Deferred, flush, local, ready
+from funcgrad.tracing import state
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def composite(function: Callable[P, R]) -> Callable[P, R]:
+    """Has the operations of ``function`` run together when it is called outside every transform; a decorator.
+
+    Within a transform or another such function it is ``function`` itself. Small operations run by NumPy until they were
+    met often, so that results may differ by rounding between the first call and the hundredth.
+    """
+    return _together(function, lambda: None)
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """As ``composite``, where results must be the same each time to the last bit: compiled at the first call."""
+    return _together(function, _whole)
+
+
+def _whole() -> None:
+    queue = local.queue
+    if local.hold is None and queue.ops:
+        queue.whole = True
+        try:
+            flush()
+        finally:
+            queue.whole = False
+
+
+def _together(function: Callable[P, R], run: Callable[[], None]) -> Callable[P, R]:
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if state.depth or state.deferring or state.floor:
+            return function(*args, **kwargs)
+        flush()  # what somebody noted down before is no part of it
+        state.deferring += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            state.deferring -= 1
+        found = [result] if result.__class__ is Deferred else trees.leaves(result)
+        if any(x.__class__ is Deferred and x.type.weak for x in found):
+            # What comes of Python numbers alone is weak only if each operation runs by itself.
+            return function(*args, **kwargs)
+        run()
+        return cast(R, ready(result) if result.__class__ is Deferred else trees.map(ready, result))
+
+    return called

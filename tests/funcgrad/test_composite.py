@@ -1,0 +1,96 @@
+"""Functions of many operations, called on arrays outside every transform."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad.composite import composite
+from funcgrad.runtime.eager import Eager
+from tests.funcgrad.numpy_rows import ROWS
+
+# How many operations a function may run one by one: each is compiled by itself for each new shape.
+FEW = 4
+# They call functions of their user's, which may look at values; or the row has several functions, or an index.
+ONE_BY_ONE = (
+    "apply_along_axis|apply_over_axes|piecewise|piecewise of one|vectorize|vectorize core|vectorize rows|fromfunction|"
+    "r_|c_|mgrid|hsplit and vsplit|real and imaginary|all and any"
+)
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """The operations that run one by one."""
+    ran: list[str] = []
+    now = Eager.now
+
+    def counted(self: Eager, primitive: Any, operands: Any, params: Any) -> Any:
+        ran.append(primitive.name)
+        return now(self, primitive, operands, params)
+
+    monkeypatch.setattr(Eager, "now", counted)
+    yield ran
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name not in ONE_BY_ONE.split("|")])
+def test_few_operations_run_one_by_one(name: str, alone: list[str]) -> None:
+    f, arguments = ROWS[name]
+    arrays = [fnp.asarray(x) for x in arguments]
+    alone.clear()
+    f(fnp, *arrays)
+    assert len(alone) <= FEW, alone
+
+
+@composite
+def spread(x: Any) -> Any:
+    """The distance of elements from their mean, and the mean."""
+    mean = fnp.sum(x) / x.size
+    return {"distance": fnp.abs(x - mean), "mean": mean}
+
+
+def test_results_are_arrays(alone: list[str]) -> None:
+    x = fnp.asarray(np.array([1.0, 2.0, 6.0]))
+    alone.clear()
+    found = spread(x)
+    assert not alone
+    assert all(isinstance(v, jax.Array) for v in found.values())
+    np.testing.assert_allclose(found["distance"], [2, 1, 3], rtol=1e-15)  # whole numbers
+
+
+def test_of_numbers_alone_results_are_weak() -> None:
+    small = fnp.asarray(np.ones(2, np.float16))
+    rooted = composite(lambda x: fnp.add(fnp.sqrt(x), 1.0))
+    assert fnp.multiply(small, rooted(2.0)).dtype == np.float16
+    assert fnp.multiply(fnp.ones(2, np.float32), rooted(small)).dtype == np.float32
+
+
+def test_an_error_leaves_nothing_behind(alone: list[str]) -> None:
+    @composite
+    def failing(x: Any) -> Any:
+        fnp.sum(fnp.sin(x))
+        raise KeyError("mine")
+
+    x = fnp.ones(3)
+    with pytest.raises(KeyError, match="mine"):
+        failing(x)
+    alone.clear()
+    assert isinstance(fnp.add(x, 1), jax.Array)
+    assert alone == ["add"]
+
+
+def test_within_transforms_it_is_the_function_itself() -> None:
+    x = np.array([0.5, 2.0, -1.0])
+    total = lambda x: spread(x)["distance"].sum()  # noqa: E731
+    np.testing.assert_allclose(fg.grad(total)(x), fg.jit(fg.grad(total))(x), rtol=1e-15)  # sums of ones and thirds
+    assert fg.trace(total, x).equations[-1].primitive.name == "sum"
+
+
+def test_it_is_pickled_by_name() -> None:
+    assert pickle.loads(pickle.dumps(fnp.interp)) is fnp.interp
