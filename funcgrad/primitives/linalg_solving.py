@@ -338,10 +338,10 @@ def _tridiagonal_product(below: Any, diagonal: Any, above: Any, x: Any) -> Any:
 
 def _tridiagonal_jvp(primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     *diagonals, _ = primals
-    *changes, right = tangents
+    below, diagonal, above, right = tangents
     out = tridiagonal_solve(*primals)
-    if any(t is not None for t in changes):
-        right = sub(number(0, out) if right is None else right, _tridiagonal_product(*changes, out))
+    if any(t is not None for t in (below, diagonal, above)):
+        right = sub(number(0, out) if right is None else right, _tridiagonal_product(below, diagonal, above, out))
     return out, tridiagonal_solve(*diagonals, right)
 
 
