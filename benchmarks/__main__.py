@@ -30,6 +30,7 @@ NAMES = (
     "gradient_lowering",
     "gradient",
     "eager_grad",
+    "eager_functions",
     "long_chain",
     "import_time",
     "lowering",
