@@ -52,13 +52,13 @@ def _together(function: Callable[P, R], run: Callable[[], None]) -> Callable[P, 
         state.deferring += 1
         try:
             result = function(*args, **kwargs)
+            found = [result] if result.__class__ is Deferred else trees.leaves(result)
+            if not any(x.__class__ is Deferred and x.type.weak for x in found):
+                run()
+                return cast(R, ready(result) if result.__class__ is Deferred else trees.map(ready, result))
         finally:
             state.deferring -= 1
-        found = [result] if result.__class__ is Deferred else trees.leaves(result)
-        if any(x.__class__ is Deferred and x.type.weak for x in found):
-            # What comes of Python numbers alone is weak only if each operation runs by itself.
-            return function(*args, **kwargs)
-        run()
-        return cast(R, ready(result) if result.__class__ is Deferred else trees.map(ready, result))
+        # What comes of Python numbers alone is weak only if each operation runs by itself.
+        return function(*args, **kwargs)
 
     return called

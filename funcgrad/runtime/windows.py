@@ -398,7 +398,7 @@ def _window_for(recording: Recording, known: OrderedDict[tuple, Window]) -> Wind
 def run_queue(queue: Queue, most: int | None = None) -> None:
     """Runs what a queue holds, or so many of its first operations."""
     # Within a trace of JAX's, what is run here is not part of it.
-    with lock, jax.core.eval_context() if state.depth else _nothing:
+    with lock, jax.core.eval_context() if state.depth or state.deferring else _nothing:
         if queue.backlog:
             _take_up(queue)
         ops = queue.ops

@@ -71,7 +71,7 @@ def test_what_is_no_future_and_where_it_cannot_be() -> None:
     for call in (collect_all, wait_all):
         with pytest.raises(RuntimeError, match="Future can't be None"):
             call([None])
-    with pytest.raises(RuntimeError, match="Future can't be None"), pytest.warns(DeprecationWarning):
+    with pytest.raises(RuntimeError, match="Future can't be None"), pytest.warns(DeprecationWarning, match="wait"):
         torch.jit.wait(None)
     with pytest.raises(ValueError, match="Expected devices to have indices, got cpu"):
         Future(devices=["cpu"])

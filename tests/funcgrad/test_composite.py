@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -26,7 +25,7 @@ ONE_BY_ONE = (
 
 
 @pytest.fixture
-def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def alone(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The operations that run one by one."""
     ran: list[str] = []
     now = Eager.now
@@ -36,7 +35,7 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         return now(self, primitive, operands, params)
 
     monkeypatch.setattr(Eager, "now", counted)
-    yield ran
+    return ran
 
 
 @pytest.mark.parametrize("name", [name for name in ROWS if name not in ONE_BY_ONE.split("|")])
@@ -87,9 +86,24 @@ def test_an_error_leaves_nothing_behind(alone: list[str]) -> None:
 
 def test_within_transforms_it_is_the_function_itself() -> None:
     x = np.array([0.5, 2.0, -1.0])
-    total = lambda x: spread(x)["distance"].sum()  # noqa: E731
+    total = lambda x: spread(x)["distance"].sum()
     np.testing.assert_allclose(fg.grad(total)(x), fg.jit(fg.grad(total))(x), rtol=1e-15)  # sums of ones and thirds
     assert fg.trace(total, x).equations[-1].primitive.name == "sum"
+
+
+def test_under_jax_nothing_of_its_trace_is_kept() -> None:
+    whole = fnp.asarray(np.arange(7.0))
+    for n in (3, 4):  # what the first trace made must not be met again
+        jitted = jax.jit(lambda x, n=n: fnp.interp(x, fnp.linspace(0.0, 6.0, n), fnp.linspace(0.0, 12.0, n)))
+        np.testing.assert_allclose(jitted(whole), 2 * whole, rtol=1e-14)  # a few roundings
+    np.testing.assert_allclose(fnp.interp(whole, whole, 2 * whole), 2 * whole, rtol=1e-14)
+
+
+def test_random_numbers_are_the_same_each_time() -> None:
+    key = fg.random.key(3)
+    first = fg.random.normal(key, (5,))
+    assert all((fg.random.normal(key, (5,)) == first).all() for _ in range(3))
+    assert not isinstance(first, np.ndarray)
 
 
 def test_it_is_pickled_by_name() -> None:

@@ -133,7 +133,7 @@ TABLE: dict[str, Row] = {
     "population_count": Row(lax.population_count, INTEGERS, order=0),
     "clz": Row(lax.clz, INTEGERS, order=0),
     "reduce_precision": Row(
-        lambda x, **bits: lax.reduce_precision(x, **bits),
+        lax.reduce_precision,
         FLOATS,
         params=(("exponent_bits", 4), ("mantissa_bits", 3)),
     ),
