@@ -58,9 +58,7 @@ def test_weights_that_changed_are_refused_by_the_steps_too() -> None:
         net.weight_hh_l0.add_(1)
     product = out.grad_fn.next_functions[1][0].next_functions[0][0].next_functions[0][0]
     for look in (lambda: product._saved_mat2, out.sum().backward):
-        with pytest.raises(
-            RuntimeError, match=r"modified by an inplace.*is at version 2; expected version 1"
-        ):
+        with pytest.raises(RuntimeError, match=r"modified by an inplace.*is at version 2; expected version 1"):
             look()
 
 
