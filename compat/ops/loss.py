@@ -162,8 +162,13 @@ def l1_loss(
 @_pair("SmoothL1LossBackward0", "self target reduction beta", "smooth_l1_cpu")
 def smooth_l1_pairs(input: Array, target: Array, reduction: int, beta: float) -> Any:
     distance = e.absolute(e.sub(input, target))
-    small = np.multiply(e.square(distance), 0.5 / beta)
+    small = np.multiply(e.square(_near(distance, np.less(distance, beta))), 0.5 / beta)
     return reduced(np.where(np.less(distance, beta), small, np.subtract(distance, 0.5 * beta)), reduction)
+
+
+def _near(distance: Any, small: Any) -> Any:
+    """The distances that are small, for others zero: an infinite one's square would have no derivative."""
+    return np.where(small, distance, 0.0)
 
 
 @function("F.smooth_l1_loss")
@@ -193,7 +198,7 @@ def smooth_l1_loss(
 @_pair("HuberLossBackward0", "self target reduction delta", "huber_cpu")
 def huber_pairs(input: Array, target: Array, reduction: int, delta: float) -> Any:
     distance = e.absolute(e.sub(input, target))
-    small = np.multiply(e.square(distance), 0.5)
+    small = np.multiply(e.square(_near(distance, np.less_equal(distance, delta))), 0.5)
     return reduced(
         np.where(np.less_equal(distance, delta), small, np.multiply(np.subtract(distance, 0.5 * delta), delta)),
         reduction,

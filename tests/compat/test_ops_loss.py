@@ -1,5 +1,6 @@
 """Losses, element by element and of classes."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -63,3 +64,12 @@ def test_logits_do_not_overflow() -> None:
     assert loss.item() == 2000.0
     loss.backward()
     assert x.grad.tolist() == [1.0, -1.0]
+
+
+@pytest.mark.parametrize("loss", [F.huber_loss, F.smooth_l1_loss])
+def test_infinite_distances_have_the_slope_of_large_ones(loss: Any) -> None:
+    x = torch.tensor([math.inf, -math.inf, 1.0, 0.5], requires_grad=True)
+    y = torch.tensor([0.0, 0.0, math.inf, 0.25], requires_grad=True)
+    loss(x, y, reduction="sum").backward()
+    assert x.grad.tolist() == [1.0, -1.0, -1.0, 0.25]
+    assert y.grad.tolist() == [-1.0, 1.0, 1.0, -0.25]
