@@ -145,7 +145,8 @@ _CONJ: dict[str, Any] = dict(promote="common", names="")
 _conj_physical = unary("conj_physical", "ConjPhysicalBackward0", np.conj, "", inplace="", out=same_dtype, **_CONJ)
 _INPLACE = "Tensor.conj_physical_ torch.conj_physical_"
 _conj_into = unary("conj_physical", "ConjPhysicalBackward1", np.conj, "", inplace=_INPLACE, out=False, **_CONJ)
-_conj_into.inplace.__doc__ = "The complex conjugate, in place; a real tensor stays as it is."
+for _made in (_conj_into.inplace, vars(Tensor)["conj_physical_"]):
+    _made.__doc__ = "The complex conjugate, in place; a real tensor stays as it is."
 
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:

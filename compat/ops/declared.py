@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from compat import dtypes
+from compat.ops.complaints import Complaints
 from compat.ops.older import older_call
 from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
 from compat.registry import address_of, publish
@@ -61,15 +62,22 @@ class Declared:
         self.entries: list[tuple[FunctionType, bool]] = []
         _every.append(self)
 
-    def _entry(self, name: str, miss: Callable[..., Any], plans: dict, out: bool) -> Callable[..., Any]:
+    def _entry(
+        self, name: str, miss: Callable[..., Any], plans: dict, out: bool, refuse: Callable[..., None] | None = None
+    ) -> Callable[..., Any]:
         tensors = [p.name for p in self.params if p.kind == "array"]
 
         def older(args: Sequence[Any], out: Any) -> Any:
-            return older_call(name, tensors, self.older, made, args, out)
+            try:
+                return older_call(name, tensors, self.older, made, args, out)
+            except TypeError:
+                if refuse is not None:
+                    refuse(args[:1], args[1:], {})
+                raise
 
         made: Any = entry(
             name, self.params, miss, plans, out=out, offsets=self.offsets, recorded=self.recorded,
-            older=older if self.older else None,
+            older=older if self.older else None, refuse=refuse,
         )  # fmt: skip
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
@@ -79,12 +87,25 @@ class Declared:
         self.entries.append((made, miss.__name__ == "miss_inplace"))
         return made
 
-    def _publish(self, made: Callable[..., Any], names: str) -> None:
+    def _publish(self, made: Any, names: str) -> None:
         """Makes a function made for it public. Under its own name its module has the declaration instead."""
-        publish(made, *names.split())
+        own = [n for n in names.split() if n.startswith("Tensor.") and not n.endswith("__")]
+        own = own if made in dict(self.entries) else []
+        publish(made, *(n for n in names.split() if n not in own))
+        for name in own:
+            publish(self._method_of(made, name.removeprefix("Tensor.")), name)
         address = address_of(made)
         if address is not None and address[1] == made.__name__:
             made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
+
+    def _method_of(self, made: Any, name: str) -> Callable[..., Any]:
+        """A method that does what a function made for it does; it complains of its arguments as methods do."""
+        scope = made.__globals__
+        complaints = Complaints(name, self.params, scope["miss"])
+        method: Any = self._entry(name, complaints.miss, scope["plans"], False, complaints.refuse)
+        method.__module__, method.__qualname__ = "compat", f"Tensor.{name}"
+        self.entries[-1] = method, dict(self.entries)[made]
+        return method
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
         """The arguments, each of the kind its parameter wants."""

@@ -286,6 +286,7 @@ def entry(
     offsets: bool = False,
     recorded: bool = True,
     older: Callable[[Sequence[Any], Any], Any] | None = None,
+    refuse: Callable[[list[Any], Sequence[Any], Mapping[str, Any]], None] | None = None,
 ) -> Callable[..., Any]:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
 
@@ -298,13 +299,15 @@ def entry(
         offsets: whether a tensor's storage offset is part of the key.
         recorded: whether nodes are made; only then do views have to know what became of their base in the graph.
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
+        refuse: of a method: what complains of arguments that it has no parameters for, other than by another name.
     """
     # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
     scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older, "MISSING": MISSING}
+    scope["refuse"] = refuse
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
-        source, defaults = _source(params, out, offsets, older is not None)
+        source, defaults = _source(params, out, offsets, older is not None, refuse is not None)
         scope.update(Tensor=Tensor, sync=sync if recorded else refresh, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
@@ -323,22 +326,27 @@ def _waiting(*args: Any, **kwargs: Any) -> Any:
     return complete()(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
-def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool) -> tuple[str, dict[str, Any]]:
+def _source(
+    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, method: bool
+) -> tuple[str, dict[str, Any]]:
     """The text of an entry function, and the values of its defaults."""
-    signature, scan, key, values, arguments, defaults = [], [], [], [], [], {}
+    signature, scan, key, values, arguments = [], [], [], [], []
+    defaults: dict[str, Any] = {}
     starred = any(p.starred for p in params)
     aliased = starred or any(p.name in ALIASES.values() and p.name != "input" for p in params)
     defaulted = False
-    rest = "*more" if older else "*"
+    rest = "*more" if older or method else "*"
     for p in params:
         n = p.name
         # What may come under another name has to be left out here, and so has what follows it.
-        defaulted = defaulted or (aliased and p.required and n in ALIASES.values())
+        defaulted = defaulted or (aliased and p.required and n in ALIASES.values()) or (method and bool(defaults))
         if p.keyword and not starred and rest not in signature:
             signature.append(rest)
         signature.append(f"*{n}" if p.starred else n if p.required and not defaulted else f"{n}=_{n}")
         defaults[f"_{n}"] = MISSING if p.required else p.default
         arguments.append(n)
+        if method and len(defaults) == 1:
+            signature.append("/")
         values += [f"*{n}" if p.kind == "arrays" else n] if p.dynamic else []
         scan += _scan(p)
         key += _key(p, offsets)
@@ -348,7 +356,12 @@ def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool) ->
         guards += ["if more:", f"    return older(({given}, *more), {'out' if out else 'None'})"]
     if out:
         signature += ([] if rest in signature or starred else [rest]) + ["out=None"]
-    if aliased:
+    if method:
+        signature += ([] if rest in signature or starred else [rest]) + ["**named"]
+        guards.append("if named:" if starred else "if more or named:")
+        guards.append(f"    refuse([{', '.join(arguments)}], {'()' if starred else 'more'}, named)")
+        guards.append(f"    return miss([{', '.join(arguments)}], None, named)")
+    elif aliased:
         signature.append("**named")
         guards.append("if named:")
         guards.append(f"    return miss([{', '.join(arguments)}], {'out' if out else 'None'}, named)")

@@ -1,0 +1,351 @@
+"""What is wrong with a call of a tensor's method, in PyTorch's words.
+
+Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with what the method
+takes (``compat.ops.method_signatures``). They are told as the method's: the tensor is not counted among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy
+
+from compat import dtypes
+from compat.device import device
+from compat.errors import type_name
+from compat.formats import layout, memory_format
+from compat.random import Generator
+from compat.storage import UntypedStorage
+from compat.tensor import Tensor
+from compat.typed_storage import TypedStorage
+
+#: Other names under which a parameter may be given.
+_ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
+#: Methods whose tensors may be numbers.
+_OF_NUMBERS = frozenset(
+    ["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"]
+)
+
+
+class _Unfit(Exception):
+    """Arguments that a signature does not take."""
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """One parameter of a method.
+
+    Attributes:
+        kind: what it has to be.
+        name: its own.
+        default: whether it may be left out.
+        none: whether it may be None.
+        single: whether one may be given where several are wanted.
+        keyword: whether it has to be named.
+    """
+
+    kind: str
+    name: str
+    default: bool
+    none: bool
+    single: bool
+    keyword: bool
+
+
+@dataclass(frozen=True)
+class _Signature:
+    """One of the ways to call a method."""
+
+    method: str
+    shown: str
+    parameters: tuple[_Parameter, ...]
+
+    @property
+    def most(self) -> int:
+        """How many arguments it takes by position at most."""
+        return sum(not p.keyword for p in self.parameters)
+
+    @property
+    def least(self) -> int:
+        """How many arguments it needs."""
+        return sum(not p.default for p in self.parameters)
+
+    def too_many(self, count: int) -> _Unfit:
+        """The complaint about more positional arguments than there are places."""
+        least, most = self.least, self.most
+        if least != most:
+            return _Unfit(f"takes from {least} to {most} positional arguments but {count} were given")
+        was = "was" if count == 1 else "were"
+        return _Unfit(f"takes {most} positional argument{'s' * (most != 1)} but {count} {was} given")
+
+    def match(self, args: Sequence[Any], named: Mapping[str, Any]) -> None:
+        """Whether it takes the arguments.
+
+        Raises:
+            _Unfit: saying why not.
+        """
+        several = self.most == 1 and self.parameters[0].kind == "tuple of ints" and bool(args) and _is_int(args[0])
+        if len(args) > self.most and not several:
+            raise self.too_many(len(args))
+        place, used, sequences = 0, 0, dict[str, Sequence[Any]]()
+        for i, p in enumerate(self.parameters):
+            by_name = place >= len(args)
+            if not by_name and p.keyword:
+                raise self.too_many(len(args))
+            found = [k for k in (p.name, *_ALIASES.get(p.name, ())) if k in named] if by_name else []
+            if by_name and not found:
+                if not p.default:
+                    raise self._missing(i)
+                continue
+            value = named[found[0]] if by_name else args[place]
+            if several and i == 0:
+                sequences[p.name] = args
+                place = len(args)
+                continue
+            if p.kind == "tuple of ints" and isinstance(value, tuple | list):
+                sequences[p.name] = value
+            self._check(p, value, None if by_name else place + 1, i)
+            place += not by_name
+            used += by_name
+        if used < len(named):
+            self._refuse_names(named, len(args))
+        for name, values in sequences.items():
+            _check_ints(self.method, name, values)
+
+    def _missing(self, first: int) -> _Unfit:
+        names = [f'"{p.name}"' for p in self.parameters[first:] if not p.default]
+        s = "s" * (len(names) == 1)  # as PyTorch has it
+        return _Unfit(f"missing {len(names)} required positional argument{s}: {', '.join(names)}")
+
+    def _refuse_names(self, named: Mapping[str, Any], count: int) -> None:
+        places = {p.name: i for i, p in enumerate(self.parameters)}
+        for name in named:
+            own = next((p for p in places if name == p or name in _ALIASES.get(p, ())), None)
+            if own is None:
+                raise _Unfit(f"got an unexpected keyword argument '{name}'")
+            if places[own] < count:
+                raise _Unfit(f"got multiple values for argument '{name}'")
+
+    def _check(self, p: _Parameter, value: Any, position: int | None, index: int) -> None:
+        if value is None and p.none:
+            return
+        if p.kind == "tuple of Tensors" and isinstance(value, tuple | list):
+            for i, t in enumerate(value):
+                if not isinstance(t, Tensor) and t is not None:
+                    raise TypeError(f"expected Tensor as element {i} in argument {index}, but got {type_name(t)}")
+            return
+        if p.kind == "tuple of ints" and isinstance(value, tuple | list) and value and _is_int(value[0]):
+            return  # all of them are looked at when nothing else is wrong
+        if self._takes(p, value):
+            return
+        where = "" if position is None else f" (position {position})"
+        what = f"not {shown_type(value)}"
+        if position is not None and p.kind == "tuple of ints" and isinstance(value, tuple | list):
+            what = f"but found element of type {type_name(value[0])} at pos 0"
+        raise _Unfit(f": argument '{p.name}'{where} must be {p.kind}, {what}")
+
+    def _takes(self, p: _Parameter, value: Any) -> bool:
+        if p.kind == "Tensor" and self.method.removesuffix("_") in _OF_NUMBERS and _is_number(value):
+            return True
+        return (p.single and _is_int(value)) or _CHECKS[p.kind](value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex | numpy.number | numpy.bool_)
+
+
+def _is_scalar_tensor(value: Any) -> bool:
+    return isinstance(value, Tensor) and not value.dim() and not value.requires_grad
+
+
+def _is_int(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return _is_scalar_tensor(value) and value.dtype.category == dtypes.INTEGER
+    return hasattr(value, "__index__") and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return _is_scalar_tensor(value) or (_is_number(value) and not isinstance(value, complex))
+
+
+def _is_dtype(value: Any) -> bool:
+    return isinstance(value, dtypes.dtype) or any(value is kind for kind in (bool, int, float, complex))
+
+
+_CHECKS: dict[str, Any] = {
+    "Tensor": lambda value: isinstance(value, Tensor),
+    "Number": lambda value: _is_number(value) or _is_scalar_tensor(value),
+    "int": _is_int,
+    "float": _is_real,
+    "bool": lambda value: isinstance(value, bool | numpy.bool_),
+    "str": lambda value: isinstance(value, str),
+    "object": lambda value: True,
+    "tuple of ints": lambda value: isinstance(value, tuple | list | range) and not value,
+    "tuple of floats": lambda value: isinstance(value, tuple | list) and all(map(_is_real, value)),
+    "tuple of Tensors": lambda value: False,
+    "torch.dtype": _is_dtype,
+    "torch.device": lambda value: isinstance(value, str | device) or _is_int(value),
+    "torch.layout": lambda value: isinstance(value, layout),
+    "torch.memory_format": lambda value: isinstance(value, memory_format),
+    "torch.Generator": lambda value: isinstance(value, Generator),
+    "torch.Storage": lambda value: isinstance(value, UntypedStorage | TypedStorage),
+}
+
+
+def _check_ints(method: str, name: str, values: Sequence[Any]) -> None:
+    for i, n in enumerate(values):
+        if not _is_int(n):
+            raise TypeError(
+                f"{method}(): argument '{name}' failed to unpack the object at pos {i + 1} with error \"type must be "
+                f'tuple of ints,but got {type_name(n)}"'
+            )
+
+
+# ---------------------------------------------------------------- signatures
+
+
+@cache
+def _signatures(method: str) -> tuple[_Signature, ...] | None:
+    """The ways to call a method; none if nothing may be given, None for a method that is not known."""
+    from compat.ops.method_signatures import known
+
+    texts = known().get(method)
+    return None if texts is None else tuple(_parsed(method, text) for text in texts)
+
+
+def _parsed(method: str, text: str) -> _Signature:
+    parameters, shown, keyword = [], [], False
+    for part in text.split(", ") if text else ():
+        if part == "*":
+            keyword = True
+            shown.append(part)
+            continue
+        declared, equals, default = part.partition(" = ")
+        kind, _, name = declared.rpartition(" ")
+        plain = kind.removesuffix("?")
+        own = plain.partition("[")[0]
+        none = plain != kind or default in ("None", "()")
+        parameters.append(_Parameter(own, name, bool(equals), none, plain != own, keyword))
+        shown.append(f"{own} {name}{equals}{default}")
+    return _Signature(method, ", ".join(shown), tuple(parameters))
+
+
+# ---------------------------------------------------------------- complaints
+
+
+def shown_type(value: Any) -> str:
+    """What PyTorch calls the type of an argument, ``torch.dtype`` for one of its own."""
+    name = type_name(value)
+    return f"torch.{name}" if isinstance(value, dtypes.dtype | device | layout | memory_format) else name
+
+
+def _inside(value: Any) -> str:
+    """The type of an argument, of a list or tuple with those of its elements."""
+    if type(value) not in (list, tuple):
+        return shown_type(value)
+    within = ", ".join(map(shown_type, value))
+    return f"list of [{within}]" if type(value) is list else f"tuple of ({within}{',' * (len(value) == 1)})"
+
+
+def _given(args: Sequence[Any], named: Mapping[str, Any]) -> str:
+    kinds = [shown_type(a) for a in args] + [f"{k}={shown_type(v)}" for k, v in named.items()]
+    return f"({', '.join(kinds)}{', ' * (not args and bool(named))})"
+
+
+def _compared(signature: _Signature, args: Sequence[Any], named: Mapping[str, Any]) -> str:
+    """The arguments, those marked that a signature does not take.
+
+    As in PyTorch types are compared as text, so that of a parameter with a default is none that an argument can have,
+    and its name is none that can be given.
+    """
+    pairs = [part.rpartition(" ") for part in signature.shown.split(", ")]
+    shown = []
+    for i, (kind, _, name) in enumerate(pairs):
+        value = args[i] if i < len(args) else named.get(name)
+        label = "" if i < len(args) else f"{name}="
+        text = _inside(value)
+        fits = kind == text or (kind in ("int", "float") and type(value) is int)
+        shown.append(f"{label}{text}" if fits else f"!{label}{text}!")
+    return f"({', '.join(shown)}{', ' * (not args)})"
+
+
+def _unknown(signature: _Signature, named: Mapping[str, Any]) -> list[str]:
+    names = {part.rpartition(" ")[2] for part in signature.shown.split(", ")[-len(named) :]}
+    return [n for n in named if n not in names]
+
+
+def _of_one(signature: _Signature, args: Sequence[Any], named: Mapping[str, Any]) -> str:
+    unknown = _unknown(signature, named)
+    if unknown:
+        return f"got unrecognized keyword arguments: {', '.join(unknown)}"
+    same = len(args) + len(named) == len(signature.shown.split(", "))
+    got = _compared(signature, args, named) if same else _given(args, named)
+    return f"got {got}, but expected ({signature.shown})"
+
+
+def _of_several(signatures: Sequence[_Signature], args: Sequence[Any], named: Mapping[str, Any]) -> str:
+    lines = [f"got {_given(args, named)}, but expected one of:\n"]
+    for signature in signatures:
+        lines.append(f" * ({signature.shown})\n")
+        if len(args) + len(named) != len(signature.shown.split(", ")):
+            continue
+        unknown = _unknown(signature, named)
+        why = (
+            f"keywords were incorrect: {', '.join(unknown)}"
+            if unknown
+            else f"arguments have invalid types: {_compared(signature, args, named)}"
+        )
+        lines.append(f"      didn't match because some of the {why}\n")
+    return "".join(lines)
+
+
+def misfit(method: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
+    """What PyTorch says of a method's arguments; None if it has nothing to say.
+
+    Args:
+        method: its name.
+        args: what was given by position, without the tensor itself.
+        named: what was given by name.
+
+    Example:
+        >>> misfit("cumsum", ("rows",), {})
+        TypeError("cumsum(): argument 'dim' (position 1) must be int, not str")
+        >>> misfit("cumsum", (0,), {}) is None
+        True
+    """
+    signatures = _signatures(method)
+    if signatures is None:
+        return None
+    if not signatures:
+        if named:
+            return TypeError(f"TensorBase.{method}() takes no keyword arguments")
+        return TypeError(f"TensorBase.{method}() takes no arguments ({len(args)} given)") if args else None
+    try:
+        return _misfit(method, signatures, args, named)
+    except TypeError as error:  # of the elements of a sequence
+        return error
+
+
+def _misfit(
+    method: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
+) -> TypeError | None:
+    from compat.ops.method_signatures import OLDER
+
+    problems: list[_Unfit] = []
+    for signature in signatures:
+        try:
+            signature.match(args, named)
+            return None
+        except _Unfit as problem:
+            problems.append(problem)
+    count = len(args) + len(named)
+    of_count = [i for i, s in enumerate(signatures) if s.least <= count <= len(s.parameters)]
+    alone = len(signatures) == 1 and method not in OLDER
+    if alone or len(of_count) == 1:
+        text = str(problems[0 if alone else of_count[0]])
+        return TypeError(f"{method}(){'' if text.startswith(':') else ' '}{text}")
+    told = _of_one(signatures[0], args, named) if len(signatures) == 1 else _of_several(signatures, args, named)
+    return TypeError(f"{method}() received an invalid combination of arguments - {told}")
