@@ -2,10 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
 from typing import Any
 
 from compat.ops.signature import ALIASES, MISSING, Param
+from compat.registry import publish
+
+
+def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Of the names under which something is public, those of methods, and all others; operators are none."""
+    own = [n for n in names if n.startswith("Tensor.") and not n.endswith("__")]
+    return own, [n for n in names if n not in own]
+
+
+def publish_methods(function: Callable[..., Any], names: Iterable[str]) -> None:
+    """Makes a function of any arguments public as methods, which complain of theirs as methods do.
+
+    Args:
+        names: where they appear, as ``"Tensor.outer"``.
+    """
+    for name in names:
+        publish(_complaining(function, name.removeprefix("Tensor.")), name)
+
+
+def _complaining(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            from compat.ops.method_calls import misfit
+
+            problem = misfit(name, args[1:], kwargs)
+            if problem is None:
+                raise
+        raise problem
+
+    return method
 
 
 class Complaints:

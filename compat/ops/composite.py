@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.grad_mode import mode, no_grad
+from compat.ops.complaints import of_tensors, publish_methods
 from compat.ops.out import check_dtype, resize_out
 from compat.registry import publish
 from compat.tensor import Tensor
@@ -21,9 +22,11 @@ def composite(*names: str, out: bool = False) -> Callable[[Callable[..., Any]], 
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        made = _with_out(function) if out else function
-        publish(made, *names)
-        return made
+        if not out:
+            return publish(function, *names)
+        methods, others = of_tensors(names)
+        publish_methods(function, methods)  # which take no out
+        return publish(_with_out(function), *others)
 
     return declare
 

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 from compat import dtypes
-from compat.ops.complaints import Complaints
+from compat.ops.complaints import Complaints, of_tensors
 from compat.ops.older import older_call
 from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
 from compat.registry import address_of, publish
@@ -89,9 +89,8 @@ class Declared:
 
     def _publish(self, made: Any, names: str) -> None:
         """Makes a function made for it public. Under its own name its module has the declaration instead."""
-        own = [n for n in names.split() if n.startswith("Tensor.") and not n.endswith("__")]
-        own = own if made in dict(self.entries) else []
-        publish(made, *(n for n in names.split() if n not in own))
+        own, others = of_tensors(names.split()) if made in dict(self.entries) else ([], names.split())
+        publish(made, *others)
         for name in own:
             publish(self._method_of(made, name.removeprefix("Tensor.")), name)
         address = address_of(made)
