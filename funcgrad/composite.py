@@ -52,10 +52,10 @@ def _together(function: Callable[P, R], run: Callable[[], None]) -> Callable[P, 
         state.deferring += 1
         try:
             result = function(*args, **kwargs)
-            found = [result] if result.__class__ is Deferred else trees.leaves(result)
-            if not any(x.__class__ is Deferred and x.type.weak for x in found):
+            waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]
+            if not any(x.type.weak for x in waiting):
                 run()
-                return cast(R, ready(result) if result.__class__ is Deferred else trees.map(ready, result))
+                return cast(R, trees.map(ready, result)) if waiting else result
         finally:
             state.deferring -= 1
         # What comes of Python numbers alone is weak only if each operation runs by itself.

@@ -192,7 +192,7 @@ class _Task:
     def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """What a node gives, without gradients that go nowhere."""
         wanted, captures = self.wanted, self.captures
-        goes = [f is None or wanted is None or f in wanted or f in captures for f, _ in node._edges]
+        goes = [node.thorough if f is None else wanted is None or f in wanted or f in captures for f, _ in node._edges]
         return [g if to else None for g, to in zip(results, goes)]
 
     def step(self, node: Node, grads: Grads) -> Sequence[Tensor | None]:

@@ -133,6 +133,7 @@ class BackwardCFunction(Node, FunctionCtx):
     _forward_cls: type[Function]
     _autograd_function_id: int
     _compiled_autograd_backward_state = None
+    thorough = True
     saved: tuple | None
     materialize_grads = WriteOnly("_materialize")
     _is_pure_view = WriteOnly("_pure_view")

@@ -67,6 +67,8 @@ class Node:
     _sequence: int
     _hooks: Hooks | None
     requires_grad = True
+    #: Whether its gradients are there also where they go nowhere: those of a user's function are.
+    thorough = False
     #: Whether what its ``apply`` does follows from its ``plan`` and what it saved; and whether it saves anything.
     swept = False
     saves = False

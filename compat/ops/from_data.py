@@ -35,17 +35,13 @@ _DEEPEST = 128
 
 def _shape(data: Any) -> tuple[int, ...]:
     shape: list[int] = []
-    above: list[Any] = []
     while _is_sequence(data):
-        above.append(data)
         shape.append(len(data))
         if not len(data):
             break
         if len(shape) > _DEEPEST:
             raise ValueError(f"too many dimensions '{type(data).__name__}'")
         data = _first(data)
-        if any(data is outer for outer in above):
-            raise TypeError("new(): self-referential lists are incompatible")
     return tuple(shape)
 
 

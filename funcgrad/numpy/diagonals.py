@@ -215,7 +215,6 @@ def diagflat(v: Any, k: int = 0) -> Any:
     return diag(ravel(v), k)
 
 
-@composite
 def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True) -> Any:
     """``x`` with ``val`` on its main diagonal.
 
@@ -240,6 +239,7 @@ def fill_diagonal(x: Any, val: Any, wrap: bool = False, *, inplace: bool = True)
     return changed("fill_diagonal", x, inplace, lambda x: _with_diagonal(x, val, wrap))
 
 
+@composite
 def _with_diagonal(x: Any, val: Any, wrap: bool) -> Any:
     shape = type_of(x).shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) != 1):

@@ -504,7 +504,6 @@ def array_equiv(x: Any, y: Any) -> Any:
     return r.all(e.equal(x, y))
 
 
-@composite
 def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Any:
     """``x`` with numbers in place of NaN and the infinities: 0, and the largest and smallest of the dtype.
 
@@ -531,6 +530,7 @@ def nan_to_num(x: Any, copy: bool = True, nan: Any = 0.0, posinf: Any = None, ne
     return _of_numbers(promoted(asoperand(x, "nan_to_num"))[0], *put)
 
 
+@composite
 def _of_numbers(x: Any, nan: float | None, posinf: float | None, neginf: float | None) -> Any:
     dtype = type_of(x).dtype
     if dtypes.is_complex(dtype):

@@ -167,6 +167,7 @@ def put(x: Any, ind: Any, v: Any, mode: str | None = None, *, inplace: bool = Tr
     return changed("put", x, inplace, lambda x: _with_elements(x, ind, v, mode))
 
 
+@composite
 def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
     places, values = ravel(integers(ind, "put")), ravel(asoperand(v, "put"))
     size = type_of(x).size
@@ -182,7 +183,6 @@ def _with_elements(x: Any, ind: Any, v: Any, mode: str | None) -> Any:
     return reshape(At(ravel(x))[places].set(values), type_of(x).shape)
 
 
-@composite
 def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, inplace: bool = True) -> Any:
     """``x`` with ``values`` at what ``take_along_axis`` would take.
 
@@ -208,6 +208,7 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
     return changed("put_along_axis", x, inplace, lambda x: _with_values(x, indices, values, axis))
 
 
+@composite
 def _with_values(x: Any, indices: Any, values: Any, axis: int | None) -> Any:
     shape = type_of(x).shape
     x, place = along(x, axis, "put_along_axis")

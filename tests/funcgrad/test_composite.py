@@ -70,6 +70,14 @@ def test_of_numbers_alone_results_are_weak() -> None:
     assert fnp.multiply(fnp.ones(2, np.float32), rooted(small)).dtype == np.float32
 
 
+def test_copies_that_are_written_to_hold_arrays() -> None:
+    x = fnp.asarray(np.array([[1.0, np.nan], [2.0, 3.0]]), copy=True)
+    fnp.nan_to_num(x, copy=False)
+    fnp.fill_diagonal(x, 7.0)
+    fnp.put_along_axis(x, np.array([[0], [0]]), 5.0, axis=1)
+    assert isinstance(x.held, jax.Array) and x.tolist() == [[5.0, 0.0], [5.0, 7.0]]
+
+
 def test_an_error_leaves_nothing_behind(alone: list[str]) -> None:
     @composite
     def failing(x: Any) -> Any:

@@ -51,7 +51,10 @@ def run(program: Program, *arguments: Any) -> list[np.ndarray]:
 
 SHAPES = ((2, 3), (5, 1), (0, 4), (2, 3), (2, 3), (7, 2), (2, 3))
 ELEMENTWISE = sorted((v for v in vars(elementwise).values() if isinstance(v, Primitive)), key=lambda p: p.name)
-PARAMS = {"integer_pow": {"exponent": 3}, "cast": {"dtype": dtypes.float16}, "bitcast": {"dtype": dtypes.int32}}
+PARAMS = {
+    "integer_pow": {"exponent": 3}, "cast": {"dtype": dtypes.float16}, "bitcast": {"dtype": dtypes.int32},
+    "reduce_precision": {"exponent_bits": 5, "mantissa_bits": 3},
+}  # fmt: skip
 DTYPES = (dtypes.float32, dtypes.bfloat16, dtypes.int32, dtypes.uint8, dtypes.bool_, dtypes.complex64)
 
 

@@ -218,8 +218,8 @@ KEY = ArrayType((2,), dtypes.uint32)
         (lambda k: random.categorical(k, np.zeros((2, 3)), 2), ValueError, r"^categorical: axis 2 .* f64\[2,3\]"),
         (lambda k: random.categorical(k, np.zeros((2, 3)), 1, (3,)), ValueError, r"\(2,\).*\(3,\)"),
         (lambda k: random.bernoulli(k, 1), TypeError, r"^bernoulli: wants a floating dtype, got int64"),
-        (lambda k: random.key(0.5), TypeError, r"^key: a seed is an integer, got f32\[\]"),
-        (lambda k: random.fold_in(k, 0.5), TypeError, r"^fold_in: data is an integer, got f32\[\]"),
+        (lambda k: random.key(0.5), TypeError, r"^key: seed must be an integer, got f32\[\]"),
+        (lambda k: random.fold_in(k, 0.5), TypeError, r"^fold_in: data must be an integer, got f32\[\]"),
     ],
 )
 def test_what_does_not_fit_is_named(call: Any, error: type[Exception], message: str) -> None:

@@ -443,19 +443,19 @@ def test_what_is_not_known_says_so() -> None:
 
 
 def test_arguments_that_do_not_fit() -> None:
-    with pytest.raises(TypeError, match="floating"):
+    with pytest.raises(TypeError, match="gammaln: takes real arrays, got c64"):
         special.gammaln(1j)
     with pytest.raises(TypeError, match="takes 2 positional arguments"):
         special.beta(1.0)
     with pytest.raises(ValueError, match="do not broadcast"):
         special.beta(np.ones(2), np.ones(3))
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(ValueError, match="polygamma: n must be at least 0, got -1"):
         special.polygamma(-1, 1.0)
-    with pytest.raises(ValueError, match="positive integer"):
+    with pytest.raises(ValueError, match="multigammaln: d must be at least 1, got 0"):
         special.multigammaln(1.0, 0)
-    with pytest.raises(ValueError, match="must not be negative"):
+    with pytest.raises(ValueError, match="expn: n must be at least 0, got -1"):
         special.expn(-1, 1.0)
-    with pytest.raises(TypeError, match="must be an integer"):
+    with pytest.raises(TypeError, match="jn: n must be an int, got 0.5"):
         special.jn(0.5, 1.0)
     with pytest.raises(TypeError, match="igamma"):
         p.igamma.output_types([ArrayType((), np.dtype(np.int32))] * 2, {})
