@@ -455,7 +455,7 @@ def test_arguments_that_do_not_fit() -> None:
         special.multigammaln(1.0, 0)
     with pytest.raises(ValueError, match="expn: n must be at least 0, got -1"):
         special.expn(-1, 1.0)
-    with pytest.raises(TypeError, match="jn: n must be an int, got 0.5"):
+    with pytest.raises(TypeError, match="jn: n must be an int"):
         special.jn(0.5, 1.0)
     with pytest.raises(TypeError, match="igamma"):
         p.igamma.output_types([ArrayType((), np.dtype(np.int32))] * 2, {})
