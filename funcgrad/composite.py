@@ -13,7 +13,7 @@ from typing import ParamSpec, TypeVar, cast
 
 from funcgrad import trees
 from funcgrad.runtime.deferred import Deferred, flush, local, ready
-from funcgrad.tracing import state
+from funcgrad.tracing import deferring, state
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -49,15 +49,12 @@ def _together(function: Callable[P, R], run: Callable[[], None]) -> Callable[P, 
         if state.depth or state.deferring or state.floor:
             return function(*args, **kwargs)
         flush()  # what somebody noted down before is no part of it
-        state.deferring += 1
-        try:
+        with deferring():
             result = function(*args, **kwargs)
             waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]
             if not any(x.type.weak for x in waiting):
                 run()
                 return cast(R, trees.map(ready, result)) if waiting else result
-        finally:
-            state.deferring -= 1
         # What comes of Python numbers alone is weak only if each operation runs by itself.
         return function(*args, **kwargs)
 

@@ -22,7 +22,7 @@ from funcgrad.arguments import (
 from funcgrad.interpreters.forward import jvp_flat
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.ir import ArrayType
-from funcgrad.primitives.shape import reshape, slice_, zeros
+from funcgrad.primitives.shape import cut, reshape, zeros
 from funcgrad.tracing import type_of
 from funcgrad.vectorization import vmap
 
@@ -158,12 +158,7 @@ def _check_outputs(transform: str, outs: Sequence[Any], holomorphic: bool) -> No
 
 
 def _cut(x: Any, axis: int, start: int, count: int) -> Any:
-    shape = type_of(x).shape
-    if shape[axis] == count:
-        return x
-    low, high = [0] * len(shape), list(shape)
-    low[axis], high[axis] = start, start + count
-    return slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
+    return x if type_of(x).shape[axis] == count else cut(x, axis, start, start + count)
 
 
 def _first(x: Any) -> Any:

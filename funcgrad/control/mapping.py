@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad import checks, trees
 from funcgrad.arguments import kind
 from funcgrad.control.scan import scan
-from funcgrad.primitives.shape import concatenate, reshape, slice_
+from funcgrad.primitives.shape import concatenate, cut, reshape
 from funcgrad.primitives.shape import reverse as reversed_along
 from funcgrad.tracing import is_array, type_of, typed
 from funcgrad.vectorization import vmap
@@ -135,12 +135,8 @@ def _interleaved(even: Any, odd: Any, axis: int) -> Any:
 
 def _cut(x: Any, axis: int, start: int, stop: int, step: int = 1) -> Any:
     """A slice along one axis."""
-    shape = type_of(x).shape
-    if (start, step) == (0, 1) and stop == shape[axis]:
-        return x
-    low, high, strides = [0] * len(shape), list(shape), [1] * len(shape)
-    low[axis], high[axis], strides[axis] = start, stop, step
-    return slice_(x, start=tuple(low), limit=tuple(high), strides=tuple(strides))
+    whole = (start, stop, step) == (0, type_of(x).shape[axis], 1)
+    return x if whole else cut(x, axis, start, stop, step)
 
 
 def _length(caller: str, xs: Any, axis: int = 0) -> int:

@@ -317,17 +317,10 @@ def _running_logsumexp(x: Any, *, axis: int, reverse: bool) -> Any:
     x = s.reverse(x, axes=(axis,)) if reverse else x
     step = 1
     while step < n:
-        head, early, late = (_part(x, axis, *ends) for ends in ((0, step), (0, n - step), (step, n)))
+        head, early, late = (s.cut(x, axis, *ends) for ends in ((0, step), (0, n - step), (step, n)))
         x = s.concatenate(head, _logaddexp(early, late), axis=axis)
         step *= 2
     return s.reverse(x, axes=(axis,)) if reverse else x
-
-
-def _part(x: Any, axis: int, start: int, limit: int) -> Any:
-    shape = type_of(x).shape
-    low, high = [0] * len(shape), list(shape)
-    low[axis], high[axis] = start, limit
-    return s.slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
 
 
 def _logaddexp(x: Any, y: Any) -> Any:

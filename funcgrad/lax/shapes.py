@@ -388,9 +388,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
         )
     parts, start = [], 0
     for n in lengths:
-        low, high = [0] * len(shape), list(shape)
-        low[along], high[along] = start, start + n
-        parts.append(s.slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape)))
+        parts.append(s.cut(x, along, start, start + n))
         start += n
     return parts
 

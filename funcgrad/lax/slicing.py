@@ -77,13 +77,9 @@ def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None,
     x = checked("slice_in_dim", operand)
     shape = type_of(x).shape
     along = axis_of("slice_in_dim", axis, len(shape))
-    low, high = [0] * len(shape), list(shape)
-    if start_index is not None:
-        low[along] = start_index + (shape[along] if start_index < 0 else 0)
-    if limit_index is not None:
-        high[along] = limit_index + (shape[along] if limit_index < 0 else 0)
-    steps = tuple(stride if d == along else 1 for d in range(len(shape)))
-    return s.slice_(x, start=tuple(low), limit=tuple(high), strides=steps)
+    start, limit = 0 if start_index is None else start_index, shape[along] if limit_index is None else limit_index
+    start, limit = (place + (shape[along] if place < 0 else 0) for place in (start, limit))
+    return s.cut(x, along, start, limit, stride)
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:

@@ -122,8 +122,8 @@ def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str, argument: A
         return _turned(x, padded, places, axis, before, mode) if argument == "odd" else padded
     ends = _ends(argument, type_of(x).ndim)[axis]
     if mode == "linear_ramp":
-        low = _ramp(_slice(x, axis, 0, 1), ends[0], before, axis)
-        high = s.reverse(_ramp(_slice(x, axis, n - 1, n), ends[1], after, axis), axes=(axis,))
+        low = _ramp(s.cut(x, axis, 0, 1), ends[0], before, axis)
+        high = s.reverse(_ramp(s.cut(x, axis, n - 1, n), ends[1], after, axis), axes=(axis,))
     else:
         low = _statistic(x, axis, mode, ends[0], before, first=True)
         high = _statistic(x, axis, mode, ends[1], after, first=False)
@@ -171,7 +171,7 @@ def _turned(x: Any, padded: Any, places: np.ndarray, axis: int, before: int, mod
         return padded
     passed = np.floor_divide(np.arange(-before, len(places) - before), length)
     odd = passed % 2 != 0
-    first, last = _slice(x, axis, 0, 1), _slice(x, axis, n - 1, n)
+    first, last = s.cut(x, axis, 0, 1), s.cut(x, axis, n - 1, n)
     signs = _line(s.full(p.number(1, x), (1,) * type_of(x).ndim), axis, np.where(odd, -1, 1))
     gained = _line(p.sub(last, first), axis, np.where(odd, passed + 1, passed))
     return p.add(p.mul(padded, signs), p.add(_line(first, axis, np.where(odd, 2, 0)), gained))
@@ -207,21 +207,12 @@ def _statistic(x: Any, axis: int, mode: str, length: int | None, width: int, *, 
     count = n if length is None else min(int(length), n)
     if not count and mode in ("maximum", "minimum"):
         raise ValueError(f"pad: stat_length of 0 has no {mode}")
-    value = _STATISTICS[mode](
-        _slice(x, axis, 0, count) if first else _slice(x, axis, n - count, n), axis, keepdims=True
-    )
+    value = _STATISTICS[mode](s.cut(x, axis, 0, count) if first else s.cut(x, axis, n - count, n), axis, keepdims=True)
     dtype = type_of(x).dtype
     value = astype(value if dtypes.is_inexact(dtype) or mode in ("maximum", "minimum") else rint(value), dtype)
     shape = list(type_of(x).shape)
     shape[axis] = width
     return broadcast_to(value, tuple(shape))
-
-
-def _slice(x: Any, axis: int, start: int, limit: int) -> Any:
-    shape = type_of(x).shape
-    low, high = [0] * len(shape), list(shape)
-    low[axis], high[axis] = start, limit
-    return s.slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
 
 
 def _by_function(x: Any, widths: list[tuple[int, int]], function: Callable[..., Any], kwargs: dict[str, Any]) -> Any:

@@ -43,6 +43,14 @@ def expanded(x: Any, axis: int) -> Any:
     return reshape(x, shape=(*shape[:axis], 1, *shape[axis:]))
 
 
+def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
+    """``x`` from ``start`` to before ``limit`` along one axis."""
+    shape = type_of(x).shape
+    low, high, strides = [0] * len(shape), list(shape), [1] * len(shape)
+    low[axis], high[axis], strides[axis] = start, limit, stride
+    return slice_(x, start=tuple(low), limit=tuple(high), strides=tuple(strides))
+
+
 # ---------------------------------------------------------------- reshape
 
 

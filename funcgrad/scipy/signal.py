@@ -13,19 +13,12 @@ from funcgrad.nn import conv
 from funcgrad.numpy.elementwise import conj, multiply
 from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
 from funcgrad.numpy.shape import flip, reshape, transpose
-from funcgrad.primitives.shape import slice_
+from funcgrad.primitives.shape import cut
 from funcgrad.tracing import type_of
 
 __all__ = ["convolve", "correlate", "fftconvolve"]
 
 Pairs = tuple[Sequence[int], Sequence[int]]
-
-
-def _part(x: Any, axis: int, start: int, count: int) -> Any:
-    shape = type_of(x).shape
-    low, high = [0] * len(shape), list(shape)
-    low[axis], high[axis] = start, start + count
-    return slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(shape))
 
 
 def _pairs(name: str, what: str, given: Pairs) -> tuple[list[int], list[int]]:
@@ -117,7 +110,7 @@ def _convolved(
     found = reshape(found, (*shape, *type_of(found).shape[2 : 2 + len(sizes[0])]))
     if mode == "same":
         for axis, (n, k) in enumerate(zip(*sizes, strict=True), len(shape)):
-            found = _part(found, axis, (k - 1) // 2, n)
+            found = cut(found, axis, (k - 1) // 2, (k - 1) // 2 + n)
     return found
 
 
@@ -195,5 +188,6 @@ def _by_transforms(name: str, a: Any, b: Any, mode: str) -> Any:
         found = fft.irfftn(multiply(fft.rfftn(a, full), fft.rfftn(b, full)), full)
     for axis, (n, k, whole) in enumerate(zip(first.shape, second.shape, full, strict=True)):
         count = whole if mode == "full" else n if mode == "same" else max(n, k) - min(n, k) + 1
-        found = _part(found, axis, (whole - count) // 2, count)
+        start = (whole - count) // 2
+        found = cut(found, axis, start, start + count)
     return found

@@ -177,11 +177,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
 
 
 def part(x: Any, axis: int, start: int, limit: int) -> Any:
-    x = asoperand(x)
-    mine = type_of(x).shape
-    low, high = [0] * len(mine), list(mine)
-    low[axis], high[axis] = start, limit
-    return s.slice_(x, start=tuple(low), limit=tuple(high), strides=(1,) * len(mine))
+    return s.cut(asoperand(x), axis, start, limit)
 
 
 __all__ = ["array_split", "dsplit", "hsplit", "split", "unstack", "vsplit"]
