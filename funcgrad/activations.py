@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from funcgrad import checks
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.logarithms import logaddexp
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.tracing import type_of
 
@@ -262,7 +263,7 @@ def glu(x: Any, axis: int = -1) -> Any:
         [1.]
     """
     (x,) = promoted(asoperand(x, "glu"), floating=True)
-    place = normalized_axis(axis, type_of(x).ndim, "glu")
+    place = checks.axis("glu", axis, type_of(x).ndim)
     half, odd = divmod(type_of(x).shape[place], 2)
     if odd:
         raise ValueError(f"glu: axis {axis} of {type_of(x)} must be of even size")

@@ -1,4 +1,4 @@
-"""What functions ask of arguments that are no arrays: whole numbers, shapes, one word of several, pairs, functions.
+"""What functions ask of arguments that are no arrays: whole numbers, shapes, axes, one word of several, functions.
 
 Each check names the function and the argument, what it was and what was wanted, and returns what the function goes on
 with.
@@ -78,6 +78,48 @@ def shape(name: str, what: str, x: Any) -> tuple[int, ...]:
     found = integers(name, what, x)
     if any(n < 0 for n in found):
         raise ValueError(f"{name}: {what} {found} has a negative size")
+    return found
+
+
+def axis(name: str, x: Any, ndim: int, what: str = "axis") -> int:
+    """An axis of an array, counted from the front.
+
+    Args:
+        name: of the function.
+        x: what it was given; a negative one counts from the end.
+        ndim: how many axes the array has.
+        what: the name of the argument.
+
+    Raises:
+        TypeError: for what is no whole number.
+        AxisError: NumPy's, both a ``ValueError`` and an ``IndexError``, for one that is out of range.
+
+    Example:
+        >>> axis("sum", -1, 3)
+        2
+    """
+    found = x if type(x) is int else integer(name, what, x)
+    if not -ndim <= found < ndim:
+        raise np.exceptions.AxisError(f"{name}: {what} {found} is out of range for an array of {ndim} axes")
+    return found % ndim
+
+
+def axes(name: str, xs: Any, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """One axis, several or, for None, all, counted from the front; see ``axis``.
+
+    Raises:
+        TypeError: for what are no whole numbers.
+        ValueError: for one that is out of range, or there twice.
+
+    Example:
+        >>> axes("sum", (0, -1), 3), axes("sum", None, 3)
+        ((0, 2), (0, 1, 2))
+    """
+    if xs is None:
+        return tuple(range(ndim))
+    found = tuple([axis(name, x, ndim, what) for x in (xs if np.iterable(xs) else (xs,))])
+    if len(set(found)) != len(found):
+        raise ValueError(f"{name}: {what} {xs} names an axis twice")
     return found
 
 

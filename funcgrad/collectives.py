@@ -37,13 +37,6 @@ def _countable(leaf: Any) -> Any:
     return cast(leaf, dtype=dtypes.int32) if leaf.dtype == dtypes.bool_ else leaf
 
 
-def _axis(caller: str, axis: int, ndim: int) -> int:
-    axis = checks.integer(caller, "axis", axis)
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"{caller}: axis {axis} is out of range for an array of {ndim} axes")
-    return axis % ndim
-
-
 def axis_size(axis_name: AxisName) -> int:
     """How many examples there are along an axis, or along several, named by a tuple.
 
@@ -223,7 +216,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
     index, size = axis_called(axis_name)
 
     def one(leaf: Any) -> Any:
-        at = _axis("all_gather", axis, leaf.ndim + (not tiled))
+        at = checks.axis("all_gather", axis, leaf.ndim + (not tiled))
         out = all_gather_p(leaf, index, axis=at, count=size)
         return _merged(out, at) if tiled else out
 
@@ -275,7 +268,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
     def one(leaf: Any) -> Any:
         leaf = _countable(leaf)
-        at = _axis("psum_scatter", scatter_dimension, leaf.ndim)
+        at = checks.axis("psum_scatter", scatter_dimension, leaf.ndim, "scatter_dimension")
         return psum_scatter_p(_divided("psum_scatter", leaf, at, size, tiled), index, axis=at, count=size)
 
     return _each(one, x)
@@ -370,8 +363,8 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
     index, size = axis_called(axis_name)
 
     def one(leaf: Any) -> Any:
-        split = _axis("all_to_all", split_axis, leaf.ndim)
-        concat = _axis("all_to_all", concat_axis, leaf.ndim)
+        split = checks.axis("all_to_all", split_axis, leaf.ndim, "split_axis")
+        concat = checks.axis("all_to_all", concat_axis, leaf.ndim, "concat_axis")
         parts = _divided("all_to_all", leaf, split, size, tiled)
         out = all_to_all_p(parts, index, split=split, concat=concat, count=size)
         return _merged(out, concat) if tiled else out

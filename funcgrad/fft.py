@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad import checks, dtypes
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import roll
 from funcgrad.primitives import fft as p
 from funcgrad.primitives.elementwise import conj, scale
@@ -96,7 +96,7 @@ def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], 
             raise ValueError(f"{name}: s {tuple(s or ())} has more sizes than {type_of(x)} has axes")
         chosen = list(range(ndim - count, ndim))
     else:
-        chosen = [normalized_axis(a, ndim, name) for a in checks.sequence(name, "axes", axes)]
+        chosen = [checks.axis(name, a, ndim) for a in checks.sequence(name, "axes", axes)]
     if s is None:
         return [shape[a] for a in chosen], chosen
     if len(s) != len(chosen):
@@ -594,6 +594,6 @@ def ifftshift(x: Any, axes: int | Axes = None) -> Any:
 
 def _shifted(x: Any, axes: int | Axes, direction: int, name: str) -> Any:
     x = asoperand(x, name)
-    chosen = normalized_axes(axes, type_of(x).ndim, name)
+    chosen = checks.axes(name, axes, type_of(x).ndim)
     # Half of the size, rounded down for one direction and up for the other.
     return roll(x, [direction * (type_of(x).shape[a] // 2) for a in chosen], list(chosen)) if chosen else x

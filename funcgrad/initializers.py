@@ -171,13 +171,6 @@ def truncated_normal(
     return lambda key, shape, dtype=dtype: e.multiply(random.truncated_normal(key, lower, upper, shape, dtype), stddev)
 
 
-def _place(name: str, what: str, axis: int, shape: Sequence[int]) -> int:
-    """An axis of a weight, counted from the front."""
-    if not -len(shape) <= checks.integer(name, what, axis) < len(shape):
-        raise ValueError(f"{name}: {what} {axis} is out of range for a weight of shape {tuple(shape)}")
-    return axis % len(shape)
-
-
 def _weight(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     sizes = checks.shape(name, "shape", shape)
     if len(sizes) < 2:
@@ -189,7 +182,7 @@ def _fans(shape: Sequence[int], in_axis: Axes, out_axis: Axes, batch_axis: Axes)
     """How many numbers go into one that comes out, and the other way round."""
     named = {"in_axis": in_axis, "out_axis": out_axis, "batch_axis": batch_axis}
     sides = [
-        [_place("variance_scaling", n, a, shape) for a in checks.integers("variance_scaling", n, axes)]
+        checks.axes("variance_scaling", checks.integers("variance_scaling", n, axes), len(shape), n)
         for n, axes in named.items()
     ]
     ins, outs, batch = (math.prod(shape[a] for a in side) for side in sides)
@@ -312,7 +305,7 @@ def orthogonal(scale: float = 1.0, column_axis: int = -1, dtype: Any = np.float3
 
     def draw(key: Any, shape: Sequence[int], dtype: Any = dtype) -> Any:
         shape = _weight("orthogonal", shape)
-        at = _place("orthogonal", "column_axis", column_axis, shape)
+        at = checks.axis("orthogonal", column_axis, len(shape), "column_axis")
         columns, rows = shape[at], math.prod((*shape[:at], *shape[at + 1 :]))
         n, m = max(rows, columns), min(rows, columns)
         q = random.orthogonal(key, n, (), dtypes.canonical(dtype), m=m)

@@ -33,7 +33,7 @@ from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.indexing import take_along_axis
 from funcgrad.numpy.logarithms import logaddexp
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions import log_softmax, softmax
 from funcgrad.numpy.shape import expand_dims, moveaxis, reshape, squeeze
 from funcgrad.primitives import elementwise as p
@@ -404,7 +404,7 @@ def one_hot(x: Any, num_classes: int, dtype: Any = float, axis: int = -1) -> Any
     count = checks.integer("one_hot", "num_classes", num_classes, least=0)
     numbers = iota(shape=(*t.shape, count), axis=t.ndim, dtype=t.dtype)
     hot = astype(p.eq(expand_dims(labels, -1), numbers), dtypes.canonical(dtype))
-    return moveaxis(hot, -1, normalized_axis(axis, t.ndim + 1, "one_hot"))
+    return moveaxis(hot, -1, checks.axis("one_hot", axis, t.ndim + 1))
 
 
 @composite
@@ -473,7 +473,7 @@ def cross_entropy(
     (logits,) = promoted(asoperand(logits, "cross_entropy"), floating=True)
     labels = asoperand(labels, "cross_entropy")
     t, given = type_of(logits), type_of(labels)
-    axis = normalized_axis(axis, t.ndim, "cross_entropy")
+    axis = checks.axis("cross_entropy", axis, t.ndim)
     chances = log_softmax(logits, axis)
     if dtypes.is_integer(given.dtype):
         if given.shape != (*t.shape[:axis], *t.shape[axis + 1 :]):

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
-from funcgrad.lax.operands import axis_of, checked, sizes_of
+from funcgrad import checks, dtypes
+from funcgrad.lax.operands import checked, sizes_of
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import shape as s
@@ -141,7 +141,7 @@ def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     sizes, kind = sizes_of("broadcasted_iota", shape), dtypes.canonical(dtype)
     if kind == dtypes.bool_:
         raise TypeError("broadcasted_iota: bools cannot count")
-    return s.iota(shape=sizes, axis=axis_of("broadcasted_iota", dimension, len(sizes)), dtype=kind)
+    return s.iota(shape=sizes, axis=checks.axis("broadcasted_iota", dimension, len(sizes)), dtype=kind)
 
 
 def dtype(x: Any) -> np.dtype:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
 from funcgrad.numpy.promotion import astype
 from funcgrad.tracing import is_array, type_of, typed
 
@@ -57,39 +55,21 @@ def same_rank(name: str, xs: Sequence[Any]) -> None:
         )
 
 
-def axis_of(name: str, axis: Any, ndim: int) -> int:
-    """An axis counted from the front.
+def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
+    """The axes of a sequence, each once, counted from the front.
 
     Raises:
-        TypeError: for what is no integer.
-        ValueError: for one that is out of range.
+        TypeError: for what is no sequence of integers.
+        ValueError: for one that is out of range, or there twice.
     """
-    if not isinstance(axis, int | np.integer):
-        raise TypeError(f"{name}: an axis must be an integer, got {axis!r}")
-    if not -ndim <= axis < ndim:
-        raise ValueError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
-    return int(axis) % ndim
-
-
-def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
-    """Several axes, each once, counted from the front; see ``axis_of``."""
-    found = tuple(axis_of(name, a, ndim) for a in axes)
-    if len(set(found)) != len(found):
-        raise ValueError(f"{name}: axes {tuple(axes)} name an axis twice")
-    return found
+    return checks.axes(name, checks.sequence(name, "axes", axes), ndim, "axes")
 
 
 def sizes_of(name: str, shape: Any) -> tuple[int, ...]:
     """A shape as a tuple of integers that are not negative.
 
     Raises:
-        TypeError: for sizes that are no integers, traced ones too.
+        TypeError: for what is no sequence of integers that are known.
         ValueError: for negative ones.
     """
-    if not isinstance(shape, Sequence | np.ndarray) or not all(isinstance(n, int | np.integer) for n in shape):
-        raise TypeError(
-            f"{name}: a shape must be a sequence of integers, known when the program is traced, got {shape!r}"
-        )
-    if any(n < 0 for n in shape):
-        raise ValueError(f"{name}: sizes must not be negative, got {tuple(shape)}")
-    return tuple(map(int, shape))
+    return checks.shape(name, "shape", checks.sequence(name, "shape", shape))

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes, trees
+from funcgrad import checks, dtypes, trees
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
-from funcgrad.lax.operands import axes_of, axis_of, checked, same_dtype
+from funcgrad.lax.operands import axes_of, checked, same_dtype
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
@@ -304,7 +304,7 @@ def _running(
         x = checked(name, operand)
         if not accepts(type_of(x).dtype):
             raise TypeError(f"{name}: takes {kinds}, got {type_of(x)}")
-        return body(x, axis=axis_of(name, axis, type_of(x).ndim), reverse=bool(reverse))
+        return body(x, axis=checks.axis(name, axis, type_of(x).ndim), reverse=bool(reverse))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = _RUNNING.format(what=what, name=name, kinds=kinds, example=example[0], shown=example[1])

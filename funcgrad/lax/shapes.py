@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad.lax.operands import axes_of, axis_of, checked, same_dtype, sizes_of
+from funcgrad import checks
+from funcgrad.lax.operands import axes_of, checked, same_dtype, sizes_of
 from funcgrad.primitives import shape as s
 from funcgrad.tracing import type_of
 
@@ -333,7 +334,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     if not len(operands):
         raise ValueError("concatenate: there are no arrays")
     xs = same_dtype("concatenate", *operands)
-    return s.concatenate(*xs, axis=axis_of("concatenate", dimension, type_of(xs[0]).ndim))
+    return s.concatenate(*xs, axis=checks.axis("concatenate", dimension, type_of(xs[0]).ndim))
 
 
 def stack(operands: Sequence[Any], axis: int = 0) -> Any:
@@ -381,7 +382,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """
     x, lengths = checked("split", operand), sizes_of("split", sizes)
     shape = type_of(x).shape
-    along = axis_of("split", axis, len(shape))
+    along = checks.axis("split", axis, len(shape))
     if sum(lengths) != shape[along]:
         raise ValueError(
             f"split: parts of {lengths} are not the {shape[along]} elements of {type_of(x)} along axis {along}"
@@ -413,7 +414,7 @@ def unstack(x: Any, axis: int = 0) -> tuple[Any, ...]:
         [1 2] [3 4]
     """
     x = checked("unstack", x)
-    along = axis_of("unstack", axis, type_of(x).ndim)
+    along = checks.axis("unstack", axis, type_of(x).ndim)
     return tuple(squeeze(part, (along,)) for part in split(x, (1,) * type_of(x).shape[along], along))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from funcgrad import dtypes
-from funcgrad.lax.operands import axis_of, checked
+from funcgrad import checks, dtypes
+from funcgrad.lax.operands import checked
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives import sorting
@@ -41,7 +41,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     xs = [checked("sort", x) for x in (operand if several else [operand])]
     if not xs:
         raise ValueError("sort: there are no arrays")
-    axis = axis_of("sort", dimension, type_of(xs[0]).ndim)
+    axis = checks.axis("sort", dimension, type_of(xs[0]).ndim)
     found = sorting.sort(*xs, axis=axis, keys=int(num_keys), stable=bool(is_stable))
     return tuple(found) if several else found[0]
 
@@ -90,7 +90,7 @@ def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
         [5. 3.] [2 0]
     """
     x = checked("top_k", operand)
-    along = axis_of("top_k", axis, type_of(x).ndim)
+    along = checks.axis("top_k", axis, type_of(x).ndim)
     last = type_of(x).ndim - 1
     values, places = sorting.top_k(moved(x, along, last), k=int(k))
     return moved(values, last, along), moved(places, last, along)
@@ -166,7 +166,7 @@ def _arg_extreme(name: str, primitive: Any, operand: Any, axis: int, index_dtype
     x, dtype = checked(name, operand), dtypes.canonical(index_dtype)
     if not dtypes.is_integer(dtype):
         raise TypeError(f"{name}: index_dtype must be of integers, got {dtype}")
-    return primitive(x, axis=axis_of(name, axis, type_of(x).ndim), dtype=dtype)
+    return primitive(x, axis=checks.axis(name, axis, type_of(x).ndim), dtype=dtype)
 
 
 def argmax(operand: Any, axis: int, index_dtype: Any) -> Any:

@@ -10,8 +10,9 @@ from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted, promoted_pair
-from funcgrad.numpy.shape import concatenate, expand_dims, moveaxis, ravel, reshape
+from funcgrad.numpy.promotion import asoperand, astype, promoted, promoted_pair
+from funcgrad.numpy.shape import concatenate, expand_dims, moveaxis, reshape
+from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import integers
 from funcgrad.primitives.shape import full
@@ -49,7 +50,7 @@ def packbits(x: Any, /, axis: int | None = None, bitorder: str = "big") -> Any:
     x = asoperand(x, "packbits")
     if dtypes.is_inexact(type_of(x).dtype):
         raise TypeError(f"packbits: takes integers and bools, got {type_of(x)}")
-    x, axis = (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, "packbits"))
+    x, axis = along_axis(x, axis, "packbits")
     bits = p.cast(moveaxis(e.not_equal(x, 0), axis, -1), dtype=dtypes.uint8)
     *lead, n = type_of(bits).shape
     bits = concatenate([bits, full(np.uint8(0), (*lead, -n % 8))], -1)
@@ -81,7 +82,7 @@ def unpackbits(x: Any, /, axis: int | None = None, count: int | None = None, bit
     x = asoperand(x, "unpackbits")
     if type_of(x).dtype != dtypes.uint8:
         raise TypeError(f"unpackbits: takes uint8 arrays, got {type_of(x)}")
-    x, axis = (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, "unpackbits"))
+    x, axis = along_axis(x, axis, "unpackbits")
     rows = moveaxis(x, axis, -1)
     *lead, n = type_of(rows).shape
     bits = p.bitwise_and(p.shift_right(expand_dims(rows, -1), _bit_order(bitorder, "unpackbits")), np.uint8(1))

@@ -10,7 +10,7 @@ import numpy as np
 from funcgrad import checks
 from funcgrad.numpy.elementwise import where
 from funcgrad.numpy.indices import index_dtype
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import moveaxis, stack
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
@@ -103,7 +103,7 @@ def top_k(x: Any, k: int, axis: int = -1) -> tuple[Any, Any]:
     """
     x = asoperand(x, "top_k")
     t = type_of(x)
-    axis = normalized_axis(axis, t.ndim, "top_k")
+    axis = checks.axis("top_k", axis, t.ndim)
     k = checks.integer("top_k", "k", k)
     if not 0 <= k <= t.shape[axis]:
         raise ValueError(f"top_k: cannot take {k} of the {t.shape[axis]} elements of {t} along axis {axis}")

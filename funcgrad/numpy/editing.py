@@ -10,8 +10,9 @@ import numpy as np
 from funcgrad import checks
 from funcgrad.composite import composite
 from funcgrad.numpy.indexing import At, take
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
+from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, ndim, ravel, reshape
+from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives.shape import full
 from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, type_of
@@ -84,11 +85,6 @@ def append(x: Any, values: Any, axis: int | None = None) -> Any:
     return concatenate([x, values], axis)
 
 
-def _line(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
-    x = asoperand(x, name)
-    return (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, name))
-
-
 def _chosen(where: Any, size: int, name: str) -> np.ndarray:
     """Places along an axis: of an int, a slice, a mask or integers, whose values must be known."""
     if isinstance(where, slice):
@@ -124,7 +120,7 @@ def delete(x: Any, obj: Any, axis: int | None = None) -> Any:
         >>> print(delete([5, 6, 7], 1), delete([5, 6, 7], slice(2)))
         [5 7] [7]
     """
-    x, along = _line(x, axis, "delete")
+    x, along = along_axis(x, axis, "delete")
     size = type_of(x).shape[along]
     places = _chosen(obj, size, "delete")
     wrong = [i for i in places.ravel() if not -size <= i < size]
@@ -155,7 +151,7 @@ def insert(x: Any, obj: Any, values: Any, axis: int | None = None) -> Any:
         >>> print(insert([1, 2], 1, 9), insert([1, 2], [0, 2], [7, 8]))
         [1 9 2] [7 1 2 8]
     """
-    x, along = _line(x, axis, "insert")
+    x, along = along_axis(x, axis, "insert")
     mine = type_of(x).shape
     size = mine[along]
     places = _chosen(obj, size, "insert")

@@ -12,7 +12,7 @@ from funcgrad import checks
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
+from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape import broadcast_arrays, broadcast_to, expand_dims, moveaxis, ravel, reshape, stack
 from funcgrad.tracing import type_of
 
@@ -39,7 +39,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, x: Any, *args: Any, 
         [ 4 10]
     """
     x = asoperand(x, "apply_along_axis")
-    axis = normalized_axis(axis, type_of(x).ndim, "apply_along_axis")
+    axis = checks.axis("apply_along_axis", axis, type_of(x).ndim)
     rows = moveaxis(x, axis, -1)
     shape = type_of(rows).shape
     checks.function("apply_along_axis", func1d)
@@ -76,7 +76,7 @@ def apply_over_axes(func: Callable[[Any, int], Any], x: Any, axes: Any) -> Any:
     x = asoperand(x, "apply_over_axes")
     checks.function("apply_over_axes", func)
     for given in checks.integers("apply_over_axes", "axes", axes):
-        axis = normalized_axis(given, type_of(x).ndim, "apply_over_axes")
+        axis = checks.axis("apply_over_axes", given, type_of(x).ndim)
         result = func(x, axis)
         x = result if type_of(result).ndim == type_of(x).ndim else expand_dims(result, axis)
     return x

@@ -18,9 +18,10 @@ from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.indices import Index, New, Point, Range, Rows, index_dtype, is_mask, parse, wrap
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.rounding import remainder
 from funcgrad.numpy.shape import broadcast_to, moveaxis, ravel
+from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
@@ -380,11 +381,6 @@ def at(x: Any) -> At:
 # ---------------------------------------------------------------- by position along an axis
 
 
-def along(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
-    x = asoperand(x, name)
-    return (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, name))
-
-
 def integers(indices: Any, name: str) -> Any:
     indices = asoperand(indices, name)
     indices = np.asarray(indices) if isinstance(indices, int | np.generic) else indices
@@ -441,7 +437,7 @@ def take(x: Any, indices: Any, axis: int | None = None, mode: str | None = None)
         [[2 2 1]
          [4 4 3]]
     """
-    x, axis = along(x, axis, "take")
+    x, axis = along_axis(x, axis, "take")
     indices, size = integers(indices, "take"), type_of(x).shape[axis]
     checks.one_of("take", "mode", mode, (None, "clip", "wrap", "raise"))
     if mode in ("clip", "wrap") and size:
@@ -491,7 +487,7 @@ def take_along_axis(x: Any, indices: Any, axis: int | None = -1) -> Any:
         >>> print(take_along_axis(np.array([[3, 1, 2]]), np.array([[1, 2, 0]]), axis=1))
         [[1 2 3]]
     """
-    x, place = along(x, axis, "take_along_axis")
+    x, place = along_axis(x, axis, "take_along_axis")
     indices = integers(indices, "take_along_axis")
     indices = ravel(indices) if axis is None else indices
     coordinates, dims = along_dims(x, indices, place, "take_along_axis")

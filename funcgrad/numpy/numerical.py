@@ -13,7 +13,7 @@ from funcgrad.numpy import reductions as r
 from funcgrad.numpy.constants import finfo
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import getitem, take
-from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
 from funcgrad.numpy.rounding import remainder
 from funcgrad.numpy.shape import broadcast_to, concatenate, flip, moveaxis, ravel, reshape, shape, stack
 from funcgrad.numpy.sorting import argsort, searchsorted
@@ -49,7 +49,7 @@ def diff(x: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = 
         [3 5]
     """
     (x,) = promoted(asoperand(x, "diff"))
-    axis = normalized_axis(axis, type_of(x).ndim, "diff")
+    axis = checks.axis("diff", axis, type_of(x).ndim)
     n = checks.integer("diff", "n", n, 0)
     if n == 0:
         return x
@@ -90,7 +90,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         3.0
     """
     y = asoperand(y, "trapezoid")
-    y = moveaxis(y, normalized_axis(axis, type_of(y).ndim, "trapezoid"), -1)
+    y = moveaxis(y, checks.axis("trapezoid", axis, type_of(y).ndim), -1)
     widths = dx
     if x is not None:
         places = asoperand(x, "trapezoid")
@@ -198,7 +198,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         [1.  1.5 2. ]
     """
     (f,) = promoted(asoperand(f, "gradient"), floating=True)
-    axes = normalized_axes(axis, type_of(f).ndim, "gradient")
+    axes = checks.axes("gradient", axis, type_of(f).ndim)
     if len(varargs) not in (0, 1, len(axes)):
         raise TypeError(f"gradient: wants one distance, or one for each of {len(axes)} axes, got {len(varargs)}")
     if edge_order not in (1, 2):
@@ -256,7 +256,7 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
     if not isinstance(period, Tracer):
         checks.number("unwrap", "period", period)
     (x,) = promoted(asoperand(x, "unwrap"), floating=not isinstance(period, int))
-    axis = normalized_axis(axis, type_of(x).ndim, "unwrap")
+    axis = checks.axis("unwrap", axis, type_of(x).ndim)
     half = period / 2 if dtypes.is_inexact(type_of(x).dtype) else period // 2
     low = -half if dtypes.is_inexact(type_of(x).dtype) or period % 2 == 0 else -half - 1
     jumps = diff(x, axis=axis)

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
+from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.quantiles import median
 from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.rounding import rint
@@ -84,7 +84,7 @@ def _widths(given: Any, ndim: int) -> list[tuple[int, int]]:
     if isinstance(given, dict):
         pairs: Any = [(0, 0)] * ndim
         for axis, pair in given.items():
-            pairs[normalized_axis(axis, ndim, "pad")] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
+            pairs[checks.axis("pad", axis, ndim)] = (pair, pair) if np.ndim(pair) == 0 else tuple(pair)
         given = pairs
     numbers = np.asarray(given)
     if numbers.dtype.kind not in "iu":

@@ -9,7 +9,7 @@ import numpy as np
 from funcgrad import checks
 from funcgrad.composite import composite
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, normalized_axis, promoted_pair
+from funcgrad.numpy.promotion import asoperand, astype, promoted_pair
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.primitives import contraction
 from funcgrad.primitives.elementwise import conj, mul
@@ -105,8 +105,8 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
         left, right = tuple(range(n - count, n)), tuple(range(count))
     else:
         first, second = checks.pair("tensordot", "axes", axes, "those of the one and those of the other")
-        left = normalized_axes(checks.integers("tensordot", "axes", first), n, "tensordot")
-        right = normalized_axes(checks.integers("tensordot", "axes", second), m, "tensordot")
+        left = checks.axes("tensordot", checks.integers("tensordot", "axes", first), n, "axes")
+        right = checks.axes("tensordot", checks.integers("tensordot", "axes", second), m, "axes")
     if len(left) != len(right):
         raise ValueError(f"tensordot: axes must be as many of the one as of the other, got {axes}")
     return contraction.dot(x, y, contract=(left, right), batch=((), ()))
@@ -201,7 +201,7 @@ def vecdot(x: Any, y: Any, /, *, axis: int = -1) -> Any:
     """
     x, y = promoted_pair(asoperand(x, "vecdot"), asoperand(y, "vecdot"))
     shapes = type_of(x).shape, type_of(y).shape
-    lengths = [shape[normalized_axis(axis, len(shape), "vecdot")] for shape in shapes]
+    lengths = [shape[checks.axis("vecdot", axis, len(shape))] for shape in shapes]
     if lengths[0] != lengths[1]:
         raise ValueError(f"vecdot: operands of shapes {shapes[0]} and {shapes[1]} differ along axis {axis}")
     return r.sum(mul(conj(x) if type_of(x).dtype.kind == "c" else x, y), axis, dtype=type_of(x).dtype)

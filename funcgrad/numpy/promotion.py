@@ -248,26 +248,3 @@ def result_type(*xs: Any) -> np.dtype:
     for other, other_weak in pairs[1:]:
         dtype, weak = dtypes.promote_weak(dtype, weak, other, other_weak)
     return dtype
-
-
-def normalized_axis(axis: int, ndim: int, name: str) -> int:
-    """``axis`` counted from the front.
-
-    Raises:
-        AxisError: NumPy's, both a ``ValueError`` and an ``IndexError``, naming the function, the axis and the rank.
-    """
-    if not isinstance(axis, int | np.integer):
-        raise TypeError(f"{name}: axis must be an int, got {axis!r} of type {type(axis).__name__}")
-    if not -ndim <= axis < ndim:
-        raise np.exceptions.AxisError(f"{name}: axis {axis} is out of range for an array of {ndim} axes")
-    return int(axis) % ndim
-
-
-def normalized_axes(axis: Any, ndim: int, name: str) -> tuple[int, ...]:
-    """An axis, several, or None for all, counted from the front; each once."""
-    if axis is None:
-        return tuple(range(ndim))
-    axes = tuple(normalized_axis(a, ndim, name) for a in (axis if isinstance(axis, tuple | list) else (axis,)))
-    if len(set(axes)) != len(axes):
-        raise ValueError(f"{name}: axis {axis} names an axis twice")
-    return axes

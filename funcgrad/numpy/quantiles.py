@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
-from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, promoted
+from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, moveaxis, reshape
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
@@ -76,7 +76,7 @@ def quantile(
     if dtypes.is_complex(type_of(x).dtype):
         raise TypeError(f"quantile: takes real arrays, got {type_of(x)}")
     shape = type_of(x).shape
-    axes = normalized_axes(axis, len(shape), "quantile")
+    axes = checks.axes("quantile", axis, len(shape))
     rows = _rows(x, axes)
     if ignore_nan and not type_of(rows).shape[-1]:
         # As where there is nothing but NaN: one in place of all elements.
@@ -252,7 +252,7 @@ def median(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
         3.0
     """
     shape = type_of(asoperand(x, "median")).shape
-    if not all(shape[a] for a in normalized_axes(axis, len(shape), "median")):
+    if not all(shape[a] for a in checks.axes("median", axis, len(shape))):
         return r.mean(x, axis, keepdims=keepdims)
     return quantile(x, 0.5, axis, method="midpoint", keepdims=keepdims)
 

@@ -9,7 +9,7 @@ import numpy as np
 from funcgrad import checks, dtypes
 from funcgrad.arguments import kind
 from funcgrad.composite import composite
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, placed, promoted
+from funcgrad.numpy.promotion import asoperand, astype, placed, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import expanded, iota, moved
 from funcgrad.tracing import Tracer, is_array, type_of
@@ -123,7 +123,7 @@ def linspace(
     result = p.select(p.eq(step, p.number(divisions, step)), stop, result)
     if wanted is not None:
         result = astype(p.floor(result) if dtypes.is_integer(wanted) else result, wanted)
-    place = normalized_axis(axis, len(shape) + 1, "linspace")
+    place = checks.axis("linspace", axis, len(shape) + 1)
     made = placed(moved(result, 0, place), device)
     return (made, p.div(p.sub(stop, start), p.number(divisions, start))) if retstep else made
 

@@ -10,10 +10,11 @@ import numpy as np
 from funcgrad import checks
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.indexing import At, along, along_dims, check_inside, getitem, integers, take, take_along_axis
+from funcgrad.numpy.indexing import At, along_dims, check_inside, getitem, integers, take, take_along_axis
 from funcgrad.numpy.positions import known
-from funcgrad.numpy.promotion import asoperand, normalized_axes, operands, promoted
+from funcgrad.numpy.promotion import asoperand, operands, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, ravel, reshape, stack
+from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.numpy.writable import changed
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.indexing import scatter
@@ -130,7 +131,7 @@ def trim_zeros(x: Any, trim: str = "fb", axis: int | tuple[int, ...] | None = No
     checks.one_of("trim_zeros", "trim", letters, ("f", "b", "fb", "bf"))
     mask = known(e.not_equal(x, 0), "trim_zeros")
     kept = [slice(None)] * mask.ndim
-    for a in normalized_axes(axis, mask.ndim, "trim_zeros"):
+    for a in checks.axes("trim_zeros", axis, mask.ndim):
         places = np.flatnonzero(mask.any(axis=tuple(i for i in range(mask.ndim) if i != a)))
         first, last = (int(places[0]), int(places[-1]) + 1) if places.size else (0, 0)
         trimmed = "f" in letters or not places.size, "b" in letters or not places.size
@@ -211,7 +212,7 @@ def put_along_axis(x: Any, indices: Any, values: Any, axis: int | None = -1, *, 
 @composite
 def _with_values(x: Any, indices: Any, values: Any, axis: int | None) -> Any:
     shape = type_of(x).shape
-    x, place = along(x, axis, "put_along_axis")
+    x, place = along_axis(x, axis, "put_along_axis")
     indices = integers(indices, "put_along_axis")
     indices = ravel(indices) if axis is None else indices
     coordinates, dims = along_dims(x, indices, place, "put_along_axis")

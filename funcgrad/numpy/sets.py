@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy import reductions as r
 from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.indexing import take
 from funcgrad.numpy.positions import nonzero
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, moveaxis, ravel, reshape
 from funcgrad.numpy.sorting import searchsorted, sort
 from funcgrad.primitives import elementwise as p
@@ -87,7 +87,7 @@ def _unique(x: Any, axis: int | None, equal_nan: bool, size: int | None, fill_va
     shape = type_of(x).shape
     rows = reshape(x, (-1, 1) if type_of(x).size else (0, 1))
     if axis is not None:
-        axis = normalized_axis(axis, len(shape), name)
+        axis = checks.axis(name, axis, len(shape))
         rows = reshape(moveaxis(x, axis, 0), (shape[axis], type_of(x).size // max(shape[axis], 1)))
     count = type_of(rows).shape[0]
     order, new = _ordered(rows)

@@ -8,8 +8,8 @@ import numpy as np
 
 from funcgrad import checks, dtypes
 from funcgrad.composite import composite
-from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axis, promoted
-from funcgrad.numpy.shape import ravel
+from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
+from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
@@ -18,9 +18,9 @@ from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import Tracer, type_of
 
 
-def _axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
+def _promoted(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
     (x,) = promoted(asoperand(x, name))
-    return (ravel(x), 0) if axis is None else (x, normalized_axis(axis, type_of(x).ndim, name))
+    return along_axis(x, axis, name)
 
 
 def sort(
@@ -46,7 +46,7 @@ def sort(
         >>> print(sort(np.array([3.0, 1.0, 2.0])))
         [1. 2. 3.]
     """
-    x, axis = _axis(x, axis, "sort")
+    x, axis = _promoted(x, axis, "sort")
     if descending:
         return sorting.sorted_with_order(x, axis=axis, descending=True, stable=stable is not False)[0]
     return sorting.sort(x, axis=axis, keys=1, stable=stable is not False)[0]
@@ -71,7 +71,7 @@ def argsort(
         >>> print(argsort(np.array([3.0, 1.0, 2.0])))
         [1 2 0]
     """
-    x, axis = _axis(x, axis, "argsort")
+    x, axis = _promoted(x, axis, "argsort")
     return sorting.argsort(x, axis=axis, descending=descending, stable=stable is not False)
 
 
@@ -179,7 +179,7 @@ def partition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> Any:
         >>> print(partition([3, 1, 2], 1))
         [1 2 3]
     """
-    x, along = _axis(x, axis, "partition")
+    x, along = _promoted(x, axis, "partition")
     _check_places(kth, type_of(x).shape[along], "partition")
     return sort(x, along)
 
@@ -202,7 +202,7 @@ def argpartition(x: Any, kth: Any, axis: int | None = -1, kind: Any = None) -> A
         >>> print(argpartition([3, 1, 2], 1))
         [1 2 0]
     """
-    x, along = _axis(x, axis, "argpartition")
+    x, along = _promoted(x, axis, "argpartition")
     _check_places(kth, type_of(x).shape[along], "argpartition")
     return argsort(x, along)
 
@@ -237,7 +237,7 @@ def lexsort(keys: Any, axis: int = -1) -> Any:
     shape = type_of(columns[0]).shape
     if not shape:
         return np.int64(0)
-    along = normalized_axis(axis, len(shape), "lexsort")
+    along = checks.axis("lexsort", axis, len(shape))
     place = iota(shape=shape, axis=along, dtype=dtypes.int64)
     return sorting.sort(*columns[::-1], place, axis=along, keys=len(columns), stable=True)[-1]
 

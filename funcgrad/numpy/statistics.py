@@ -17,7 +17,7 @@ from funcgrad.numpy.indexing import getitem, take
 from funcgrad.numpy.numerical import diff
 from funcgrad.numpy.positions import known
 from funcgrad.numpy.products import matmul
-from funcgrad.numpy.promotion import asoperand, astype, beside, normalized_axes, promoted
+from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
 from funcgrad.numpy.ranges import linspace
 from funcgrad.numpy.shape import broadcast_to, concatenate, expand_dims, ravel, reshape, shape
 from funcgrad.numpy.sorting import searchsorted
@@ -54,12 +54,12 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
     """
     if weights is None:
         mean = r.mean(x, axis, keepdims=keepdims)
-        count = math.prod(shape(x)[a] for a in normalized_axes(axis, len(shape(x)), "average"))
+        count = math.prod(shape(x)[a] for a in checks.axes("average", axis, len(shape(x))))
         return (mean, full(p.number(count, mean), type_of(mean).shape)) if returned else mean
     x, weights = promoted(asoperand(x, "average"), asoperand(weights, "average"), floating=True)
     mine = type_of(x).shape
     if type_of(weights).shape != mine:
-        axes = normalized_axes(axis, len(mine), "average")
+        axes = checks.axes("average", axis, len(mine))
         if axis is None or type_of(weights).shape != tuple(mine[a] for a in axes):
             raise ValueError(
                 f"average: weights {type_of(weights)} must be like {type_of(x)}, or like its axes axis={axis}"

@@ -305,7 +305,7 @@ def permuted(name: str, key: Any, x: Any, axis: int, independent: bool = False) 
             raise ValueError(f"{name}: x must be an array or a number of elements, got {x}")
         return _shuffle(key, iota(shape=(x,), axis=0, dtype=dtypes.int64), 0)
     found = given(name, "x", x)
-    axis = axis_of(name, axis, found)
+    axis = checks.axis(name, axis, found.ndim)
     if independent or found.ndim == 1:
         return _shuffle(key, x, axis)
     order = _shuffle(key, iota(shape=(found.shape[axis],), axis=0, dtype=dtypes.int64), 0)
@@ -393,7 +393,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Shape | None = Non
     check_key("categorical", key)
     found = given("categorical", "logits", logits)
     kind = floating("categorical", found.dtype)
-    axis = axis_of("categorical", axis, found)
+    axis = checks.axis("categorical", axis, found.ndim)
     if not found.shape[axis]:
         raise ValueError(f"categorical: there is nothing to choose from along axis {axis} of {found}")
     distributions = (*found.shape[:axis], *found.shape[axis + 1 :])
@@ -413,14 +413,6 @@ def given(name: str, what: str, x: Any) -> ArrayType:
     if not is_array(x):
         raise TypeError(f"{name}: {what} must be an array or a number, got {kind(x)}")
     return type_of(x)
-
-
-def axis_of(name: str, axis: Any, found: ArrayType) -> int:
-    """An axis of an array, counted from the front."""
-    axis = checks.integer(name, "axis", axis)
-    if not -found.ndim <= axis < found.ndim:
-        raise ValueError(f"{name}: axis {axis} is out of range for {found}")
-    return axis % found.ndim
 
 
 def check_key(name: str, key: Any) -> None:

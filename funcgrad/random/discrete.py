@@ -20,7 +20,6 @@ from funcgrad.primitives.shape import slice_
 from funcgrad.primitives.sorting import top_k
 from funcgrad.random.basic import (
     Shape,
-    axis_of,
     bernoulli,
     check_key,
     fits,
@@ -111,7 +110,7 @@ def choice(key: Any, a: Any, shape: Shape = (), replace: bool = True, p: Any = N
     wanted = shape_of("choice", shape)
     found = given("choice", "a", a)
     number = not found.shape
-    axis = 0 if number else axis_of("choice", axis, found)
+    axis = 0 if number else checks.axis("choice", axis, found.ndim)
     count = checks.integer("choice", "an a without axes", a) if number else found.shape[axis]
     draws = math.prod(wanted)
     if draws and count <= 0:

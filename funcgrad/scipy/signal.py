@@ -11,7 +11,7 @@ from funcgrad import checks, fft
 from funcgrad.composite import composite
 from funcgrad.nn import conv
 from funcgrad.numpy.elementwise import conj, multiply
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.shape import flip, reshape, transpose
 from funcgrad.primitives.shape import cut
 from funcgrad.tracing import type_of
@@ -116,8 +116,8 @@ def _convolved(
 
 def _axes(name: str, ndim: int, along: Sequence[int], dots: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
     """The independent axes, the summed ones and the convolved ones."""
-    convolved = [normalized_axis(i, ndim, name) for i in along]
-    summed = [normalized_axis(i, ndim, name) for i in dots]
+    convolved = [checks.axis(name, i, ndim) for i in along]
+    summed = [checks.axis(name, i, ndim) for i in dots]
     return [i for i in range(ndim) if i not in (*convolved, *summed)], summed, convolved
 
 

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import funcgrad as fg
-from funcgrad import checkpoint_policies, checks, fft, initializers, nn, random, special
+from funcgrad import checkpoint_policies, checks, fft, initializers, lax, nn, random, special
+from funcgrad import numpy as fnp
 from funcgrad.scipy import integrate, linalg, signal, stats
 
 KEY = np.array([0, 7], np.uint32)
@@ -27,7 +28,7 @@ CALLS: dict[str, list[tuple[Callable[[], Any], type[Exception], str]]] = {
         (lambda: random.normal(KEY, (), "wide"), TypeError, "dtype: got 'wide', wanted one of bool, int8"),
         (lambda: random.gamma(KEY, "a"), TypeError, "gamma: a must be an array or a number, got 'a'"),
         (lambda: random.choice(KEY, 2.5), TypeError, "choice: an a without axes must be an int, got 2.5"),
-        (lambda: random.shuffle(KEY, V, 1), ValueError, r"shuffle: axis 1 is out of range for f64\[3\]"),
+        (lambda: random.shuffle(KEY, V, 1), ValueError, r"shuffle: axis 1 is out of range for an array of 1 axes"),
         (lambda: random.shuffle(KEY, V, "x"), TypeError, "shuffle: axis must be an int, got 'x'"),
         (lambda: random.rademacher(KEY, (2,), bool), TypeError, "rademacher: dtype must hold -1, got bool"),
         (lambda: random.rademacher(KEY, (2,), "uint8"), TypeError, "rademacher: dtype must hold -1, got uint8"),
@@ -37,10 +38,29 @@ CALLS: dict[str, list[tuple[Callable[[], Any], type[Exception], str]]] = {
         (lambda: random.orthogonal(KEY, 2, (), "float16"), TypeError, "orthogonal: dtype must be float32, "),
         (lambda: random.ball(KEY, 2, 0), ValueError, "ball: p must be a positive number, got 0"),
     ],
+    "axes": [
+        *[
+            (call, ValueError, f"^{name}: {what} 2 is out of range for an array of 2 axes$")
+            for name, what, call in (
+                ("sum", "axis", lambda: fnp.sum(EYE, axis=2)),
+                ("take", "axis", lambda: fnp.take(EYE, 0, axis=2)),
+                ("sort", "axis", lambda: lax.sort(EYE, dimension=2)),
+                ("transpose", "axes", lambda: lax.transpose(EYE, (0, 2))),
+                ("permutation", "axis", lambda: random.permutation(KEY, EYE, 2)),
+                ("glu", "axis", lambda: nn.glu(EYE, 2)),
+                ("fftn", "axis", lambda: fft.fftn(EYE, axes=(2,))),
+            )
+        ],
+        (lambda: fnp.sum(EYE, axis=1.0), TypeError, "sum: axis must be an int, got 1.0 of type float"),
+        (lambda: fnp.sum(EYE, axis=(1, -1)), ValueError, r"sum: axis \(1, -1\) names an axis twice"),
+        (lambda: lax.transpose(EYE, 1), TypeError, "transpose: axes must be a sequence, got 1 of type int"),
+        (lambda: lax.transpose(EYE, (1, 1)), ValueError, r"transpose: axes \(1, 1\) names an axis twice"),
+        (lambda: fg.jit(lambda i: fnp.sum(EYE, axis=i))(1), fg.ConcretizationError, "a Python integer was asked"),
+    ],
     "initializers": [
         (lambda: initializers.zeros(KEY, "ab"), TypeError, "zeros: shape must be an int or several, got 'ab'"),
         (lambda: initializers.orthogonal()(KEY, (3,)), ValueError, "orthogonal: a weight has at least two axes"),
-        (lambda: initializers.orthogonal(1.0, 2)(KEY, (3, 2)), ValueError, "column_axis 2 is out of range"),
+        (lambda: initializers.orthogonal(1.0, 2)(KEY, (3, 2)), ValueError, "orthogonal: column_axis 2 is out of range"),
         (lambda: initializers.he_normal(in_axis=5)(KEY, (3, 2)), ValueError, "in_axis 5 is out of range"),
     ],
     "special": [

@@ -14,7 +14,7 @@ from funcgrad.numpy.elementwise import power
 from funcgrad.numpy.indexing import getitem
 from funcgrad.numpy.linalg.decompositions import svd
 from funcgrad.numpy.linalg.operands import matrices
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, expand_dims, moveaxis, ravel, reshape
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.linalg_solving import inverse
@@ -84,7 +84,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     """
     (x,) = promoted(asoperand(x, "vector_norm"), floating=True)
     order = checks.number("vector_norm", "ord", ord)
-    return _vector_norm(x, order, normalized_axes(axis, type_of(x).ndim, "vector_norm"), keepdims)
+    return _vector_norm(x, order, checks.axes("vector_norm", axis, type_of(x).ndim), keepdims)
 
 
 def _by_singular_values(x: Any, ord: Any) -> Any:
@@ -158,15 +158,13 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
     if axis is None and ord is None:
         found = _vector_norm(ravel(x), 2, (0,), False)
         return reshape(found, (1,) * ndim) if keepdims else found
-    axes = normalized_axes(axis, ndim, "norm")
+    axes = checks.axes("norm", axis, ndim)
     if len(axes) == 1:
         if isinstance(ord, str):
             raise ValueError(f"norm: there is no norm of vectors of order {ord!r}")
         return _vector_norm(x, 2.0 if ord is None else float(ord), axes, keepdims)
     if len(axes) != 2:
         raise ValueError(f"norm: takes one axis for vectors or two for matrices, got {axis} for {type_of(x)}")
-    if axis is not None:
-        axes = tuple(normalized_axes((a,), ndim, "norm")[0] for a in axis)
     found = matrix_norm(moveaxis(x, axes, (-2, -1)), ord=ord)
     return expand_dims(found, tuple(sorted(axes))) if keepdims else found
 

@@ -13,7 +13,7 @@ from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy.linalg.decompositions import svd
 from funcgrad.numpy.linalg.operands import matrices, require, together, value_of
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import broadcast_to, moveaxis, reshape
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import linalg as p
@@ -188,7 +188,7 @@ def tensorsolve(a: Any, b: Any, axes: Sequence[int] | None = None) -> Any:
     """
     a, b = asoperand(a, "tensorsolve"), asoperand(b, "tensorsolve")
     if axes is not None:
-        found = normalized_axes(tuple(axes), type_of(a).ndim, "tensorsolve")
+        found = checks.axes("tensorsolve", tuple(axes), type_of(a).ndim)
         a = moveaxis(a, found, tuple(range(type_of(a).ndim - len(found), type_of(a).ndim)))
     shape, size = type_of(a).shape[type_of(b).ndim :], type_of(b).size
     if math.prod(shape) != size:

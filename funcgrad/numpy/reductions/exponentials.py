@@ -7,8 +7,9 @@ from typing import Any
 
 import ml_dtypes
 
+from funcgrad import checks
 from funcgrad.composite import composite
-from funcgrad.numpy.promotion import asoperand, normalized_axes, promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.reductions.extremes import max
 from funcgrad.numpy.reductions.reducing import Axis, masked, with_axes
 from funcgrad.numpy.reductions.totals import sum
@@ -42,7 +43,7 @@ def logsumexp(x: Any, axis: Axis = None, *, keepdims: bool = False) -> Any:
     (x,) = promoted(asoperand(x, "logsumexp"), floating=True)
     high = p.stop_gradient(max(x, axis, keepdims=True)) if type_of(x).size else p.number(0, x)
     high = p.select(p.is_finite(high), high, p.number(0, high))
-    axes = normalized_axes(axis, type_of(x).ndim, "logsumexp")
+    axes = checks.axes("logsumexp", axis, type_of(x).ndim)
     total = p.log(reduce_sum(p.exp(p.sub(x, high)), axes=axes))
     shifted = p.add(total, reshape(high, type_of(total).shape)) if type_of(x).size else total
     return with_axes(x, axes, keepdims, shifted)

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.elementwise.declared import named
-from funcgrad.numpy.promotion import asoperand, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, promoted
 from funcgrad.numpy.reductions.reducing import Axis, count, masked, reduced, with_axes
 from funcgrad.numpy.shape import ravel, reshape
 from funcgrad.primitive import Primitive
@@ -128,7 +128,7 @@ def _position(primitive: Primitive, name: str, what: str, shown: str) -> Callabl
         if axis is None:
             found = primitive(ravel(x), axis=0, dtype=dtypes.int64)
             return reshape(found, (1,) * len(shape)) if keepdims else found
-        axis = normalized_axis(axis, len(shape), name)
+        axis = checks.axis(name, axis, len(shape))
         return with_axes(x, (axis,), keepdims, primitive(x, axis=axis, dtype=dtypes.int64))
 
     document = (

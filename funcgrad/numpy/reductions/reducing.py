@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.numpy import elementwise as e
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axes, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.shape import reshape
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
@@ -23,7 +23,7 @@ def with_axes(x: Any, axes: tuple[int, ...], keepdims: bool, out: Any) -> Any:
 
 
 def reduced(primitive: Primitive, x: Any, axis: Axis, keepdims: bool, name: str) -> Any:
-    axes = normalized_axes(axis, type_of(x).ndim, name)
+    axes = checks.axes(name, axis, type_of(x).ndim)
     return with_axes(x, axes, keepdims, primitive(x, axes=axes) if axes else x)
 
 
@@ -45,4 +45,4 @@ def masked(x: Any, where: Any, neutral: Any) -> Any:
 
 def count(x: Any, axis: Axis, name: str) -> int:
     shape = type_of(x).shape
-    return math.prod(shape[a] for a in normalized_axes(axis, len(shape), name))
+    return math.prod(shape[a] for a in checks.axes(name, axis, len(shape)))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from funcgrad import dtypes
+from funcgrad import checks, dtypes
 from funcgrad.composite import composite
 from funcgrad.numpy.elementwise.declared import named
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis, promoted
+from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.reductions.reducing import summable
-from funcgrad.numpy.shape import broadcast_to, concatenate, ravel
+from funcgrad.numpy.shape import broadcast_to, concatenate
+from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitive import Primitive
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import reductions as r
@@ -20,9 +21,8 @@ from funcgrad.tracing import type_of
 def _running(primitive: Primitive, name: str, what: str, shown: str, summing: bool) -> Callable[..., Any]:
     def function(x: Any, axis: int | None = None, dtype: Any = None) -> Any:
         x = summable(x, dtype, name) if summing else _as_given(x, dtype, name)
-        if axis is None:
-            x, axis = ravel(x), 0
-        return primitive(x, axis=normalized_axis(axis, type_of(x).ndim, name), reverse=False)
+        x, along = along_axis(x, axis, name)
+        return primitive(x, axis=along, reverse=False)
 
     kind = "int64 of bools and signed integers, uint64 of unsigned ones, else " if summing else ""
     document = (
@@ -107,7 +107,7 @@ def _cumulative(running: Callable[..., Any], first: int, x: Any, axis: int | Non
     out = running(x, 0 if axis is None else axis, dtype)
     if not initial:
         return out
-    along = normalized_axis(axis or 0, t.ndim, running.__name__)
+    along = checks.axis(running.__name__, axis or 0, t.ndim)
     lead = tuple(1 if i == along else n for i, n in enumerate(t.shape))
     return concatenate([broadcast_to(p.number(first, out), lead), out], along)
 

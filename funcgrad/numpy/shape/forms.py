@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad import checks
-from funcgrad.numpy.promotion import asoperand, normalized_axes
+from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape.axes import transpose
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
@@ -71,7 +71,7 @@ def size(x: Any, axis: int | tuple[int, ...] | None = None) -> int:
         2
     """
     mine = type_of(asoperand(x, "size"))
-    return mine.size if axis is None else math.prod(mine.shape[a] for a in normalized_axes(axis, mine.ndim, "size"))
+    return mine.size if axis is None else math.prod(mine.shape[a] for a in checks.axes("size", axis, mine.ndim))
 
 
 def reshape(x: Any, /, shape: Any, *more: int, order: str = "C", copy: bool | None = None) -> Any:
@@ -131,6 +131,12 @@ def ravel(x: Any, order: str = "C") -> Any:
     return reshape(x, (type_of(x).size,), order=order)
 
 
+def along_axis(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
+    """``x`` and one of its axes, counted from the front; for None, the vector of its elements and that one's."""
+    x = asoperand(x, name)
+    return (ravel(x), 0) if axis is None else (x, checks.axis(name, axis, type_of(x).ndim))
+
+
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """Axes of size one inserted.
 
@@ -153,7 +159,7 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     mine = type_of(x).shape
     axes = axis if isinstance(axis, tuple | list) else (axis,)
     total = len(mine) + len(axes)
-    places = normalized_axes(tuple(axes), total, "expand_dims")
+    places = checks.axes("expand_dims", tuple(axes), total)
     rest = iter(mine)
     return reshape(x, tuple(1 if i in places else next(rest) for i in range(total)))
 
@@ -178,9 +184,7 @@ def squeeze(x: Any, axis: Any = None) -> Any:
     """
     x = asoperand(x, "squeeze")
     mine = type_of(x).shape
-    axes = (
-        tuple(i for i, n in enumerate(mine) if n == 1) if axis is None else normalized_axes(axis, len(mine), "squeeze")
-    )
+    axes = tuple(i for i, n in enumerate(mine) if n == 1) if axis is None else checks.axes("squeeze", axis, len(mine))
     for a in axes:
         if mine[a] != 1:
             raise ValueError(f"squeeze: axis {a} of {type_of(x)} is of size {mine[a]}, wanted 1")

@@ -8,9 +8,9 @@ import numpy as np
 
 from funcgrad import checks
 from funcgrad.composite import composite
-from funcgrad.numpy.promotion import asoperand, astype, normalized_axis
+from funcgrad.numpy.promotion import asoperand, astype
 from funcgrad.numpy.shape.broadcasting import broadcast_to
-from funcgrad.numpy.shape.forms import expand_dims, ndim, ravel, reshape, shape
+from funcgrad.numpy.shape.forms import along_axis, expand_dims, ndim, ravel, reshape, shape
 from funcgrad.numpy.shape.joining import concatenate
 from funcgrad.numpy.shape.splitting import part
 from funcgrad.primitives import elementwise as p
@@ -43,10 +43,8 @@ def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
         >>> print(repeat([1, 2], 2), repeat([1, 2], [1, 3]))
         [1 1 2 2] [1 2 2 2]
     """
-    if axis is None:
-        x, axis = ravel(x), 0
+    x, axis = along_axis(x, axis, "repeat")
     mine = shape(x)
-    axis = normalized_axis(axis, len(mine), "repeat")
     repeats = asoperand(repeats, "repeat")
     if type_of(repeats).dtype.kind not in "iu":
         raise TypeError(f"repeat: repeats must be an int or integers, got {repeats!r}")
@@ -141,7 +139,7 @@ def roll(x: Any, /, shift: Any, axis: Any = None) -> Any:
     most = max(len(axes), len(shifts))
     spread = (axes * most if len(axes) == 1 else axes), (shifts * most if len(shifts) == 1 else shifts)
     for axis_, k in zip(*spread, strict=True):
-        a = normalized_axis(axis_, ndim(x), "roll")
+        a = checks.axis("roll", axis_, ndim(x))
         n = shape(x)[a]
         if n and k % n:
             cut = n - k % n

@@ -9,7 +9,7 @@ import numpy as np
 
 from funcgrad import checks
 from funcgrad.composite import composite
-from funcgrad.numpy.promotion import asoperand, normalized_axis
+from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape.forms import ndim, shape, squeeze
 from funcgrad.primitives import shape as s
 from funcgrad.tracing import type_of
@@ -37,7 +37,7 @@ def split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     """
     x = asoperand(x, "split")
     mine = type_of(x).shape
-    axis = normalized_axis(axis, len(mine), "split")
+    axis = checks.axis("split", axis, len(mine))
     n = mine[axis]
     if np.ndim(indices_or_sections) == 0:
         sections = _sections(indices_or_sections, "split")
@@ -70,7 +70,7 @@ def array_split(x: Any, indices_or_sections: Any, axis: int = 0) -> list[Any]:
     if np.ndim(indices_or_sections):
         return split(x, indices_or_sections, axis)
     x, sections = asoperand(x, "array_split"), _sections(indices_or_sections, "array_split")
-    n = shape(x)[normalized_axis(axis, ndim(x), "array_split")]
+    n = shape(x)[checks.axis("array_split", axis, ndim(x))]
     each, larger = divmod(n, sections)
     return split(x, [i * each + min(i, larger) for i in range(1, sections)], axis)
 
@@ -172,7 +172,7 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
         [(2,), (2,), (2,)]
     """
     x = asoperand(x, "unstack")
-    axis = normalized_axis(axis, ndim(x), "unstack")
+    axis = checks.axis("unstack", axis, ndim(x))
     return tuple(squeeze(part, axis) for part in split(x, range(1, shape(x)[axis]), axis)) if shape(x)[axis] else ()
 
 
