@@ -2,8 +2,9 @@
 
 Values that are there are looked at before the operation, whatever its other operands are: a target that was read from
 a file is complained about at once, though the scores are noted down only. Values that are not there are results of
-operations that have been noted down: to wait for them would end the window, so they are looked at when they have been
-computed, and the error comes then. ``COMPAT_EAGER=1`` brings it to the line that is wrong.
+operations that have been noted down. To wait for them would end the window; what comes of a few small operations is
+foreseen (``funcgrad.runtime.foreseen``), and all else is looked at when it has been computed, and the error comes then.
+``COMPAT_EAGER=1`` brings it to the line that is wrong.
 """
 
 from __future__ import annotations
@@ -70,7 +71,10 @@ def values_of(t: Tensor) -> np.ndarray:
     """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
     there = runtime.computed(levels.inmost(t._storage.buffer))
     if there is None and not _local.waits:
-        raise _NotThere
+        there = None if t._layout.base.traced else runtime.foreseen(t._storage.buffer)
+        if there is None:
+            raise _NotThere
+        return lens.to_numpy(there, t._layout, t._offset)
     if not t._layout.base.traced:
         return array_of(t)
     if there is None or isinstance(there, Tracer):

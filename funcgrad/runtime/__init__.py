@@ -20,6 +20,7 @@ from funcgrad.runtime.deferred import (
     value_of,
 )
 from funcgrad.runtime.eager import Eager, execute
+from funcgrad.runtime.foresight import foreseen
 from funcgrad.runtime.programs import Executable, executable, from_numpy, on_host, to_numpy
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table
@@ -28,7 +29,7 @@ from funcgrad.runtime.windows import Recording, clear, insist
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
-    "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "from_numpy",
-    "insist", "is_constant", "later", "looking", "noted", "on_host", "own", "ready", "record", "record_all", "scalar",
-    "segment", "settings", "stats", "table", "to_numpy", "value_of", "wait",
+    "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "foreseen",
+    "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own", "ready", "record",
+    "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy", "value_of", "wait",
 ]  # fmt: skip

@@ -38,14 +38,16 @@ class Deferred(Tracer):
             a buffer.
         used: set when such an array was an input of a compiled program.
         error: what its operation raised, if that failed twice.
+        foreseen: what it will be, if somebody has asked (``foresight``).
     """
 
     # The interpreter that takes operations on it is the one of plain arrays; ``eager`` names it.
-    __slots__ = ("value", "used", "error")
+    __slots__ = ("value", "used", "error", "foreseen")
     interpreter: Interpreter
     value: Any
     used: bool
     error: Exception
+    foreseen: np.ndarray | None
 
     def underlying(self) -> Any:
         return ready(self)

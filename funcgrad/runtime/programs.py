@@ -98,7 +98,7 @@ class Executable:
         """
         if not self.warm and self.light():
             try:
-                found = host.evaluate(self.program, [*map(np.asarray, buffers), *map(_typed, numbers, self.numbers)])
+                found = self.by_numpy(buffers, numbers)
             except host.NotHere:
                 self.spent = math.inf
             else:
@@ -108,17 +108,29 @@ class Executable:
         self.warm = True
         return found
 
+    def by_numpy(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[np.ndarray]:
+        """``now``, by NumPy.
+
+        Raises:
+            NotHere: where NumPy cannot.
+        """
+        return host.evaluate(self.program, [*map(np.asarray, buffers), *map(_typed, numbers, self.numbers)])
+
     def compile_cost(self) -> float:
         """About how long compiling it takes, in milliseconds."""
         return compile_cost(self.size)
+
+    def takes(self) -> float:
+        """About how long it runs by NumPy, in milliseconds; infinite if it cannot."""
+        if self._takes < 0:
+            self._takes = host.milliseconds(self.program)
+        return self._takes
 
     def light(self) -> bool:
         """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny."""
         if not by_numpy() or self.spent == math.inf:
             return False
-        takes = self._takes
-        if takes < 0:
-            takes = self._takes = host.milliseconds(self.program)
+        takes = self.takes()
         return takes <= CALL_COST or (takes <= self.compile_cost() / 2 and self.spent <= PATIENCE * self.compile_cost())
 
     def cold(self) -> set[Executable]:

@@ -1,4 +1,4 @@
-"""Errors that depend on values: at once where the values are there, later where they are only noted down."""
+"""Errors that depend on values: at once where the values are there or can be foreseen, else when they are there."""
 
 from __future__ import annotations
 
@@ -39,9 +39,54 @@ def test_values_that_are_there_are_looked_at_at_once(message: str, call: Callabl
     assert runtime.stats()["windows"] == windows
 
 
+def _last_set(value: int) -> torch.Tensor:
+    """Positions, noted down: the last was written in place."""
+    places = torch.ones(20, dtype=torch.int64)
+    places[-1] = value
+    return places
+
+
+FORESEEN: list[tuple[str, Callable[[], Any]]] = [
+    ("index 10 is out of bounds", lambda: torch.zeros(5)[_last_set(10)]),
+    ("index 10 is out of bounds", lambda: torch.zeros(5).__setitem__(_last_set(10), 0)),
+    ("index -19 is out of bounds", lambda: torch.zeros(5)[_last_set(10) - 20]),
+    ("index out of range in self", lambda: torch.zeros(5).index_select(0, _last_set(10) % 7 + 3)),
+    ("index out of range in self", lambda: F.embedding(_last_set(10).view(2, 10), torch.zeros(5, 3))),
+    ("Target 10 is out of bounds", lambda: F.cross_entropy(torch.zeros(20, 3), _last_set(10).clone())),
+    ("index out of range in self", lambda: torch.zeros(5).index_add_(0, (torch.ones(3) * 7).long(), torch.ones(3))),
+    ("ZeroDivisionError", lambda: torch.tensor([4]) // (_last_set(10)[:1] - 1)),
+]
+
+
+@pytest.mark.deferral
+@pytest.mark.parametrize(("message", "call"), FORESEEN)
+def test_what_small_operations_make_is_foreseen(message: str, call: Callable[[], Any]) -> None:
+    runtime.flush()
+    windows = runtime.stats()["windows"]
+    with pytest.raises((IndexError, RuntimeError), match=message):
+        call()
+    assert runtime.stats()["windows"] == windows
+
+
+@pytest.mark.deferral
+def test_foreseen_integers_leave_the_operations_noted_down() -> None:
+    runtime.flush()
+    places = _last_set(2)
+    found = torch.arange(3.0)[places]
+    before = runtime.stats()["windows"]
+    places[0] = 0  # what was foreseen is of the positions before
+    again = torch.arange(3.0)[places]
+    assert found.tolist() == [1.0] * 19 + [2.0]
+    assert again.tolist() == [0.0] + [1.0] * 18 + [2.0]
+    assert runtime.stats()["windows"] == before + 1
+
+
 @pytest.mark.deferral
 def test_values_that_are_not_there_are_looked_at_when_they_are() -> None:
-    target = _noted(torch.tensor([0, 5]))
+    scores = torch.tensor([0.0, 5.0])
+    for _ in range(20):
+        scores = _noted(scores)
+    target = scores.long()
     windows = runtime.stats()["windows"]
     loss = F.nll_loss(torch.ones(2, 3), target)
     assert runtime.stats()["windows"] == windows
