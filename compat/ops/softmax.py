@@ -64,8 +64,8 @@ def softmax_plain(input: Array, dim: Dim) -> Any:
 @softmax_plain.backward
 @in_single
 def softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
-    weighted = np.multiply(ct, result)
-    return np.subtract(weighted, np.multiply(result, reduce(r.reduce_sum, weighted, axes_of(result, dim), True)))
+    total = reduce(r.reduce_sum, np.multiply(ct, result), axes_of(result, dim), True)
+    return np.multiply(np.subtract(ct, total), result)
 
 
 @op("LogSoftmaxBackward0", saved="dim result", name="log_softmax", names="", out=True, check=_check("log_softmax"))
@@ -92,7 +92,7 @@ def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
 
 
 def _converted(input: Tensor, dtype: dtypes.dtype | None) -> Tensor:
-    return input if dtype is None else input.to(dtype)
+    return input if dtype is None else input.to(dtype=dtype)
 
 
 @function("torch.softmax", "Tensor.softmax", "special.softmax")

@@ -7,14 +7,19 @@ import re
 
 # A number with a point or an exponent; integers (shapes, lines, counts) are text, and compared as such.
 FLOAT = re.compile(r"[-+]?(?:\d+\.(\d*)(?:[eE]([-+]?\d+))?|\d+[eE]([-+]?\d+))")
+# Where an object lies; left to the general ``...`` it would stand for whole lines, up to the next address.
+ADDRESS = re.compile(r"\b0x(?:\.\.\.|[0-9a-f]+)")
 
 
 def same(want: str, got: str, flags: int = doctest.ELLIPSIS) -> bool:
     """Whether ``got`` is what ``want`` shows.
 
-    Either text for text, ``...`` standing for anything; or with floats that differ by what another CPU's order of
-    rounding does to float32 (1e-5 relative) or to the last digit shown, whatever blanks that moves.
+    Either text for text, ``0x...`` standing for an address and ``...`` for anything; or with floats that differ by what
+    another CPU's order of rounding does to float32 (1e-5 relative) or to the last digit shown, whatever blanks that
+    moves.
     """
+    if "0x..." in want:
+        want, got = ADDRESS.sub("0x", want), ADDRESS.sub("0x", got)
     return doctest.OutputChecker().check_output(_tidy(want), _tidy(got), flags) or _close(want, got)
 
 

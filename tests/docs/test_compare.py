@@ -38,6 +38,8 @@ def test_same(want: str, got: str) -> None:
         ("tensor([0.1234])", "tensor([0.1236])"),
         ("1e-4", "1e-2"),
         ("nan", "1.0"),
+        ("<a at 0x...>\n<b at 0x...>", "<a at 0x7f12>\n<c at 0x7f12>\n<b at 0x7f12>"),
+        ("<a at 0x...>\n[]", "<a at 0x7f12>\n[]\n<b at 0x7f13>\n[]"),
     ],
 )
 def test_different(want: str, got: str) -> None:

@@ -119,6 +119,9 @@ def test_softmax() -> None:
     (row,) = torch.autograd.grad(y[1], logits)
     own = torch.arange(4) == 1
     assert torch.allclose(row, torch.where(own, y - y**2, -y * y[1]), atol=1e-6)
+    certain = torch.tensor([3e20, 1.0, 0.0], requires_grad=True)
+    (row,) = torch.autograd.grad(F.softmax(certain, dim=0)[0], certain)
+    assert str(row) == "tensor([0., -0., -0.])"
 
 
 def test_sigmoid_is_softmax_against_zero() -> None:
