@@ -24,6 +24,17 @@ def tensor_argument(function: str, name: str, position: int, value: Any) -> Tens
     return value
 
 
+def bools_argument(function: str, **values: Any) -> None:
+    """Arguments that must be bools, by name.
+
+    Raises:
+        TypeError: naming the function, the argument, and what came.
+    """
+    for name, value in values.items():
+        if not isinstance(value, bool | numpy.bool_):
+            raise wrong_argument(function, name, None, "bool", value)
+
+
 def no_complex_derivative(function: str, *values: Tensor) -> None:
     """Whether what is to be recorded is real, for functions that have a derivative only then.
 
@@ -124,9 +135,9 @@ def parameters_of(signature: str) -> list[Parameter]:
     """The parameters of ``"Tensor input, Number other, *, Tensor out = None"``."""
     found = []
     for part in signature.split(", "):
-        if part != "*":
+        if part not in ("*", ""):
             declared, _, default = part.partition(" = ")
-            kind, name = declared.split()
+            kind, _, name = declared.rpartition(" ")
             found.append(Parameter(kind, name, default == "None"))
     return found
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from compat.formats import memory_format
 from compat.layout import contiguous_strides, memory_order, overlaps_itself
+from compat.ops.composite import composite
 from compat.ops.creation import empty_strided
 from compat.ops.from_memory import over
 from compat.ops.views import view_size
@@ -108,7 +109,7 @@ def _check_ambiguity(self: Tensor, check: Any) -> None:
         )
 
 
-@function("Tensor.resize")
+@composite("Tensor.resize")
 def resize(self: Tensor, *sizes: Any) -> Tensor:
     """The old name of ``view``.
 
@@ -126,7 +127,7 @@ def resize(self: Tensor, *sizes: Any) -> Tensor:
     return view_size(self.contiguous(), *size)
 
 
-@function("Tensor.resize_as")
+@composite("Tensor.resize_as")
 def resize_as(self: Tensor, tensor: Tensor) -> Tensor:
     """``resize`` to the size of another tensor."""
     return resize(self, *tensor.shape)
@@ -160,10 +161,16 @@ def sparse_dim(self: Tensor) -> int:
     return 0
 
 
-@function("Tensor.to_dense", "Tensor.dequantize", "torch.dequantize")
+@composite("Tensor.to_dense", checked=True)
 def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
-    """The tensor itself, which is neither sparse nor quantized."""
+    """The tensor itself, which is not sparse."""
     return self if dtype is None else self.to(dtype)
+
+
+@composite("Tensor.dequantize", "torch.dequantize")
+def dequantize(input: Tensor) -> Tensor:
+    """The tensor itself, which is not quantized."""
+    return input
 
 
 def _only_sparse(name: str, wanted: str) -> None:
@@ -198,7 +205,7 @@ def delete(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-@function("Tensor.as_subclass")
+@composite("Tensor.as_subclass")
 def as_subclass(self: Tensor, cls: type) -> Any:
     """A view of all of the tensor, as an instance of a subclass.
 

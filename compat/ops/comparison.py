@@ -8,6 +8,7 @@ from typing import Any
 from compat import dtypes
 from compat.meta import check_values
 from compat.ops.arguments import fits_none, tensor_argument
+from compat.ops.composite import composite
 from compat.ops.elements import (
     binary,
     category,
@@ -94,7 +95,7 @@ for _op in (eq, ne, lt, le, gt, ge):
     operator(_op, f"__{_op.name}__", arrays=_op is eq)
 
 
-@function("torch.equal", "Tensor.equal")
+@composite("torch.equal", "Tensor.equal")
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same size and elements.
 
@@ -153,7 +154,7 @@ def isclose(input: Array, other: Array, rtol: float = 1e-05, atol: float = 1e-08
     return _isclose(input, other, rtol, atol, equal_nan)
 
 
-@function("torch.allclose", "Tensor.allclose")
+@composite("torch.allclose", "Tensor.allclose")
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether all elements differ by at most ``atol + rtol * abs(other)``; the arguments as for ``isclose``.
 

@@ -16,14 +16,15 @@ def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
     return own, [n for n in names if n not in own]
 
 
-def publish_methods(function: Callable[..., Any], names: Iterable[str]) -> None:
+def publish_methods(function: Callable[..., Any], names: Iterable[str], checked: bool = False) -> None:
     """Makes a function of any arguments public as methods, which complain of theirs as methods do.
 
     Args:
         names: where they appear, as ``"Tensor.outer"``.
+        checked: whether the arguments are looked at before it is called, since it would take any.
     """
     for name in names:
-        publish(_complaining(function, name.removeprefix("Tensor.")), name)
+        publish((_checking if checked else _complaining)(function, name.removeprefix("Tensor.")), name)
 
 
 def _complaining(function: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -32,14 +33,36 @@ def _complaining(function: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             return function(*args, **kwargs)
         except Exception:
-            from compat.ops.method_calls import misfit
-
-            problem = misfit(name, args[1:], kwargs)
+            problem = complaint(name, args[1:], kwargs)
             if problem is None:
                 raise
         raise problem
 
     return method
+
+
+def _checking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @wraps(function)
+    def method(*args: Any, **kwargs: Any) -> Any:
+        problem = complaint(name, args[1:], kwargs)
+        if problem is not None:
+            raise problem
+        return function(*args, **kwargs)
+
+    return method
+
+
+def complaint(method: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
+    """What PyTorch says of a method's arguments; None if they are right, whatever else is wrong.
+
+    Args:
+        method: its name.
+        args: what was given by position, without the tensor.
+        named: what was given by name.
+    """
+    from compat.ops.method_calls import misfit  # few programs need it
+
+    return misfit(method, args, named)
 
 
 class Complaints:
@@ -84,9 +107,7 @@ class Complaints:
         raise problem or TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(named))}'")
 
     def _problem(self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
-        from compat.ops.method_calls import misfit  # few programs need it
-
-        return misfit(self.name, *self._given(args, more, named))
+        return complaint(self.name, *self._given(args, more, named))
 
     def _given(
         self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any]

@@ -13,25 +13,34 @@ from compat.registry import publish
 from compat.tensor import Tensor
 
 
-def composite(*names: str, out: bool = False) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def composite(
+    *names: str, out: bool | Callable[..., None] = False, checked: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function of tensors public that calls other operations; the graph is theirs.
+
+    As a method it complains of its arguments as methods do, for the price of one more call.
 
     Args:
         names: where it appears.
-        out: whether it takes ``out``, a tensor for the result.
+        out: whether it takes ``out``, a tensor for the result; a function ``(result, out, operands)`` that raises
+            where one may not be written into the other (``compat.ops.out.of_dtype``).
+        checked: whether a method looks at its arguments first: for what does little with them.
     """
 
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        if not out:
-            return publish(function, *names)
         methods, others = of_tensors(names)
-        publish_methods(function, methods)  # which take no out
-        return publish(_with_out(function), *others)
+        publish_methods(function, methods, checked)  # which take no out
+        takes = out if callable(out) else _takes_its_own
+        return publish(_with_out(function, takes) if out else function, *others)
 
     return declare
 
 
-def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
+def _takes_its_own(result: Tensor, out: Tensor, operands: Any) -> None:
+    check_dtype(result, out, exact=True)
+
+
+def _with_out(function: Callable[..., Any], takes: Callable[..., None]) -> Callable[..., Any]:
     name = function.__name__
 
     @functools.wraps(function)
@@ -47,7 +56,7 @@ def _with_out(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         with no_grad():
             result = function(*args, **kwargs)
-            check_dtype(result, out, exact=True)
+            takes(result, out, args)
             resize_out(out, tuple(result.shape))
             out.copy_(result)
         return out

@@ -7,6 +7,7 @@ from math import prod
 from typing import Any
 
 from compat import dtypes
+from compat.ops.composite import composite
 from compat.ops.creation import empty, full
 from compat.ops.from_data import tensor
 from compat.ops.indexing import nonzero
@@ -66,7 +67,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return (quotients % tensor([max(n, 1) for n in sizes])).unbind(-1)
 
 
-@function("torch.nonzero_static", "Tensor.nonzero_static")
+@composite("torch.nonzero_static", "Tensor.nonzero_static")
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Tensor | None = None) -> Tensor:
     """The coordinates of the first ``size`` nonzero elements; rows of ``fill_value`` where there are fewer.
 

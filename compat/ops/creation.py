@@ -18,6 +18,7 @@ from compat.formats import contiguous_format, preserve_format
 from compat.layout import Base, Layout, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
 from compat.meta import unknown
 from compat.ops.arguments import missing, size_argument, tensor_argument
+from compat.ops.composite import composite
 from compat.ops.copying import format_strides
 from compat.registry import function
 from compat.storage import UntypedStorage
@@ -432,7 +433,7 @@ _new("new_ones", 1, "ones")
 _new("new_empty", UNSET, "no particular values (zeros, here)")
 
 
-@function("Tensor.new_full")
+@composite("Tensor.new_full")
 def new_full(
     self: Tensor,
     size: Any,
@@ -448,7 +449,7 @@ def new_full(
     return with_grad(of_examples(made, self), requires_grad)
 
 
-@function("Tensor.new_empty_strided")
+@composite("Tensor.new_empty_strided")
 def new_empty_strided(
     self: Tensor,
     size: Any,

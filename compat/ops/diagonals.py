@@ -326,7 +326,7 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Dtype | None = N
 # ---------------------------------------------------------------- repetition of single elements
 
 
-@function("torch.repeat_interleave", "Tensor.repeat_interleave")
+@composite("torch.repeat_interleave", "Tensor.repeat_interleave")
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:

@@ -172,7 +172,7 @@ def _check_weights(which: str, weights: Tensor | None, count: int) -> None:
         raise RuntimeError(f"cov(): {which} cannot be negative")
 
 
-@function("torch.cov", "Tensor.cov")
+@composite("torch.cov", "Tensor.cov")
 def cov(
     input: Tensor, *, correction: int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
@@ -220,7 +220,7 @@ def cov(
     return (product / freedom).squeeze()
 
 
-@function("torch.corrcoef", "Tensor.corrcoef")
+@composite("torch.corrcoef", "Tensor.corrcoef")
 def corrcoef(input: Tensor) -> Tensor:
     """The correlations of variables; arguments as for ``cov``.
 

@@ -10,6 +10,7 @@ import numpy
 
 from compat import dtypes
 from compat.ops.arguments import fits_none, of_methods
+from compat.ops.complaints import complaint
 from compat.ops.declared import Late
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array
@@ -349,9 +350,10 @@ def _calling(
             given = {k: v for k, v in named.items() if k != "out"}
             return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
         except TypeError as error:
-            if not str(error).startswith(f"{name}(") or not signatures:
+            problem = complaint(name, args[1:], named) if method else None
+            if problem is None and not (str(error).startswith(f"{name}(") and signatures):
                 raise
-        raise fits_none(name, args[1:] if method else args, named, signatures)
+        raise problem or fits_none(name, args[1:] if method else args, named, signatures)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = choose.__doc__, choose.__module__

@@ -12,6 +12,7 @@ from compat.device import place
 from compat.dlpack import array_from
 from compat.dtypes import dtype as Dtype
 from compat.errors import warn
+from compat.ops.composite import composite
 from compat.ops.creation import converted_number, placed, with_grad
 from compat.registry import function
 from compat.storage import UntypedStorage
@@ -244,7 +245,7 @@ def tensor(
     return with_grad(placed(from_array(array, dtype), where), requires_grad)
 
 
-@function("Tensor.new_tensor")
+@composite("Tensor.new_tensor", checked=True)
 def new_tensor(
     self: Tensor, data: Any, *, dtype: Dtype | None = None, device: Any = None, requires_grad: bool = False, **more: Any
 ) -> Tensor:

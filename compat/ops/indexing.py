@@ -11,6 +11,7 @@ from compat import dtypes, lens, levels
 from compat.errors import size_text, warn, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.out import of_dtype
@@ -384,7 +385,7 @@ def take(input: Array, index: Index) -> Any:
     return take_slices(row, counted_from_start(index, type_of(row).size), axis=0, mode="clip")
 
 
-@function("torch.take_along_dim", "Tensor.take_along_dim")
+@composite("torch.take_along_dim", "Tensor.take_along_dim")
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None) -> Tensor:
     """As ``gather``, with the other dimensions broadcast; without ``dim``, of the flat tensor.
 
@@ -456,7 +457,7 @@ def masked_select_backward(ct: Any, input: Any, mask: Any) -> Any:
     return np.where(wide, spread, e.number(0, ct))
 
 
-@function("torch.masked_select", "Tensor.masked_select")
+@composite("torch.masked_select", "Tensor.masked_select")
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where a mask is true, in one row; both broadcast.
 
@@ -476,7 +477,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     return selected.function(input, mask, places, out=out)
 
 
-@function("torch.nonzero", "Tensor.nonzero")
+@composite("torch.nonzero", "Tensor.nonzero")
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """Where the elements are nonzero: one row of positions for each, or, ``as_tuple``, one tensor for each dimension.
 
@@ -513,7 +514,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
     return from_buffer(lens.buffer_from_numpy(rows.reshape(layout.base.shape)), layout)
 
 
-@function("torch.argwhere", "Tensor.argwhere")
+@composite("torch.argwhere", "Tensor.argwhere")
 def argwhere(input: Tensor) -> Tensor:
     """Where the elements are nonzero, one row of positions for each.
 

@@ -15,7 +15,7 @@ from compat.layout import (
     preserved_strides,
     view_strides,
 )
-from compat.ops.arguments import tensor_argument, tensors_argument
+from compat.ops.arguments import missing, size_argument, tensor_argument, tensors_argument
 from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.signature import Array, Arrays, Ints
@@ -303,7 +303,7 @@ def ravel(input: Tensor) -> Tensor:
     return reshape(input.contiguous(), (-1,)) if input.numel() else reshape(input.contiguous(), (0,))
 
 
-@function("torch.unflatten", "Tensor.unflatten")
+@composite("torch.unflatten", "Tensor.unflatten")
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """One dimension made several, one of which may be -1.
 
@@ -513,8 +513,10 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
         >>> torch.tile(torch.tensor([[1, 2]]), (2,))
         tensor([[1, 2, 1, 2]])
     """
-    counts = tuple(dims[0]) if len(dims) == 1 and not hasattr(dims[0], "__index__") else dims
-    return repeat(input, (1,) * (input.dim() - len(counts)) + tuple(counts))
+    if not dims:
+        raise missing("tile", "dims")
+    counts = size_argument("tile", "dims", 2, dims)
+    return repeat(input, (1,) * (input.dim() - len(counts)) + counts)
 
 
 @function("torch.broadcast_tensors")

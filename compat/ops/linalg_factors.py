@@ -252,7 +252,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> Any:
     return return_type("linalg_lu_factor", ("LU", "pivots"))(packed, pivots)
 
 
-@function("torch.lu", "Tensor.lu")
+@composite("torch.lu", "Tensor.lu")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> tuple:
     """The older name of ``torch.linalg.lu_factor``.
 
@@ -458,7 +458,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> Any:
     return chosen.function(A, mode, out=out)
 
 
-@function("torch.qr", "Tensor.qr")
+@composite("torch.qr", "Tensor.qr", checked=True)
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> Any:
     """The older name of ``torch.linalg.qr``.
 

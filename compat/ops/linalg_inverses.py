@@ -243,7 +243,7 @@ def linalg_slogdet(A: Tensor, *, out: Any = None) -> Any:
     return _slogdet("linalg_slogdet", A, out)
 
 
-@function("torch.slogdet", "Tensor.slogdet")
+@composite("torch.slogdet", "Tensor.slogdet")
 def slogdet(input: Tensor, *, out: Any = None) -> Any:
     """As ``torch.linalg.slogdet``.
 
@@ -255,7 +255,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> Any:
     return _slogdet("slogdet", input, out)
 
 
-@function("torch.logdet", "Tensor.logdet")
+@composite("torch.logdet", "Tensor.logdet")
 def logdet(input: Tensor) -> Tensor:
     """The logarithms of determinants: ``-inf`` for 0, and NaN for a negative one.
 

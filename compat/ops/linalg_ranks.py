@@ -126,7 +126,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     return _pinv(A, atol, rtol if rcond is None else rcond, hermitian)
 
 
-@function("torch.pinverse", "Tensor.pinverse")
+@composite("torch.pinverse", "Tensor.pinverse")
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """As ``torch.linalg.pinv``, with another default.
 

@@ -132,7 +132,7 @@ def _triangular_solve_of(
     return found, spread(A, lead)
 
 
-@function("torch.triangular_solve", "Tensor.triangular_solve")
+@composite("torch.triangular_solve", "Tensor.triangular_solve")
 def triangular_solve(
     input: Tensor,
     A: Tensor,

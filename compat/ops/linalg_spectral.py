@@ -148,7 +148,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     return _svd(A, False, needed, driver)[1]
 
 
-@function("torch.svd", "Tensor.svd")
+@composite("torch.svd", "Tensor.svd", checked=True)
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> Any:
     """The older form of ``torch.linalg.svd``.
 

@@ -68,8 +68,8 @@ Options of ``op``:
 ``aside``
     which results are shown by the node as if they had none, though its own derivative goes through them.
 ``keeps``
-    operands and results that PyTorch saves though gradients may do without them; all others are saved only where they
-    are needed.
+    operands and results that PyTorch saves though gradients may do without them, with a question mark those that it
+    saves where their own gradient is wanted; all others are saved only where they are needed.
 ``integers``
     operands that PyTorch takes as integers instead of as a tensor of them: nodes show them so.
 ``overlapping``
@@ -103,6 +103,7 @@ from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
+from compat.ops.complaints import complaint, of_tensors
 from compat.ops.declared import Declared, Late
 from compat.ops.inplace import check_apart, check_overlaps, check_recorded
 from compat.ops.inspection import inspect
@@ -472,8 +473,28 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
                 return function(*args, **kwargs)
         raise wrong_combination(name, args, kwargs)
 
+    def method_of(name: str) -> Callable[..., Any]:
+        def method(*args: Any, **kwargs: Any) -> Any:
+            try:
+                for function, test in tests:
+                    if test is None or test(args, kwargs):
+                        return function(*args, **kwargs)
+                raise wrong_combination(name, args[1:], kwargs)
+            except Exception:
+                problem = complaint(name, args[1:], kwargs)
+                if problem is None:
+                    raise
+            raise problem
+
+        method.__name__ = method.__qualname__ = name
+        return method
+
+    own, others = of_tensors((f"torch.{name} Tensor.{name}" if names is None else names).split())
+    made = {place: method_of(place.removeprefix("Tensor.")) for place in own}
     chosen.__name__ = chosen.__qualname__ = name
-    first = tests[0][0]
-    chosen.__doc__ = getattr(first, "function", first).__doc__
-    publish(chosen, *(f"torch.{name} Tensor.{name}" if names is None else names).split())
+    for function in (chosen, *made.values()):
+        function.__doc__ = getattr(tests[0][0], "function", tests[0][0]).__doc__
+    publish(chosen, *others)
+    for place, method in made.items():
+        publish(method, place)
     return chosen

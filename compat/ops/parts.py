@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, wrap_dim, wrong_combination
+from compat.errors import size_text, wrap_dim, wrong_argument, wrong_combination
 from compat.ops.signature import Array, Dim, Ints
 from compat.ops.view import Geometry
 from compat.ops.view_op import view
@@ -217,6 +217,8 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """
     if input.dim() == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if not hasattr(chunks, "__index__"):
+        raise wrong_argument("chunk", "chunks", 2, "int", chunks)
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     n = input.shape[wrap_dim(dim, input.dim())]

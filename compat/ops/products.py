@@ -430,7 +430,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alph
     return _plus(beta, input, alpha, reduce_sum(_batched_product(batch1, batch2), axes=(0,)))
 
 
-@function("Tensor.addbmm_")
+@composite("Tensor.addbmm_")
 def addbmm_(self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """``addbmm`` into the tensor, which takes the size of the result."""
     if batch1.dim() != 3 or batch2.dim() != 3 or self.shape == (batch1.shape[1], batch2.shape[2]):

@@ -6,6 +6,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.elements import (
     NEGATIVE_LEAK,
     checks,
@@ -244,7 +245,7 @@ def _prelu_kernel(input: Array, weight: Array) -> Any:
     return np.where(input > e.number(0, input), input, input * weight)
 
 
-@function("torch.prelu", "Tensor.prelu", "F.prelu")
+@composite("torch.prelu", "Tensor.prelu", "F.prelu")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """The elements, or ``weight`` times them where they are negative.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat import dtypes
-from compat.errors import warn
+from compat.errors import warn, wrong_argument, wrong_combination
 from compat.ops.halves import in_single
 from compat.ops.op import op, overloads
 from compat.ops.out import of_dtype
@@ -489,6 +489,8 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
     """The public function, with the two older ways of calling: ``(unbiased)`` and ``(dim, unbiased, keepdim)``."""
 
     def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if len(args) > 3 or (args and "dim" in kwargs):
+            raise wrong_combination(name, (input, *args), kwargs)
         if "axis" in kwargs:
             kwargs["dim"] = kwargs.pop("axis")
         if "keepdims" in kwargs:
@@ -502,6 +504,8 @@ def _publish_variance(name: str, declared: Any, what: str, example: str, places:
                 raise TypeError(
                     f"{name}() received an invalid combination of arguments - got both unbiased and correction"
                 )
+            if not isinstance(kwargs["unbiased"], bool):
+                raise wrong_argument(name, "unbiased", None, "bool", kwargs["unbiased"])
             kwargs["correction"] = int(kwargs.pop("unbiased"))
         elif "dim" in kwargs and "correction" not in kwargs:
             kwargs["correction"] = 1

@@ -12,6 +12,7 @@ from compat.errors import Once, size_text, wrap_dim
 from compat.grad_mode import mode
 from compat.layout import Base
 from compat.ops.arguments import no_complex_derivative
+from compat.ops.composite import composite
 from compat.ops.index_rows import check_rows
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
@@ -20,7 +21,6 @@ from compat.ops.scattering import check_scattered
 from compat.ops.signature import Array, Dim, Index, Ints
 from compat.ops.view import Geometry, over
 from compat.ops.views import as_strided
-from compat.registry import function
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
@@ -117,7 +117,7 @@ def diagonal_scatter(input: Array, src: Array, offset: int = 0, dim1: Dim = 0, d
     return reshape(np.at(flat(input))[places].set(flat(_as(src, input))), shape=shape)
 
 
-@function("Tensor.fill_diagonal_")
+@composite("Tensor.fill_diagonal_", checked=True)
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Writes a number on the main diagonal, in place.
 

@@ -9,6 +9,7 @@ from typing import Any
 from compat import dtypes
 from compat.errors import wrap_dim
 from compat.ops.arguments import fits_none, of_methods
+from compat.ops.composite import composite
 from compat.ops.indexing import flat, flat_places
 from compat.ops.op import op
 from compat.ops.out import check_dtype, resize_out
@@ -138,7 +139,7 @@ def argsort(input: Tensor, *args: Any, **named: Any) -> Tensor:
     return _order(input, args, named, (input, *args), _ORDERS)
 
 
-@function("torch.msort", "Tensor.msort")
+@composite("torch.msort", "Tensor.msort")
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in order along the first dimension.
 

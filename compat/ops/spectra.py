@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat.errors import warn
-from compat.registry import function, names_of
+from compat.ops.composite import composite
+from compat.registry import names_of
 from compat.tensor import Tensor
 
 _BOTH_SIDES = "Cannot have onesided output if window or input is complex"
@@ -53,7 +54,7 @@ def _check_stft(input: Tensor, what: str, n_fft: int, hop: int, win_length: int,
         )
 
 
-@function("torch.stft", "Tensor.stft")
+@composite("torch.stft", "Tensor.stft")
 def stft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect", normalized: bool = False,
@@ -183,7 +184,7 @@ def _overlapped(frames: Any, hop: int) -> Any:
     return fold(columns, (1, time), (1, length), stride=(1, hop))[:, 0, 0]
 
 
-@function("torch.istft", "Tensor.istft")
+@composite("torch.istft", "Tensor.istft")
 def istft(
     input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
     window: Tensor | None = None, center: bool = True, normalized: bool = False, onesided: bool | None = None,

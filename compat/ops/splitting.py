@@ -7,8 +7,9 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import wrap_dim
+from compat.ops.arguments import size_argument
+from compat.ops.composite import composite
 from compat.ops.parts import slice_view
-from compat.registry import function
 from compat.tensor import Tensor
 
 
@@ -25,7 +26,7 @@ def _sections(input: Tensor, count: int, dim: int) -> tuple[Tensor, ...]:
     return _pieces(input, bounds, dim)
 
 
-@function("torch.tensor_split", "Tensor.tensor_split")
+@composite("torch.tensor_split", "Tensor.tensor_split")
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, **named: Any) -> tuple[Tensor, ...]:
     """Parts along a dimension: so many, of sizes as equal as can be; or between the places given.
 
@@ -50,7 +51,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0, **named:
         wanted = _places(wanted)
     if hasattr(wanted, "__index__"):
         return _sections(input, wanted.__index__(), along)
-    return _pieces(input, [i.__index__() for i in wanted], along)
+    return _pieces(input, list(size_argument("tensor_split", "indices", 2, (wanted,))), along)
 
 
 def _places(wanted: Tensor) -> Any:
@@ -110,7 +111,7 @@ def _publish(name: str, dim: int, which: str) -> None:
     least = _LEAST[name]
     plural = "" if least == 1 else "s"
     split.__doc__ = _SPLIT_DOC.format(which=which, least=least, s=plural, name=name, result=parts)
-    function(f"torch.{name}", f"Tensor.{name}")(split)
+    composite(f"torch.{name}", f"Tensor.{name}")(split)
 
 
 def _check_kind(name: str, wanted: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from compat import dtypes, lens
 from compat.layout import Base, contiguous_strides
 from compat.ops import complex_views, parts, views
+from compat.ops.composite import composite
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Dim
 from compat.ops.view import Geometry, over
@@ -98,7 +99,7 @@ _unsafe_with_sizes = view(
 )(parts.split_with_sizes.body)
 
 
-@function("torch.unsafe_split", "Tensor.unsafe_split")
+@composite("torch.unsafe_split", "Tensor.unsafe_split")
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """The parts that ``split`` gives, which may be written as if they were no views; no gradient knows of that.
 
@@ -110,13 +111,13 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     return _apart(_unsafe(input, split_size, dim))
 
 
-@function("torch.unsafe_split_with_sizes", "Tensor.unsafe_split_with_sizes")
+@composite("torch.unsafe_split_with_sizes", "Tensor.unsafe_split_with_sizes")
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """``unsafe_split`` into parts of given sizes."""
     return _apart(_unsafe_with_sizes(input, split_sizes, dim))
 
 
-@function("torch.unsafe_chunk", "Tensor.unsafe_chunk")
+@composite("torch.unsafe_chunk", "Tensor.unsafe_chunk")
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """``unsafe_split`` into at most ``chunks`` parts of equal size.
 

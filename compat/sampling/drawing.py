@@ -12,6 +12,7 @@ from compat.dtypes import get_default_dtype, int64
 from compat.layout import broadcast_size, contiguous_layout
 from compat.meta import on_meta
 from compat.ops.arguments import tensor_argument
+from compat.ops.composite import composite
 from compat.ops.creation import blank
 from compat.ops.node import Underivable
 from compat.ops.out import resize_out
@@ -42,7 +43,7 @@ def _given(out: Any, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
-@function("torch.bernoulli", "Tensor.bernoulli")
+@composite("torch.bernoulli", "Tensor.bernoulli")
 def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any = None) -> Tensor:
     """Ones, with the probabilities that ``input`` holds, and zeros.
 
@@ -102,7 +103,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     return _BINOMIAL.call([count, prob, drawn(values, over, count.dtype)])[0]
 
 
-@function("torch.multinomial", "Tensor.multinomial")
+@composite("torch.multinomial", "Tensor.multinomial")
 def multinomial(
     input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None, out: Any = None
 ) -> Tensor:

@@ -15,11 +15,11 @@ from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import dense_layout, overlaps_itself, preserved_strides
 from compat.meta import on_meta
+from compat.ops.composite import composite
 from compat.ops.inplace import check_memory, check_recorded, put
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
-from compat.registry import function
 from compat.sampling.examples import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
 from compat.tensor import Tensor, array_of, from_array, sync
 from funcgrad import runtime
@@ -134,7 +134,7 @@ def number(name: str, argument: str, position: int, value: Any, wanted: str = "f
     return value
 
 
-@function("Tensor.uniform_")
+@composite("Tensor.uniform_")
 def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
     """Fills the tensor with uniform numbers from ``[from, to)``, by default ``[0, 1)``; returns it.
 
@@ -166,7 +166,7 @@ def _bounds(name: str, positional: tuple, named: dict[str, Any], defaults: tuple
     return given.get("from", defaults[0]), given.get("to", defaults[1])
 
 
-@function("Tensor.random_")
+@composite("Tensor.random_")
 def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> Tensor:
     """Fills the tensor with integers: ``random_()``, ``random_(to)`` from ``[0, to)``, ``random_(from, to)``.
 
@@ -194,7 +194,7 @@ def random_(self: Tensor, *bounds: Any, generator: Any = None, **named: Any) -> 
     return fill(self, lambda n, dtype: rng.random(engine, n, dtype, low, high), kernel)
 
 
-@function("Tensor.normal_")
+@composite("Tensor.normal_")
 def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with normal numbers; returns it.
 
@@ -212,35 +212,35 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     return fill(self, lambda n, dtype: rng.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 
-@function("Tensor.log_normal_")
+@composite("Tensor.log_normal_")
 def log_normal_(self: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with the exponentials of normal numbers; returns it."""
     engine = engine_of("log_normal_", generator)
     return fill(self, lambda n, dtype: rng.log_normal(engine, n, dtype, mean, std), LOG_NORMAL)
 
 
-@function("Tensor.exponential_")
+@composite("Tensor.exponential_")
 def exponential_(self: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with exponentially distributed numbers of rate ``lambd``; returns it."""
     engine = engine_of("exponential_", generator)
     return fill(self, lambda n, dtype: rng.exponential(engine, n, dtype, lambd), _EXPONENTIAL)
 
 
-@function("Tensor.cauchy_")
+@composite("Tensor.cauchy_")
 def cauchy_(self: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fills the tensor with Cauchy-distributed numbers; returns it."""
     engine = engine_of("cauchy_", generator)
     return fill(self, lambda n, dtype: rng.cauchy(engine, n, dtype, median, sigma), _CAUCHY)
 
 
-@function("Tensor.geometric_")
+@composite("Tensor.geometric_")
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fills the tensor with how many tosses of probability ``p`` it takes to succeed; returns it."""
     engine = engine_of("geometric_", generator)
     return fill(self, lambda n, dtype: rng.geometric(engine, n, dtype, p), _GEOMETRIC)
 
 
-@function("Tensor.bernoulli_")
+@composite("Tensor.bernoulli_")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fills the tensor with ones, with probability ``p``, and zeros; returns it.
 
