@@ -62,7 +62,7 @@ def axes_of(name: str, axes: Any, ndim: int) -> tuple[int, ...]:
         TypeError: for what is no sequence of integers.
         ValueError: for one that is out of range, or there twice.
     """
-    return checks.axes(name, checks.sequence(name, "axes", axes), ndim, "axes")
+    return checks.axes(name, checks.sequence(name, "axes", axes), ndim)
 
 
 def sizes_of(name: str, shape: Any) -> tuple[int, ...]:

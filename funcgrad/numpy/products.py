@@ -105,8 +105,8 @@ def tensordot(x: Any, y: Any, /, axes: Any = 2, *, precision: Any = None, prefer
         left, right = tuple(range(n - count, n)), tuple(range(count))
     else:
         first, second = checks.pair("tensordot", "axes", axes, "those of the one and those of the other")
-        left = checks.axes("tensordot", checks.integers("tensordot", "axes", first), n, "axes")
-        right = checks.axes("tensordot", checks.integers("tensordot", "axes", second), m, "axes")
+        left = checks.axes("tensordot", checks.integers("tensordot", "axes", first), n)
+        right = checks.axes("tensordot", checks.integers("tensordot", "axes", second), m)
     if len(left) != len(right):
         raise ValueError(f"tensordot: axes must be as many of the one as of the other, got {axes}")
     return contraction.dot(x, y, contract=(left, right), batch=((), ()))

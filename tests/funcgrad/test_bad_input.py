@@ -45,7 +45,7 @@ CALLS: dict[str, list[tuple[Callable[[], Any], type[Exception], str]]] = {
                 ("sum", "axis", lambda: fnp.sum(EYE, axis=2)),
                 ("take", "axis", lambda: fnp.take(EYE, 0, axis=2)),
                 ("sort", "axis", lambda: lax.sort(EYE, dimension=2)),
-                ("transpose", "axes", lambda: lax.transpose(EYE, (0, 2))),
+                ("transpose", "axis", lambda: lax.transpose(EYE, (0, 2))),
                 ("permutation", "axis", lambda: random.permutation(KEY, EYE, 2)),
                 ("glu", "axis", lambda: nn.glu(EYE, 2)),
                 ("fftn", "axis", lambda: fft.fftn(EYE, axes=(2,))),
@@ -54,7 +54,7 @@ CALLS: dict[str, list[tuple[Callable[[], Any], type[Exception], str]]] = {
         (lambda: fnp.sum(EYE, axis=1.0), TypeError, "sum: axis must be an int, got 1.0 of type float"),
         (lambda: fnp.sum(EYE, axis=(1, -1)), ValueError, r"sum: axis \(1, -1\) names an axis twice"),
         (lambda: lax.transpose(EYE, 1), TypeError, "transpose: axes must be a sequence, got 1 of type int"),
-        (lambda: lax.transpose(EYE, (1, 1)), ValueError, r"transpose: axes \(1, 1\) names an axis twice"),
+        (lambda: lax.transpose(EYE, (1, 1)), ValueError, r"transpose: axis \(1, 1\) names an axis twice"),
         (lambda: fg.jit(lambda i: fnp.sum(EYE, axis=i))(1), fg.ConcretizationError, "a Python integer was asked"),
     ],
     "initializers": [
