@@ -36,8 +36,11 @@ def elements(t: Tensor) -> Any:
     return lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
 
 
-def array(t: Tensor) -> Any:
+def array(t: Tensor, anyway: bool = False) -> Any:
     """A tensor's elements as an array, or as what is being traced: its graph, if it requires grad.
+
+    Args:
+        anyway: whether its graph counts also where nothing is recorded.
 
     Raises:
         RuntimeError: for one that stands for others, as its ``__torch_dispatch__`` says.
@@ -47,7 +50,9 @@ def array(t: Tensor) -> Any:
             f"A tensor of {type(t).__name__} has no elements of its own that a transform could follow; transform a "
             "function of the tensors that it holds"
         )
-    if t._rg and mode.grad and not t._storage.base.traced:
+    if t._view is not None:
+        refresh(t)
+    if t._rg and (anyway or mode.grad) and not t._storage.base.traced:
         return levels.lift(t)
     return elements(t)
 

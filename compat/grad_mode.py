@@ -18,6 +18,8 @@ class _Mode(threading.local):
     #: None in inference mode, where nothing is recorded either: what is compiled for the one is not for the other.
     grad: bool | None = True
     inference = False
+    #: What ``is_grad_enabled`` says in inference mode; it changes nothing there.
+    told = False
     #: Whether backward looks for anomalies, and whether gradients that are not numbers are some.
     anomaly = False
     check_nan = True
@@ -35,7 +37,17 @@ mode = _Mode()
 
 def is_grad_enabled() -> bool:
     """Whether operations are recorded for backward in this thread."""
-    return bool(mode.grad)
+    return mode.told if mode.inference else bool(mode.grad)
+
+
+def _set(enabled: bool) -> bool:
+    """Records operations or not from here on; returns whether they were."""
+    before = is_grad_enabled()
+    if mode.inference:
+        mode.told = bool(enabled)
+    else:
+        mode.grad = bool(enabled)
+    return before
 
 
 def is_inference_mode_enabled() -> bool:
@@ -125,11 +137,10 @@ class no_grad(_Guard):
         return self if function is None else self(function)
 
     def __enter__(self) -> None:
-        self.before = mode.grad
-        mode.grad = False
+        self.before = _set(False)
 
     def __exit__(self, *exc: object) -> None:
-        mode.grad = self.before
+        _set(self.before)
 
 
 class enable_grad(_Guard):
@@ -140,11 +151,10 @@ class enable_grad(_Guard):
         return self if function is None else self(function)
 
     def __enter__(self) -> None:
-        self.before = mode.grad
-        mode.grad = True
+        self.before = _set(True)
 
     def __exit__(self, *exc: object) -> None:
-        mode.grad = self.before
+        _set(self.before)
 
 
 class set_grad_enabled(_Guard):
@@ -175,16 +185,10 @@ class set_grad_enabled(_Guard):
         return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
-        mode.grad = self.mode
+        _set(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        mode.grad = self.before
-
-
-def _set(enabled: bool | None) -> bool | None:
-    before = mode.grad
-    mode.grad = bool(enabled)
-    return before
+        _set(self.before)
 
 
 class inference_mode(_Guard):
@@ -208,12 +212,12 @@ class inference_mode(_Guard):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self.before = mode.grad, mode.inference
-        mode.inference = self.mode
+        self.before = mode.grad, mode.inference, mode.told
+        mode.inference, mode.told = self.mode, False
         mode.grad = None if self.mode else True
 
     def __exit__(self, *exc: object) -> None:
-        mode.grad, mode.inference = self.before
+        mode.grad, mode.inference, mode.told = self.before
 
 
 class set_multithreading_enabled(_Guard):

@@ -77,18 +77,18 @@ state = _State()
 @contextmanager
 def level(kind: str, randomness: str = "error") -> Iterator[Level]:
     """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
-    grad, forward = mode.grad, state.forward
+    grad, inference, forward = mode.grad, mode.inference, state.forward
     entered = Level(kind, randomness, recorded=bool(grad))
     state.levels.append(entered)
     if kind == "grad":
-        mode.grad = True
+        mode.grad, mode.inference = True, False
     elif kind == "jvp":
         state.forward = True
     try:
         yield entered
     finally:
         state.levels.pop()
-        mode.grad, state.forward = grad, forward
+        mode.grad, mode.inference, state.forward = grad, inference, forward
         for storage in entered.written:
             _left(storage, entered.interpreter)
         for ref in entered.asides:

@@ -76,6 +76,8 @@ class View:
 SHARED = View(None)
 #: Marks a gradient that is a view of another, made on its way.
 PASSING = View(None)
+#: Marks another tensor over the memory of an inference tensor, made outside of inference mode: it may be written there.
+LOOSE = View(None)
 
 
 class Autograd:
@@ -262,7 +264,7 @@ class Tensor:
     @property
     def data(self) -> Tensor:
         """The same memory outside the graph, with a version counter of its own; assigning to it replaces the memory."""
-        return _alias(self, Version(), levels.beneath)
+        return _alias(self, None if self._counter is None else Version(), levels.beneath)
 
     @data.deleter
     def data(self) -> None:
@@ -343,12 +345,16 @@ class Tensor:
                 "a subgraph "
                 "that doesn't require differentiation use var_no_grad = var.detach()."
             )
-        if value and self._counter is None and not mode.inference:
-            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
+        if value:
+            self._check_may_require_grad()
         if self._node is None:
             self._rg = value
             if self._is_view():
                 autograd_of(self).own = value
+
+    def _check_may_require_grad(self) -> None:
+        if self._counter is None and not mode.inference:
+            raise RuntimeError("Setting requires_grad=True on inference tensor outside InferenceMode is not allowed.")
 
     @property
     def is_leaf(self) -> bool:
@@ -478,7 +484,7 @@ def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = levels.aside
         storage = outside(storage)
     made = wrap(storage, t._layout, t._offset)
     made._counter = counter
-    made._view = SHARED
+    made._view = SHARED if counter is not None or mode.inference else LOOSE
     if t._view is None:
         t._view = SHARED
     return made

@@ -265,13 +265,19 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     memo[id(self)] = copied
     set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
     copied._view = self._view and SHARED
-    copied._counter = Version(1)  # the memory was given to it after it was made
+    _count_apart(copied)
     copied._rg = self._rg
     if self._meta is not None and self._meta.grad is not None:
         copied.grad = self._meta.grad.__deepcopy__(memo)
     for name, value in self.__dict__.items():
         copied.__dict__[name] = copy.deepcopy(value, memo)
     return copied
+
+
+def _count_apart(t: Tensor) -> None:
+    """Has a tensor that was given its memory after it was made count for itself."""
+    if not mode.inference:
+        t._counter = Version(1)
 
 
 @function("Tensor.__copy__")
@@ -281,7 +287,7 @@ def shallow_copy(self: Tensor) -> Tensor:
     self._view = self._view or SHARED
     set_memory(copied, self._storage, self._layout, self._offset)
     copied._view = SHARED
-    copied._counter = Version(1)
+    _count_apart(copied)
     copied._rg = self.requires_grad
     copied.__dict__.update(self.__dict__)
     return copied
@@ -307,7 +313,7 @@ def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, 
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:
         made = made._of_class(cls)
-    made._counter = Version(1)
+    _count_apart(made)
     made._rg = requires_grad
     made.__dict__.update(attributes)
     return made

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat.errors import FREED, size_text
@@ -36,16 +36,15 @@ _HOOKED_TWICE = (
 class SavedResult:
     """A result of the node that keeps it: the memory without the node, which would otherwise hold itself."""
 
-    __slots__ = ("storage", "layout", "offset", "counter", "version", "nr", "differentiable", "maker")
+    __slots__ = ("storage", "layout", "offset", "counter", "version", "nr", "maker")
 
-    def __init__(self, t: Tensor, nr: int, differentiable: bool = True):
+    def __init__(self, t: Tensor, nr: int):
         self.storage = t._storage
         self.layout = t._layout
         self.offset = t._offset
         self.counter = t._counter
         self.version = t._counter.version
         self.nr = nr
-        self.differentiable = differentiable
         #: A weak reference to the node that it comes from in the graph, if that is not the one that keeps it.
         self.maker: weakref.ref | None = None
 
@@ -53,7 +52,7 @@ class SavedResult:
         t = wrap(self.storage, self.layout, self.offset)
         t._counter = self.counter
         maker, nr = (node, self.nr) if self.maker is None else (self.maker(), 0)
-        t._rg = self.differentiable and maker is not None and t.dtype.category >= 2
+        t._rg = maker is not None and t.dtype.category >= 2
         t._node, t._nr = (maker, nr) if t._rg else (None, 0)
         if self.counter.version != self.version:
             raise modified(t, self.version)
@@ -193,12 +192,17 @@ def save(t: Tensor | None) -> Any:
     return (t, t._counter.version)
 
 
-def save_result(t: Tensor, nr: int, differentiable: bool = True) -> Any:
-    """How a result is kept by its own node."""
+def save_result(t: Tensor, nr: int) -> Any:
+    """How a result is kept by its own node; one that no gradient goes through is kept as operands are."""
     if hooks.stack:
         hooks.refuse()
-        return Packed(t, *hooks.stack[-1], nr if differentiable else None, t.detach())
-    return SavedResult(t, nr, differentiable)
+        return Packed(t, *hooks.stack[-1], nr, t.detach())
+    return SavedResult(t, nr)
+
+
+def exchanged(entries: Sequence[Any], t: Tensor, new: Tensor) -> tuple[Any, ...]:
+    """What a node keeps, with ``new`` where it keeps ``t`` as an operand, as it now is."""
+    return tuple([save(new) if type(e) is tuple and e[0] is t else e for e in entries])
 
 
 def unpack(entry: Any, node: Any) -> Tensor | None:

@@ -13,7 +13,7 @@ from compat import levels
 from compat.arrays import TensorTracer, elements, tensor_of
 from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class
-from compat.tensor import Tensor
+from compat.tensor import Tensor, sync
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import stop_gradient
 from funcgrad.tracing import Interpreter, bind
@@ -40,6 +40,8 @@ _recording.level = 0.5  # type: ignore[assignment]
 
 def lift(t: Tensor) -> TensorTracer:
     """A tensor that requires grad, as a tracer."""
+    if t._view is not None:
+        sync(t)
     return TensorTracer(_recording, t)
 
 

@@ -31,7 +31,7 @@ from compat.ops.dispatched_duals import is_wrapper, pushed, pushing, twin
 from compat.ops.overloads import aten, overload_of
 from compat.ops.signature import MISSING
 from compat.ops.view_op import ViewOp
-from compat.ops.watching import called_with, interpose, kept_of, packed_later
+from compat.ops.watching import called_with, exchange, interpose, kept_of, node_of, packed_later
 from compat.registry import names_of
 from compat.tensor import Tensor, Version
 from compat.torch_function import Overridable, OverridableProperty, disabled, when_subclassed
@@ -141,11 +141,12 @@ def _made(given: Any, record: Callable[[], Any], ask: Callable[[], Any], view: b
     leaves, tree = tree_flatten(ask())
     operands = {id(t) for t in _tensors(given)}
     places = [i for i, new in enumerate(leaves) if isinstance(new, Tensor)]
-    node = next((t._node for t in results if t._node is not None), None)
+    node = node_of(results)
     for nr, (i, t) in enumerate(zip(places, results)):
         leaves[i] = twin(leaves[i]) if id(leaves[i]) in operands else leaves[i]
         _take_history(leaves[i], t, view)
         _keep(node, leaves[i], nr)
+        exchange(results, t, leaves[i])
     pack(kept_of(results), True)
     return tree_unflatten(leaves, tree)
 

@@ -78,7 +78,7 @@ def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alph
 
 
 @op(
-    "IndexAddBackward0", saved="dim index source source.dim alpha", keeps="source", inplace="Tensor.index_add_",
+    "IndexAddBackward0", saved="dim index source source.dim alpha", keeps="source?", inplace="Tensor.index_add_",
     check=_check_add, inspect=_inspect_add, apart=True,
 )  # fmt: skip
 def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Scalar = 1) -> Any:
@@ -149,7 +149,7 @@ def _inspect_copied(input: Tensor, dim: int, index: Tensor, source: Tensor) -> N
 
 
 _COPY: dict[str, Any] = dict(
-    saved="dim index source source.dim", keeps="source", name="index_copy", check=_check_copy, apart=True
+    saved="dim index source source.dim", keeps="source?", name="index_copy", check=_check_copy, apart=True
 )
 
 

@@ -25,7 +25,7 @@ from compat.ops.recut import cut, steps_of
 from compat.registry import function
 from compat.size import Size
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor, View, autograd_of, regenerate, wrap
+from compat.tensor import LOOSE, Tensor, View, autograd_of, regenerate, wrap
 
 _AMBIGUOUS = (
     " Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving both "
@@ -79,7 +79,7 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
     Raises:
         RuntimeError: for an inference tensor outside inference mode, and as ``check_overlaps``.
     """
-    if t._counter is None and not mode.inference:
+    if t._counter is None and not mode.inference and t._view is not LOOSE:
         raise RuntimeError(
             "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone to get a "
             "normal tensor before doing inplace update.See https://github.com/pytorch/rfcs/pull/17 for more details."

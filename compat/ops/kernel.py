@@ -178,6 +178,7 @@ class Derivative:
 
     Attributes:
         results: how many results the kernel has.
+        kept: which inputs it keeps whether they are needed or not.
         saved_inputs, saved_results: what a node keeps, in this order: tensors among the inputs, and results.
     """
 
@@ -196,8 +197,11 @@ class Derivative:
             self._used() if kernel.derivable and any(self.differentiable()) else [False] * (len(types) + self.results)
         )
         n = len(types)
-        kept = [name in kernel.keeps and t is not None for name, t in zip(kernel.inputs, types)]
-        self.saved_inputs = tuple(i for i in range(n) if (used[i] or kept[i]) and not is_number(types[i]))
+        self.kept = [
+            t is not None and (name in kernel.keeps or (m and f"{name}?" in kernel.keeps))
+            for name, t, m in zip(kernel.inputs, types, mask)
+        ]
+        self.saved_inputs = tuple(i for i in range(n) if (used[i] or self.kept[i]) and not is_number(types[i]))
         self.saved_results = tuple(i for i in range(self.results) if used[n + i] or f"result{i}" in kernel.keeps)
         #: Whether operands that are numbers are needed, which PyTorch keeps as tensors.
         self.keeps_numbers = any(used[i] and is_number(types[i]) for i in kernel.edges)
@@ -356,7 +360,7 @@ class Derivative:
                 variables.append(program.inputs[n + r + k])
         grads = tuple(i for k, i in enumerate(incoming) if flags[n + r + k])
         for k, i in enumerate(present_inputs):
-            if not flags[k] and self.kernel.inputs[i] not in self.kernel.keeps:
+            if not flags[k] and not self.kept[i]:
                 continue
             if i in self.saved_inputs:
                 names.append(self.kernel.inputs[i])

@@ -411,7 +411,8 @@ class Plan:
 
     def keep_results(self, node: Any, tensors: Sequence[Tensor]) -> None:
         """Keeps those results that backward needs."""
-        node.saved += tuple([save_result(tensors[nr], nr, self._differentiable[nr]) for nr in self._results])
+        passes = self._differentiable
+        node.saved += tuple([save_result(tensors[i], i) if passes[i] else save(tensors[i]) for i in self._results])
 
 
 def edge(t: Tensor) -> Edge:

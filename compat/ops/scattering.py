@@ -261,7 +261,7 @@ def _check_whole(input: Tensor, index: Tensor, source: Tensor, accumulate: bool 
 
 
 @op(
-    "PutBackward0", saved="index accumulate source", keeps="source", inplace="Tensor.put_", out=False,
+    "PutBackward0", saved="index accumulate source", keeps="source?", inplace="Tensor.put_", out=False,
     strides="like:input",
     check=_check_whole, inspect=inspect_take, apart=True,
 )  # fmt: skip

@@ -22,7 +22,7 @@ from compat.meta import Unknown
 from compat.ops.arguments import tensor_argument
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
-from compat.ops.inplace import check_recorded, rebase
+from compat.ops.inplace import check_memory, check_recorded, rebase
 from compat.ops.out import make_room, resize
 from compat.registry import function
 from compat.storage import UntypedStorage
@@ -40,6 +40,8 @@ def detach_(self: Tensor) -> Tensor:
     Raises:
         RuntimeError: for a view, whose base would still be in it.
     """
+    if mode.inference:
+        return self  # it is the graph that takes tensors out of itself, and there is none
     if self._is_view():
         raise RuntimeError(
             "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel (DDP) for "
@@ -94,6 +96,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if memory_format is preserve_format:
         raise RuntimeError("Unsupported memory formatPreserve")
     stride = None if memory_format is None else format_strides(size, self.stride(), memory_format)
+    check_memory(self, ())
     if self._view is not None:
         sync(self)
     if size != self.shape:
@@ -147,6 +150,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         RuntimeError: where size, strides and offset reach out of a storage that cannot grow.
     """
     node = _history_of_set(self, source) if mode.grad else None
+    check_memory(self, ())
     if source is None:
         source = empty(0, dtype=self.dtype)
     if isinstance(source, Tensor) and size is None:
@@ -174,12 +178,13 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             source._view = source._view or SHARED
         layout, offset = layout_of(storage.base, size, stride, storage_offset, self.dtype), storage_offset
     former = self._counter
-    if self._view is None:
+    if self._view is None and former is not None:
         self._counter = Version(self._version)  # its own: the old memory need not be kept for it
         former.version += 1  # for the node that keeps it as its result
     self._storage, self._layout, self._offset = storage, layout, offset
     self._view = self._view or SHARED
-    self._counter.version += 1
+    if former is not None:
+        self._counter.version += 1
     if self._meta is not None:
         self._meta.accumulator = None  # what was computed from it before belongs to the old memory
     if node is not None:

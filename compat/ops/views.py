@@ -269,7 +269,9 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
         dtype = size[0]
     if dtype is not None:
         # Bytes have no derivative: what is read of them as another dtype is no part of the graph.
-        return view_dtype(self.detach(), dtype).detach()
+        made: Tensor = view_dtype(self.detach(), dtype).detach()
+        made._counter = None if mode.inference else made._counter or Version()
+        return made
     try:
         return view_size(self, *size, **named)
     except TypeError:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from compat.autograd.saved import Packed, SavedResult, hooks
+from compat.autograd.saved import Packed, SavedResult, exchanged, hooks
 from compat.grad_mode import mode, no_grad
 from compat.ops.asking import Declined, answer_of_mode, state
 from compat.ops.declared import Declared, every
@@ -165,14 +165,26 @@ def _recorded(record: Callable[[], Any], ask: Callable[[], Any]) -> Any:
     with no_grad():
         for nr, (t, new) in enumerate(zip(made, _tensors(ask()))):
             _take(t, new, [e for e in kept if type(e) in (Packed, SavedResult) and e.nr == nr])
+            exchange(made, t, t)
     pack(kept, True)
     return result
 
 
+def node_of(made: Sequence[Tensor]) -> Any:
+    """The node of results."""
+    return next((t._node for t in made if t._node is not None), None)
+
+
 def kept_of(made: Sequence[Tensor]) -> Sequence[Any]:
     """What the node of results keeps."""
-    node = next((t._node for t in made if t._node is not None), None)
-    return getattr(node, "saved", None) or ()
+    return getattr(node_of(made), "saved", None) or ()
+
+
+def exchange(made: Sequence[Tensor], t: Tensor, new: Tensor) -> None:
+    """Has the node of results keep ``new`` where it keeps the result ``t`` that no gradient goes through."""
+    kept = kept_of(made)
+    if any(type(e) is tuple and e[0] is t for e in kept):
+        node_of(made).saved = exchanged(kept, t, new)
 
 
 def packed_later(record: Callable[[], Any]) -> tuple[Any, Callable[[Sequence[Any], bool], None]]:

@@ -4,15 +4,19 @@ A line is a template of which ``{x}`` and ``{y}`` are tensors that the program h
 ``{x}`` most often, and ``{a}`` and ``{b}`` new ones. A kind of lines has a weight, and the tensors that it may be
 written about. Not written, as what PyTorch does then is known to be different, or anybody's guess:
 
-- ``inference_mode``, after which PyTorch writes first and refuses then, and counts as versions of what is computed from
-  such tensors alone how often its own code wrote into the result; hooks on views that are in the graph only because
-  their base is, where PyTorch crashes;
+- what changes tensors of inference mode outside of it, where PyTorch writes first and refuses then, and such tensors
+  that require grad, of which it records what its own code does; memory exchanged between them and others;
+- hooks on views that are in the graph only because their base is, and custom functions that write into leaves taken out
+  of the graph: PyTorch crashes;
+- batched gradients where tensors retain theirs, which are left with a part of the batch that nothing can be done to;
 - ``detach_`` and ``requires_grad_`` of what shares memory with other tensors, ``set_`` and ``data = `` of what is in
   the graph, and sizes changed in place under ``no_grad``;
 - writing where elements share places, or where what is read lies in the same memory but elsewhere, and gradients of
   what was written twice;
 - where in memory ``slice_scatter`` and its like put their result: where the input lies, in a copy of all around it;
 - the gradient of ``sgn`` of real numbers, which is zero and cannot be looked at;
+- products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
+- indices that a node kept replaced by ``data = ``, which may point anywhere;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
 - which of equal numbers ``kthvalue`` finds, to which its gradient goes; complex numbers of halves, which there are
@@ -101,7 +105,8 @@ BINARY = (
     "{x}.view(-1).index_put((torch.tensor([0]),), {y})", "torch.outer({x}.flatten(), {y}.flatten())",
     "{x}.add(0.5).masked_fill({x} > 0, {y})", "{x}.index_add(0, torch.tensor([0]), {y})",
     "torch.nn.functional.linear({x}, {y})", "{x} > {y}", "torch.dot({x}, {y})", "torch.hypot({x}, {y})",
-    "torch.fmax({x}, {y})", "torch.addmm({x}, {y}, {y})", "torch.einsum('...,...->...', {x}, {y})", "{x}.cross({y})",
+    "torch.fmax({x}, {y})", "torch.addmm({x}, {y}, {y})", "torch.einsum('...,...->...', {x}, {y})",
+    "{x}.cross(torch.ones_like({y}))",
     "torch.hstack([{x}, {y}])", "torch.atan2({x}, {y})", "torch.nn.functional.l1_loss({x}, {y}).clone()",
     "{x}.dist({y})",
     "{x}.scatter(0, torch.zeros_like({y}, dtype=torch.int64)[:1], {y}[:1])",
@@ -238,7 +243,17 @@ BLOCKS = (
     "torch.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t)",
     "torch.autograd.graph.save_on_cpu()",
     "torch.autograd.set_multithreading_enabled(False)",
+    "torch.inference_mode()",
+    "torch.inference_mode()",
+    "torch.inference_mode(False)",
 )
+
+#: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
+AS_IT_IS = (
+    "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
+    "{x}[...] = {x} * 1", "torch.mul({x}, 1, out={x})", "{x}.data.mul_(1)", "{x}.requires_grad_()",
+    "{x}.detach().mul_(1)",
+)  # fmt: skip
 
 #: Hooks whose handles are kept, to be removed later.
 KEPT = (
@@ -260,10 +275,14 @@ class Author:
         self.chance = chance
         self.run = run
         self.count = 0
+        #: What the next line is written in, if in anything.
+        self.block: str | None = None
+        #: The tensors, by address, that were taken out of the graph in place.
+        self.taken: set[int] = set()
         self.kinds = {
             self.unary: 5, self.binary: 5, self.view: 6, self.several: 1, self.function: 0.8, self.inplace: 6,
             self.out: 0.5, self.mark: 3, self.kept: 0.5, self.removal: 0.5, self.status: 0.5, self.memory: 0.4,
-            self.reshaping: 0.6, self.backward: 2, self.gradient: 1, self.look: 0.4,
+            self.reshaping: 0.6, self.backward: 2, self.gradient: 1, self.look: 0.4, self.refused: 0.2,
         }  # fmt: skip
 
     def program(self, length: int) -> list[str]:
@@ -279,14 +298,28 @@ class Author:
         return lines
 
     def next(self) -> str:
+        self.block = None
         tensors = self.run.tensors()
         if len(tensors) < 2 or self.chance.random() < 0.06:
             return self.leaf()
         (kind,) = self.chance.choices(list(self.kinds), list(self.kinds.values()))
+        if kind not in (self.look, self.reshaping, self.refused) and self.chance.random() < 0.1:
+            self.block = self.chance.choice(BLOCKS)
         line = kind(tensors)
-        if kind not in (self.look, self.reshaping) and self.chance.random() < 0.1:
-            return f"with {self.chance.choice(BLOCKS)}: {line}"
-        return line
+        if self.block is None or (self.inference and re.search(r"requires_grad|Parameter|copy", line)):
+            return line
+        if self.inference and self.chance.random() < 0.3 and re.match(r"x\d+ = ", line):
+            return line.replace(" = ", f" = {self.block}(lambda: ", 1) + ")()"
+        return f"with {self.block}: {line}"
+
+    @property
+    def inference(self) -> bool:
+        """Whether the next line is written in inference mode."""
+        return self.block == "torch.inference_mode()"
+
+    def writable(self, t: Any) -> bool:
+        """Whether the next line may write into a tensor."""
+        return self.inference or not t.is_inference()
 
     # ---------------------------------------------------------------- about which tensors
 
@@ -337,10 +370,15 @@ class Author:
 
     def function(self, tensors: dict[str, Any]) -> str:
         tensors = {n: t for n, t in tensors.items() if not tangled(t)} or tensors
-        return f"{self.new()} = {self.fill(FUNCTIONS, tensors)}"
+        line = f"{self.new()} = {self.fill(FUNCTIONS, tensors)}"
+        written = [t for n, t in tensors.items() if f"{n})" in line or f"{n}[" in line or f"{n}," in line]
+        fine = "Grow" not in line or all(self.writable(t) and id(t) not in self.taken for t in written)
+        return line if fine else self.leaf()
 
     def inplace(self, tensors: dict[str, Any]) -> str:
         tensors = {n: t for n, t in tensors.items() if not stray(t) and t.numel() and not tangled(t)}
+        if not self.inference:
+            tensors = {n: t for n, t in tensors.items() if not t.is_inference()}
         if not tensors:
             return self.leaf()
         if self.chance.random() < 0.6:
@@ -360,6 +398,7 @@ class Author:
 
     def out(self, tensors: dict[str, Any]) -> str:
         plain = {n: t for n, t in tensors.items() if not t.requires_grad and alone(t, tensors) and 0 not in t.stride()}
+        plain = {n: t for n, t in plain.items() if self.writable(t)}
         if not plain:
             return self.leaf()
         x = self.pick(plain)
@@ -368,11 +407,11 @@ class Author:
         return self.chance.choice(OUT).format(x=x, y=self.chance.choice(list(others))) if others else self.leaf()
 
     def mark(self, tensors: dict[str, Any]) -> str:
-        plain = {n: t for n, t in tensors.items() if not stray(t)}
+        plain = {n: t for n, t in tensors.items() if not t.is_inference() and not stray(t)}
         return self.fill(MARKS, plain) if plain else self.leaf()
 
     def kept(self, tensors: dict[str, Any]) -> str:
-        plain = {n: t for n, t in tensors.items() if not stray(t)}
+        plain = {n: t for n, t in tensors.items() if not t.is_inference() and not stray(t)}
         return f"{self.new().replace('x', 'h')} = {self.fill(KEPT, plain)}" if plain else self.leaf()
 
     def removal(self, tensors: dict[str, Any]) -> str:
@@ -380,27 +419,40 @@ class Author:
         return f"{self.chance.choice(handles)}.remove()" if handles else self.kept(tensors)
 
     def status(self, tensors: dict[str, Any]) -> str:
-        plain = {n: t for n, t in tensors.items() if alone(t, tensors)}
-        return self.fill(ALONE, plain) if plain else self.leaf()
+        plain = {n: t for n, t in tensors.items() if self.writable(t) and alone(t, tensors)}
+        if not plain:
+            return self.leaf()
+        line = self.fill(ALONE, plain)
+        self.taken |= {id(t) for n, t in plain.items() if f"{n}." in line}
+        return line
 
     def memory(self, tensors: dict[str, Any]) -> str:
         plain = {n: t for n, t in tensors.items() if alone(t, tensors) and not t.requires_grad}
-        if not plain:
+        plain = {n: t for n, t in plain.items() if not t.is_inference() and (t.is_floating_point() or t.is_complex())}
+        if not plain or self.inference:
             return self.leaf()
         x = self.pick(plain)
-        others = {n: t for n, t in tensors.items() if t.dtype == tensors[x].dtype}
+        others = {n: t for n, t in tensors.items() if t.dtype == tensors[x].dtype and not t.is_inference()}
         lines = [line for line in MEMORY if "resize_" not in line or tensors[x].numel()]
         return self.chance.choice(lines).format(x=x, y=self.partner(others, tensors[x]))
 
     def reshaping(self, tensors: dict[str, Any]) -> str:
-        return self.fill(RESHAPING, tensors)
+        plain = {n: t for n, t in tensors.items() if self.writable(t)}
+        return self.fill(RESHAPING, plain) if plain else self.leaf()
+
+    def refused(self, tensors: dict[str, Any]) -> str:
+        made = {n: t for n, t in tensors.items() if t.is_inference() and t.numel() and not tangled(t)}
+        return self.fill(AS_IT_IS, made) if made else self.leaf()
 
     def backward(self, tensors: dict[str, Any]) -> str:
         return self.fill(BACKWARD, tensors)
 
     def gradient(self, tensors: dict[str, Any]) -> str:
         x, y = self.pick(tensors), self.pick(tensors)
-        gradient = self.chance.choice([g for g in GRADIENTS if "vmap" not in g or tensors[x].numel()]).format(x=x, y=y)
+        given = [g for g in GRADIENTS if "vmap" not in g or tensors[x].numel()]
+        if any(t.retains_grad for t in tensors.values()):
+            given = [g for g in given if "batched" not in g]
+        gradient = self.chance.choice(given).format(x=x, y=y)
         return f"{self.new()} = {gradient}.clone(memory_format=torch.contiguous_format)"
 
     def look(self, tensors: dict[str, Any]) -> str:

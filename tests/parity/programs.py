@@ -64,6 +64,8 @@ class Run:
         self.torn = False
         #: Whether the library found a fault of its own: what it does from there on is nobody's business either.
         self.broken = False
+        #: Tensors computed from those of inference mode: PyTorch counts how often its own code wrote into them.
+        self.uncounted: set[str] = set()
         self.scope: dict[str, Any] = {"torch": torch, "copy": copy, "pickle": pickle, **functions(torch)}
         self.scope |= {"look": self.look, "hook": self.hook, "note": self.note, "scale": self.scale}
 
@@ -71,6 +73,14 @@ class Run:
         """Runs a line; says whether it went through."""
         if "register_" in source and any(stray(self.scope[name]) for name in self.named(source)):
             return False  # a program that was made shorter may come to that
+        given = self.tensors()
+        vague = any(n in self.uncounted or given[n].is_inference() for n in self.named(source))
+        through = self.runs(source)
+        self.uncounted |= {n for n in self.tensors() if n not in given} if vague else set()
+        return through
+
+    def runs(self, source: str) -> bool:
+        """Runs a line, and notes its error if it has one; says whether it has none."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -119,13 +129,14 @@ class Run:
         tensors = self.tensors()
         self.record.append(("memory", sharing(tensors)))
         for name, t in tensors.items():
-            self.record.append((name, "is", *state(t)))
+            self.record.append((name, "is", *state(t, name not in self.uncounted)))
             self.record.append((name, "holds", values(t)))
             grad = t.grad
             if not self.torn:
                 self.record.append((name, "grad", None if grad is None else values(grad)))
             self.record.append((name, "graph", graph(t.grad_fn, tensors)))
-            self.record.append((name, "is a view of", called(t._base, tensors)))
+            if name not in self.uncounted:
+                self.record.append((name, "is a view of", called(t._base, tensors)))
 
 
 def kind(error: Exception) -> str:
@@ -148,12 +159,13 @@ def called(t: Any, tensors: dict[str, Any]) -> str | None:
     return None if t is None else next((name for name, other in tensors.items() if other is t), "none of them")
 
 
-def state(t: Any) -> tuple[Any, ...]:
+def state(t: Any, counted: bool = True) -> tuple[Any, ...]:
     node = t.grad_fn
     strides = [s for n, s in zip(t.shape, t.stride()) if n > 1] if t.numel() else None
+    version = "inference" if t.is_inference() else t._version if counted else None
     return (
         list(t.shape), strides, t.storage_offset(), str(t.dtype).removeprefix("torch."),
-        None if t.is_inference() else t._version, t.requires_grad, t.is_leaf, t.retains_grad, t._is_view(), t.output_nr,
+        version, t.requires_grad, t.is_leaf, t.retains_grad, counted and t._is_view(), t.output_nr,
         None if node is None else node.name(),
     )  # fmt: skip
 
