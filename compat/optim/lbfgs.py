@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from compat.grad_mode import enable_grad, no_grad
 from compat.ops.creation import zeros_like
 from compat.optim.optimizer import Optimizer, check_lr, real
@@ -83,7 +85,7 @@ class LBFGS(Optimizer):
             p.add_(direction[start : start + p.numel()].view_as(p), alpha=float(t))
             start += p.numel()
 
-    def _try(self, closure: Callable[[], Any], at: list[Any], t: float, direction: Any) -> tuple[float, Any]:
+    def _try(self, closure: Callable[[], Any], at: list[Any], t: Any, direction: Any) -> tuple[float, Any]:
         """Loss and gradient some way along a direction, the parameters left where they were."""
         self._move(t, direction)
         loss = float(closure())
@@ -149,18 +151,21 @@ class LBFGS(Optimizer):
             state["n_iter"] += 1
             d = self._direction(state, gradient, group["history_size"])
             state["prev_flat_grad"], before = gradient, loss
-            t = min(1.0, 1.0 / float(gradient.abs().sum())) * group["lr"] if state["n_iter"] == 1 else group["lr"]
-            slope = float(gradient.dot(d))
-            state.update(d=d, t=t)
+            t = group["lr"]
+            if state["n_iter"] == 1:
+                t = min(1.0, 1.0 / _number(gradient.abs().sum())) * t
+            slope = _number(gradient.dot(d))
+            state.update(d=d, t=float(t))
             if slope > -tolerance:
                 break
             made = 0
             if search is not None:
                 at = [p.clone() for p in self._params]
                 probe = lambda t, at=at, d=d: self._try(closure, at, t, d)
-                t, loss, gradient, made = strong_wolfe(probe, t, d, Point(0.0, loss, gradient, slope), tolerance)
+                start = Point(0.0, loss, gradient, slope)
+                t, loss, gradient, made = strong_wolfe(probe, t, d, start, tolerance, group["max_eval"] - calls)
                 self._move(t, d)
-                state["t"] = t
+                state["t"] = float(t)
             else:
                 self._move(t, d)
                 if n != group["max_iter"]:
@@ -169,28 +174,34 @@ class LBFGS(Optimizer):
             calls += made
             state["func_evals"] += made
             done = float(gradient.abs().max()) <= group["tolerance_grad"] or calls >= group["max_eval"]
-            if done or float(d.mul(t).abs().max()) <= tolerance or abs(loss - before) < tolerance:
+            if done or float(d.mul(float(t)).abs().max()) <= tolerance or abs(loss - before) < tolerance:
                 break
         state["prev_loss"] = before
         return first
 
 
+def _number(t: Any) -> Any:
+    """A tensor's number, in whose dtype what comes of it and of Python's numbers is computed."""
+    return t.numpy()[()]
+
+
 class Point(NamedTuple):
     """A place on a line: how far along, the loss, the gradient, the slope along the line."""
 
-    t: float
+    t: Any
     loss: float
     gradient: Any
-    slope: float
+    slope: Any
 
 
-def _cubic(a: Point, b: Point, low: float, high: float) -> float:
-    """The lowest place, between two bounds, of the cubic through two points with their slopes."""
+@np.errstate(all="ignore")
+def _cubic(a: Point, b: Point, low: Any, high: Any) -> Any:
+    """The lowest place, between two bounds, of the cubic through two points with their slopes; of a line, a bound."""
     d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
     square = d1**2 - a.slope * b.slope
     if square < 0:
         return (low + high) / 2.0
-    d2 = square**0.5
+    d2 = np.sqrt(square)
     if a.t <= b.t:
         place = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
     else:
@@ -198,13 +209,13 @@ def _cubic(a: Point, b: Point, low: float, high: float) -> float:
     return min(max(place, low), high)
 
 
-#: Enough descent, enough flattening, how many trials.
-_ENOUGH, _FLAT, _TRIALS = 1e-4, 0.9, 25
+#: Enough descent, enough flattening.
+_ENOUGH, _FLAT = 1e-4, 0.9
 
 
 def strong_wolfe(
-    probe: Callable[[float], tuple[float, Any]], t: float, d: Any, start: Point, tolerance: float
-) -> tuple[float, float, Any, int]:
+    probe: Callable[[Any], tuple[float, Any]], t: Any, d: Any, start: Point, tolerance: float, most: int
+) -> tuple[Any, float, Any, int]:
     """Looks along a line for a place that is low and flat enough.
 
     Args:
@@ -213,6 +224,7 @@ def strong_wolfe(
         d: the direction.
         start: where the line begins.
         tolerance: a bracket that is shorter is small enough.
+        most: how many places are tried after the first.
 
     Returns:
         The place, its loss and gradient, and how many were tried.
@@ -220,19 +232,19 @@ def strong_wolfe(
     size = float(d.abs().max())
     calls = 0
 
-    def at(t: float) -> Point:
+    def at(t: Any) -> Point:
         nonlocal calls
         calls += 1
         loss, gradient = probe(t)
-        return Point(t, loss, gradient, float(gradient.dot(d)))
+        return Point(t, loss, gradient, _number(gradient.dot(d)))
 
     high = lambda p: p.loss > start.loss + _ENOUGH * p.t * start.slope
     flat = lambda p: abs(p.slope) <= -_FLAT * start.slope
     before, now = start, at(t)
     bracket: list[Point] = []
     trials = 0
-    while trials < _TRIALS and not bracket:
-        rising = high(now) or (trials > 0 and now.loss >= before.loss)
+    while trials < most and not bracket:
+        rising = high(now) or (trials > 1 and now.loss >= before.loss)
         if not rising and flat(now):
             return now.t, now.loss, now.gradient, calls
         if rising or now.slope >= 0:
@@ -242,13 +254,13 @@ def strong_wolfe(
         before, now = now, at(place)
         trials += 1
     bracket = bracket or [start, now]
-    best = _narrowed(bracket, at, high, flat, size, tolerance, trials)
+    best = _narrowed(bracket, at, high, flat, size, tolerance, most - trials)
     return best.t, best.loss, best.gradient, calls
 
 
 def _narrowed(
     bracket: list[Point],
-    at: Callable[[float], Point],
+    at: Callable[[Any], Point],
     high: Callable[[Point], bool],
     flat: Callable[[Point], bool],
     size: float,
@@ -258,7 +270,7 @@ def _narrowed(
     """The best place within a bracket that holds one: the cubic's lowest, unless that keeps to an edge."""
     best, other = sorted(bracket, key=lambda p: p.loss)
     stuck = False
-    while trials < _TRIALS:
+    for _ in range(trials):
         if abs(other.t - best.t) * size < tolerance:
             break
         low, top = min(best.t, other.t), max(best.t, other.t)
@@ -270,7 +282,6 @@ def _narrowed(
             near = False
         stuck = near
         new = at(t)
-        trials += 1
         if high(new) or new.loss >= best.loss:
             best, other = (new, best) if new.loss < best.loss else (best, new)
             continue
