@@ -37,8 +37,8 @@ class Half(TransformedDistribution):
         return torch.zeros_like(self.scale)
 
     def log_prob(self, value: Any) -> Any:
-        value = torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         self._validate_sample(value)
+        value = torch.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         found = self.base_dist.log_prob(value) + math.log(2)
         return torch.where(value >= 0, found, -torch.inf)
 

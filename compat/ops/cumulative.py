@@ -137,13 +137,15 @@ def logcumsumexp(input: Array, dim: Dim) -> Any:
         tensor([0.0000, 0.6931])
     """
     # NumPy's is of real numbers, and has a second derivative where both are equal.
-    add = added_exponentials if fdtypes.is_complex(type_of(input).dtype) else np.logaddexp
-    found = input
-    shape = type_of(input).shape
+    shape, dtype = type_of(input).shape, type_of(input).dtype
+    found, add = input, np.logaddexp
+    if fdtypes.is_complex(dtype):
+        add = added_exponentials
+        found = add(input, np.full(shape, -numpy.inf, dtype))  # where the sum begins: the first element may be infinite
     step = 1
     while shape and step < shape[dim]:
         keep = (*[slice(None)] * dim, slice(0, shape[dim] - step))
-        before = np.full((*shape[:dim], step, *shape[dim + 1 :]), -numpy.inf, type_of(input).dtype)
+        before = np.full((*shape[:dim], step, *shape[dim + 1 :]), -numpy.inf, dtype)
         found = add(found, np.concatenate([before, np.at(found)[keep].get()], dim))
         step *= 2
     return found

@@ -72,10 +72,15 @@ def _logaddexp2_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
 
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
+    """From the number with the larger real part, as PyTorch has it at infinities and NaN."""
     first = np.real(x) >= np.real(y)
     high, low = np.where(first, x, y), np.where(first, y, x)
-    same = np.logical_and(x == y, np.isinf(np.real(x)))
-    return np.where(same, x, high + e.log1p(e.exp(low - high)))
+    real = np.real(high)
+    same = np.logical_and(np.isinf(real), real == np.real(low))  # they have no difference
+    alike = np.where(real < 0, low, e.stop_gradient(e.log(e.exp(high) + e.exp(low))))
+    gap = np.where(same, e.number(0, x), low - high)  # so that no derivative is of NaN
+    found = np.where(same, alike, high + e.log1p(e.exp(gap)))
+    return np.where(np.logical_or(np.isnan(x), np.isnan(y)), e.number(complex(math.nan, math.nan), x), found)
 
 
 def added_exponentials(x: Any, y: Any) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat.errors import cpp_name, size_text
+from compat.ops.arguments import fits_none
+from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.out import resize_out
 from compat.ops.sequences import linspace
@@ -30,6 +32,8 @@ def _count(input: Array, weight: Array, edges: Arrays) -> Any:
     """
     sizes = [type_of(e).shape[0] - 1 for e in edges]
     dtype = type_of(input).dtype
+    if not edges:  # no cells, and nothing is counted
+        return np.zeros((), dtype)
     place: Any = 0
     inside: Any = np.ones(type_of(weight).shape, bool)
     for d, (ends, n) in enumerate(zip(edges, sizes)):
@@ -136,10 +140,31 @@ def _histogram(
     return hist, edges
 
 
-@function("torch.histogram", "Tensor.histogram")
+_SIGNATURES = (
+    "Tensor input, Tensor bins, *, Tensor weight = None, bool density = False, tuple of Tensors out = None",
+    "Tensor input, int bins = 100, *, tuple of floats range = None, Tensor weight = None, bool density = False, "
+    "tuple of Tensors out = None",
+)
+
+
+def _check_kinds(input: Any, bins: Any, given: dict[str, Any]) -> None:
+    """Whether there is a histogram of arguments of these kinds: parts that are given have their range.
+
+    Raises:
+        TypeError: if there is none.
+    """
+    kinds = {"range": tuple | list, "weight": Tensor, "out": tuple | list}
+    counts = hasattr(bins, "__index__") and not isinstance(bins, bool | Tensor)
+    ends = isinstance(bins, Tensor) and "range" not in given
+    fit = all(isinstance(given[name], kind) for name, kind in kinds.items() if name in given)
+    if not (isinstance(input, Tensor) and (counts or ends) and fit):
+        raise fits_none("histogram", (input, bins), given, _SIGNATURES)
+
+
+@composite("torch.histogram", "Tensor.histogram")
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Any = None,
     weight: Tensor | None = None,
@@ -166,6 +191,8 @@ def histogram(
         >>> torch.histogram(torch.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
         tensor([0., 2., 1., 0.])
     """
+    named = {"range": range, "weight": weight, "density": density or None, "out": out}
+    _check_kinds(input, bins, {k: v for k, v in named.items() if v is not None})
     given = [bins] if isinstance(bins, Tensor) else [int(bins)]
     rows = input.reshape(-1, 1)
     flat = None if weight is None else weight.reshape(-1) if weight.shape == input.shape else weight
@@ -181,7 +208,7 @@ def histogram(
     for target, made in zip(out, (hist, edges), strict=True):
         resize_out(target, tuple(made.shape))
         target.copy_(made)
-    return named_result("histogram", ("hist", "bin_edges"))(list(out))
+    return named_result("histogram_out", ("hist", "bin_edges"))(list(out))
 
 
 @function("torch.histogramdd")

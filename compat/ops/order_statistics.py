@@ -334,7 +334,8 @@ def _publish_quantile(name: str, skip: bool) -> None:
 
     public.__name__ = public.__qualname__ = name
     public.__doc__ = _QUANTILE_DOC.format(name=name, what=", NaN left out" if skip else "")
-    composite(f"torch.{name}", f"Tensor.{name}", out=True)(public)
+    same = of_dtype("quantile() out tensor must be same dtype as the input tensor")
+    composite(f"torch.{name}", f"Tensor.{name}", out=same)(public)
 
 
 _publish_quantile("quantile", False)

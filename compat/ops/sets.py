@@ -12,11 +12,13 @@ from compat import dtypes, levels
 from compat.errors import Once, size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.meta import check_values
-from compat.ops.arguments import tensor_argument
+from compat.ops.arguments import bools_argument, tensor_argument
+from compat.ops.composite import composite
 from compat.ops.inspection import values_of
 from compat.ops.op import elementwise, op
 from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Index
+from compat.ops.state import result_type
 from compat.registry import function
 from compat.tensor import Tensor, array_of, from_array
 from funcgrad import dtypes as fdtypes
@@ -70,7 +72,7 @@ def _comparable(values: numpy.ndarray) -> numpy.ndarray:
     return values if values.dtype.kind in "biufc" else values.astype(numpy.float32)
 
 
-@function("torch.unique", "Tensor.unique")
+@composite("torch.unique", "Tensor.unique")
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -99,6 +101,7 @@ def unique(
     """
     name = "_unique2" if dim is None else "unique_dim"
     tensor_argument(name, "input", 1, input)
+    bools_argument(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique("unique", input, dim)
     levels.check_counted(name, input)
     values = _comparable(array_of(input))
@@ -109,7 +112,7 @@ def unique(
     return _given(input, first, inverse, counts, along, (return_inverse, return_counts))
 
 
-@function("torch.unique_consecutive", "Tensor.unique_consecutive")
+@composite("torch.unique_consecutive", "Tensor.unique_consecutive")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -120,6 +123,8 @@ def unique_consecutive(
         >>> torch.unique_consecutive(torch.tensor([1, 1, 2, 1]))
         tensor([1, 2, 1])
     """
+    tensor_argument("unique_consecutive", "input", 1, input)
+    bools_argument("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique("unique_consecutive", input, dim)
     levels.check_counted("unique_consecutive", input)
     values = _comparable(array_of(input))
@@ -134,7 +139,7 @@ def unique_consecutive(
 # ---------------------------------------------------------------- counts
 
 
-@function("torch.bincount", "Tensor.bincount")
+@composite("torch.bincount", "Tensor.bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 on is there; or the sum of the weights of its occurrences.
 
@@ -284,6 +289,28 @@ def _check_search(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: T
             f"tensor and input value tensor must match, but we got boundaries tensor {size_text(bounds)} and input "
             f"value tensor {size_text(values)}"
         )
+    if sorter is not None and tuple(sorter.shape) != bounds:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary tensor "
+            f"{size_text(bounds)}and got sorter tensor {size_text(sorter.shape)}"
+        )
+    if sorter is not None and sorter.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"torch.searchsorted(): sorter must be a tensor of long dtype but got dtype {sorter.dtype.scalar_name}"
+        )
+    if sorted_sequence.dtype.category not in (dtypes.INTEGER, dtypes.FLOATING):
+        raise NotImplementedError(f"\"searchsorted_out_cpu\" not implemented for '{sorted_sequence.dtype.scalar_name}'")
+
+
+def _in_range(sorted_sequence: Tensor, input: Tensor, right: bool, sorter: Tensor | None, int32: bool) -> None:
+    """Whether the order is of elements that there are.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    places = numpy.empty(0) if sorter is None else values_of(sorter)
+    if places.size and not (places.min() >= 0 and places.max() < sorted_sequence.shape[-1]):
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
 
 
 def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
@@ -293,7 +320,16 @@ def _takes_places(result: Tensor, out: Tensor, operands: Any) -> None:
     )(result, out, operands)
 
 
-@op(None, names="", out=_takes_places, check=_check_search, name="searchsorted", promote="common", numbers=False)
+@op(
+    None,
+    names="",
+    out=_takes_places,
+    check=_check_search,
+    inspect=_in_range,
+    name="searchsorted",
+    promote="common",
+    numbers=False,
+)
 def _searched(sorted_sequence: Array, input: Array, right: bool, sorter: Index | None, int32: bool) -> Any:
     ordered = sorted_sequence if sorter is None else np.take_along_axis(sorted_sequence, sorter, axis=-1)
     not_before = np.greater if right else np.greater_equal
@@ -340,7 +376,8 @@ def searchsorted(
         )
     values = input
     if not isinstance(values, Tensor):
-        values = from_array(numpy.asarray(input, sorted_sequence.dtype.numpy), sorted_sequence.dtype)
+        dtype = result_type(sorted_sequence, input)
+        values = from_array(numpy.asarray(input, dtype.numpy), dtype)
     return _searched.function(sorted_sequence, values, right or side == "right", sorter, out_int32, out=out)
 
 

@@ -17,9 +17,17 @@ from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import drawn, given
 from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives.special import betainc_by_parameters, gamma_sample_slope
+from funcgrad.tracing import type_of
+
+
+def _moved(shape: Any, sample: Any) -> Any:
+    """How gamma numbers move with their shape parameters; in double precision, for large ones cancel much of it."""
+    wide = [np.astype(x, fdtypes.float64) for x in (shape, sample)]
+    return np.astype(gamma_sample_slope(*wide), type_of(sample).dtype)
 
 
 @op("StandardGammaBackward0", saved="self result", names="", keeps="input result")
@@ -29,7 +37,7 @@ def _gamma_drawn(input: Array, values: Array) -> Any:
 
 @_gamma_drawn.backward
 def _gamma_drawn_backward(ct: Any, input: Any, result: Any) -> Any:
-    return np.multiply(ct, gamma_sample_slope(input, result)), None
+    return np.multiply(ct, _moved(input, result)), None
 
 
 @function("torch._standard_gamma")
@@ -54,7 +62,7 @@ def np_(values: Any) -> numpy.ndarray:
 @elementwise(None, name="_standard_gamma_grad", names="torch._standard_gamma_grad", inplace="", out=False)
 def standard_gamma_grad(input: Array, output: Array) -> Any:
     """How gamma numbers ``output`` move with their shape parameters ``input``."""
-    return gamma_sample_slope(input, output)
+    return _moved(input, output)
 
 
 # ---------------------------------------------------------------- Dirichlet
