@@ -76,6 +76,8 @@ class View:
 SHARED = View(None)
 #: Marks a gradient that is a view of another, made on its way.
 PASSING = View(None)
+#: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
+WITHIN: Any = 2
 #: Marks another tensor over the memory of an inference tensor, made outside of inference mode: it may be written there.
 LOOSE = View(None)
 
@@ -311,7 +313,7 @@ class Tensor:
         """Whether gradients are to be computed for it."""
         if self._view is not None:
             refresh(self)
-        return self._rg
+        return bool(self._rg)
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -348,7 +350,7 @@ class Tensor:
         if value:
             self._check_may_require_grad()
         if self._node is None:
-            self._rg = value
+            self._rg = WITHIN if value and self._counter is None else value
             if self._is_view():
                 autograd_of(self).own = value
 

@@ -58,7 +58,8 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
     if not all(among(t, outputs) for t in dirty):
         raise RuntimeError(_NOT_RETURNED)
     for t in dirty:
-        t._counter.version += 1
+        if t._counter is not None:
+            t._counter.version += 1
     if separate:
         check_saved(ctx, outputs, args, dirty)
     results = []

@@ -17,7 +17,7 @@ from compat.ops.op import op
 from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Dim, Index, Indices
 from compat.registry import function
-from compat.tensor import Tensor, array_of, from_array, from_buffer
+from compat.tensor import Tensor, array_of, from_array, from_buffer, sync
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -211,6 +211,8 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
         tensor([[2, 0],
                 [5, 3]])
     """
+    if input._view is not None:
+        sync(input)  # whether it may be asked for its place in the graph comes first
     check_indices(input, indices)
     return index_positions.function(input, positions(input, indices))
 

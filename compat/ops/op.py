@@ -110,11 +110,11 @@ from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
 from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, shown_tensors, uint64
 from compat.ops.out import into_out
-from compat.ops.plan import Kind, type_of_kind
+from compat.ops.plan import Kind, Plan, type_of_kind
 from compat.ops.signature import Param, key_of
 from compat.registry import publish
 from compat.returns import named_result
-from compat.tensor import Tensor, from_array
+from compat.tensor import WITHIN, Tensor, from_array
 from funcgrad.ir import ArrayType, Program
 
 # ---------------------------------------------------------------- operations
@@ -235,12 +235,18 @@ class Op(Declared):
         kernel = self._kernel(args, kinds, statics)
         if target is not None:
             self._check_target(args[0], kernel.program(tuple(type_of_kind(k) for k in kinds)))
-        plan = kernel.plan(kinds, mask if mode.grad else None, target)
-        if target is None and self.returns is None and len(plan.outputs) == 1:
-            plan.give_one()
-        elif target is None:
-            plan.give(tuple if self.returns is None else named_result(self.name, self.returns.split(), self.results))
+        plan: Any = self._giving(kernel.plan(kinds, mask if mode.grad else None, target))
+        if mode.grad and WITHIN in mask:
+            plan = _Within(plan, self._giving(kernel.plan(kinds, None, target)), self._operands(args))
         return plan if self.inspect is None else _Inspected(plan, self, args)
+
+    def _giving(self, plan: Plan) -> Plan:
+        """A plan that gives its caller what the operation returns."""
+        if plan.target is None and self.returns is None and len(plan.outputs) == 1:
+            plan.give_one()
+        elif plan.target is None:
+            plan.give(tuple if self.returns is None else named_result(self.name, self.returns.split(), self.results))
+        return plan
 
     def _refuse_numbers(self, args: list[Any]) -> None:
         """Complains that all operands are numbers, in the words of the operation's own if it has any."""
@@ -261,6 +267,12 @@ class Op(Declared):
                 kinds.append(v._layout if isinstance(v, Tensor) else None if default or v is None else type(v))
                 mask.append(p.edge and isinstance(v, Tensor) and v._rg)
         return tuple(kinds), tuple(mask)
+
+    def _operands(self, args: list[Any]) -> list[int]:
+        """Which of the values are operands, be they given as numbers."""
+        sizes = [(p.kind, len(a) if p.kind == "arrays" else 1) for p, a in zip(self.params, args) if p.dynamic]
+        kinds = [kind for kind, n in sizes for _ in range(n)]
+        return [i for i, kind in enumerate(kinds) if kind != "scalar"]
 
     def _check_target(self, t: Tensor, program: Program) -> None:
         layout = t._layout
@@ -382,6 +394,27 @@ class Op(Declared):
         if isinstance(param.default, float):
             return lambda node: node.plan.kernel.shows[name]
         return lambda node: uint64(node.plan.kernel.shows[name])
+
+
+class _Within:
+    """Plans for operands that require grad though they were made in inference mode.
+
+    Args:
+        recorded: for where an operand is a usual tensor, or a number, which PyTorch makes one.
+        plain: for where all of them were made in inference mode.
+        operands: which inputs they are.
+    """
+
+    __slots__ = ("recorded", "plain", "operands", "target")
+
+    def __init__(self, recorded: Plan, plain: Plan, operands: Sequence[int]):
+        self.recorded, self.plain, self.operands = recorded, plain, operands
+        self.target = recorded.target
+
+    def run(self, values: Sequence[Any]) -> Any:
+        given = [values[i] for i in self.operands if values[i] is not None]
+        usual = any(not isinstance(v, Tensor) or v._counter is not None for v in given)
+        return (self.recorded if usual else self.plain).run(values)
 
 
 class _Inspected:

@@ -262,16 +262,15 @@ def prod_dim(input: Array, dim: Dim, keepdim: bool = False, *, dtype: Any = None
 
 
 def _prod_gradient(ct: Any, input: Any, result: Any, axes: tuple[int, ...], keepdim: bool, dtype: Any) -> Any:
-    """The product of the other factors; where none is zero, and some are not finite, the quotient, as in PyTorch."""
+    """The quotient of the result and the factor where none is zero, as in PyTorch; else the product of the others."""
     _, pullback = vjp_flat(lambda x: [_prod(x, axes, keepdim, dtype)], [input])
     (others,) = pullback([np.conj(ct)])
-    if type_of(input).dtype.kind != "f":
+    if not type_of(input).ndim:
         return np.conj(others)
     none_zero = np.logical_not(np.any(np.equal(input, 0)))
     divisor = np.where(none_zero, input, np.astype(1, type_of(input).dtype))
-    quotient = np.multiply(restore(ct, input, axes), np.divide(restore(result, input, axes), divisor))
-    lost = np.logical_and(none_zero, np.logical_not(np.isfinite(restore(result, input, axes))))
-    return np.where(lost, quotient, others)
+    quotient = np.divide(restore(result, input, axes), divisor)
+    return np.where(none_zero, np.multiply(restore(ct, input, axes), np.conj(quotient)), np.conj(others))
 
 
 @prod_all.backward

@@ -365,7 +365,8 @@ def unsafe_squeeze(input: Tensor, dim: int) -> Tensor:
     """The same with a dimension of size one removed: what PyTorch does in place."""
     made = _squeezed(input, dim)
     made._view = None
-    made._counter.version += 1
+    if made._counter is not None:
+        made._counter.version += 1
     return made
 
 

@@ -17,6 +17,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - the gradient of ``sgn`` of real numbers, which is zero and cannot be looked at;
 - products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
 - indices that a node kept replaced by ``data = ``, which may point anywhere;
+- numbers read as such of another width, where rounding becomes anything;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
 - which of equal numbers ``kthvalue`` finds, to which its gradient goes; complex numbers of halves, which there are
@@ -248,6 +249,9 @@ BLOCKS = (
     "torch.inference_mode(False)",
 )
 
+#: What is not written in inference mode: what makes leaves there, and what asks leaves for their nodes.
+NEVER_WITHIN = r"requires_grad|Parameter|copy|multi_grad|edge"
+
 #: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
 AS_IT_IS = (
     "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
@@ -306,7 +310,7 @@ class Author:
         if kind not in (self.look, self.reshaping, self.refused) and self.chance.random() < 0.1:
             self.block = self.chance.choice(BLOCKS)
         line = kind(tensors)
-        if self.block is None or (self.inference and re.search(r"requires_grad|Parameter|copy", line)):
+        if self.block is None or (self.inference and re.search(NEVER_WITHIN, line)):
             return line
         if self.inference and self.chance.random() < 0.3 and re.match(r"x\d+ = ", line):
             return line.replace(" = ", f" = {self.block}(lambda: ", 1) + ")()"
@@ -363,7 +367,11 @@ class Author:
         return f"{self.new()} = {self.fill(BINARY, tensors)}"
 
     def view(self, tensors: dict[str, Any]) -> str:
-        return f"{self.new()} = {self.fill(VIEWS, tensors)}"
+        line = f"{self.new()} = {self.fill(VIEWS, tensors)}"
+        read = re.search(r"(\w+)\.view\(torch\.(\w+)\)", line)
+        if read and WIDTH.get(str(tensors[read[1]].dtype).removeprefix("torch."), 8) != WIDTH[read[2]]:
+            return self.leaf()
+        return line
 
     def several(self, tensors: dict[str, Any]) -> str:
         return self.fill(SEVERAL, tensors)
@@ -371,7 +379,7 @@ class Author:
     def function(self, tensors: dict[str, Any]) -> str:
         tensors = {n: t for n, t in tensors.items() if not tangled(t)} or tensors
         line = f"{self.new()} = {self.fill(FUNCTIONS, tensors)}"
-        written = [t for n, t in tensors.items() if f"{n})" in line or f"{n}[" in line or f"{n}," in line]
+        written = [t for n, t in tensors.items() if re.search(rf"\b{n}\b", line)]
         fine = "Grow" not in line or all(self.writable(t) and id(t) not in self.taken for t in written)
         return line if fine else self.leaf()
 
@@ -457,6 +465,10 @@ class Author:
 
     def look(self, tensors: dict[str, Any]) -> str:
         return "look()"
+
+
+#: Bytes of the real numbers that dtypes are made of.
+WIDTH = {"float16": 2, "float32": 4, "complex64": 4, "float64": 8, "complex128": 8}
 
 
 def stray(t: Any) -> bool:
