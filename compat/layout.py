@@ -266,13 +266,13 @@ def contiguous_strides(size: Ints) -> Ints:
 
 
 def channels_last_strides(size: Ints) -> Ints:
-    """Strides of (N, C, *spatial) with the channels next to each other in memory."""
+    """Strides of (N, C, *spatial) with the channels next to each other in memory; a size of zero counts as zero."""
     order = (0, *range(2, len(size)), 1)
     result = [0] * len(size)
     step = 1
     for d in reversed(order):
         result[d] = step
-        step *= max(size[d], 1)
+        step *= size[d]
     return tuple(result)
 
 

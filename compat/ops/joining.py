@@ -12,6 +12,7 @@ from compat.layout import (
     Layout,
     broadcast_size,
     channels_last_strides,
+    contiguous_strides,
     preserved_strides,
     view_strides,
 )
@@ -410,13 +411,22 @@ def _check_roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] = 
 
 
 def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    layout = given["input"]
-    if given["dims"] and suggests_channels_last(layout.size, layout.stride):
-        return [channels_last_strides(tuple(layout.size))]
-    return [None]
+    """Along one dimension after the other two parts change places, and are joined as by ``cat``."""
+    size, stride = tuple(given["input"].size), tuple(given["input"].stride)
+    if not given["dims"]:
+        return [None]
+    if 0 in size:
+        return [preserved_strides(size, stride)]
+    for shift, dim in zip(given["shifts"], given["dims"]):
+        d = wrap_dim(dim, len(size))
+        over = shift % size[d]
+        parts = [(*size[:d], n, *size[d + 1 :]) for n in (over, size[d] - over)]
+        last = all(suggests_channels_last(part, stride) for part in parts)
+        stride = channels_last_strides(size) if last else contiguous_strides(size)
+    return [stride]
 
 
-@op("RollBackward0", saved="dims shifts", check=_check_roll, out=False)
+@op("RollBackward0", saved="dims shifts", check=_check_roll, out=False, strides=_rolled_strides)
 def roll(input: Array, shifts: Ints, dims: Ints = ()) -> Any:
     """Elements moved along dimensions, those that fall off one end coming back at the other.
 

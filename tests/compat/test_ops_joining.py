@@ -56,3 +56,26 @@ def test_rolling_along_no_dimensions():
     for y in (torch.roll(x, 1, None), x.roll(1, dims=None), x.roll(1)):
         assert y.tolist() == [3.0, 0.0, 1.0, 2.0]
         assert y.grad_fn._saved_dims == ()
+
+
+@pytest.mark.parametrize(
+    ("shifts", "dims", "strides"),
+    [
+        (1, 2, (60, 1, 15, 3)),
+        ((1, 2), (1, 3), (60, 1, 15, 3)),
+        (5, 3, (60, 20, 5, 1)),  # one of the two parts is empty, which is of no memory format
+        ((1, 5), (2, 3), (60, 20, 5, 1)),
+        (1, (), (60, 20, 5, 1)),
+    ],
+)
+def test_rolled_channels_stay_last(shifts, dims, strides):
+    x = torch.arange(120.0).reshape(2, 3, 4, 5)
+    last = x.to(memory_format=torch.channels_last)
+    rolled = torch.roll(last, shifts, dims)
+    assert rolled.stride() == strides
+    assert torch.equal(rolled, torch.roll(x, shifts, dims))
+
+
+def test_channels_of_no_elements_stay_last():
+    x = torch.zeros(2, 0, 4, 5).to(memory_format=torch.channels_last)
+    assert x.stride() == torch.roll(x, 1, 0).stride() == (0, 1, 0, 0)
