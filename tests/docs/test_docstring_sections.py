@@ -17,7 +17,7 @@ import funcgrad.scipy.stats as stats
 import funcgrad.test_util
 from funcgrad.numpy.scalars import ScalarType
 
-DISTRIBUTIONS = [m for m in vars(stats).values() if inspect.ismodule(m) and not m.__name__.endswith(".parts")]
+DISTRIBUTIONS = [m for m in vars(stats).values() if inspect.ismodule(m)]
 #: Modules of which only what they define is public.
 ALONE = [*DISTRIBUTIONS, fg.interop, fg.drawing]
 #: Each with what else says what parameters mean: a package's docstring, and NumPy's function of the same name.

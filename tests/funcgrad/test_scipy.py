@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,25 @@ def test_outside_of_the_support(distribution: str) -> None:
             got = getattr(getattr(stats, distribution), function)(-1.0, *[s[0] for s in shapes[1:]])
             wanted = getattr(getattr(scipy.stats, distribution), function)(-1.0, *[s[0] for s in shapes[1:]])
             np.testing.assert_allclose(got, wanted)
+
+
+@pytest.mark.parametrize("distribution", ["gamma", "beta", "chi2", "expon", "uniform", "pareto"])
+def test_densities_outside_of_the_support_have_derivatives(distribution: str) -> None:
+    shapes, _ = {**PARAMETERS, **DECLARED}[distribution]
+    density = getattr(stats, distribution).logpdf
+    places = [-1.0, *[s[0] for s in shapes[1:]], 0.0, 1.5]
+    assert density(*places) == -np.inf
+    assert [float(g) for g in fg.grad(density, argnums=tuple(range(len(places))))(*places)] == [0.0] * len(places)
+    assert np.isnan(density(np.nan, *places[1:]))
+
+
+def test_functions_of_a_distribution_say_what_they_take() -> None:
+    assert str(inspect.signature(stats.beta.logpdf)) == "(x, a, b, loc=0, scale=1)"
+    assert str(inspect.signature(stats.poisson.cdf)) == "(k, mu, loc=0)"
+    assert stats.t.logpdf.__module__ == "funcgrad.scipy.stats.t"
+    assert stats.norm.pdf(scale=2.0, x=1.0) == stats.norm.pdf(1.0, 0.0, 2.0)
+    with pytest.raises(TypeError, match=r"gamma\.cdf: a missing"):
+        stats.gamma.cdf(1.0)
 
 
 @pytest.mark.parametrize("name", DECLARED)

@@ -6,155 +6,30 @@ import math
 from typing import Any
 
 from funcgrad import special
-from funcgrad.composite import composite
 from funcgrad.numpy import elementwise as n
-from funcgrad.scipy.stats.parts import standard
+from funcgrad.scipy.stats.declare import Continuous
 
 
-@composite
-def logpdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        df: the degrees of freedom, positive.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(logpdf(0.0, 1.0).round(4))
-        -1.1447
-    """
-    z, scale, df = standard("t.logpdf", x, loc, scale, df)
-    half, more = n.multiply(df, 0.5), n.multiply(n.add(df, 1), 0.5)
-    constant = n.subtract(
-        special.gammaln(more), n.add(special.gammaln(half), n.multiply(n.log(n.multiply(df, math.pi)), 0.5))
-    )
-    return n.subtract(n.subtract(constant, n.log(scale)), n.multiply(more, n.log1p(n.divide(n.square(z), df))))
+def _log_density(z: Any, df: Any) -> Any:
+    more = (df + 1) * 0.5
+    constant = special.gammaln(more) - (special.gammaln(df * 0.5) + n.log(df * math.pi) * 0.5)
+    return constant - more * n.log1p(n.square(z) / df)
 
 
-@composite
-def pdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        df: the degrees of freedom, positive.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(pdf(0.0, 1.0).round(4))
-        0.3183
-    """
-    return n.exp(logpdf(x, df, loc, scale))
+def _below(z: Any, df: Any) -> Any:
+    # Abramowitz and Stegun, 26.7.1.
+    tail = special.betainc(df * 0.5, 0.5, df / (df + n.square(z))) * 0.5
+    return n.where(z < 0, tail, 1 - tail)
 
 
-@composite
-def cdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability to be below ``x``.
+_t = Continuous(
+    __name__, {"df": "the degrees of freedom, positive."}, __doc__,
+    _log_density, cdf=_below, sf=lambda z, df: _below(-z, df),
+)  # fmt: skip
 
-    Source: Abramowitz and Stegun, 26.7.1.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        df: the degrees of freedom, positive.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(cdf(0.0, 1.0))
-        0.5
-    """
-    z, _, df = standard("t.cdf", x, loc, scale, df)
-    square = n.square(z)
-    tail = n.multiply(special.betainc(n.multiply(df, 0.5), 0.5, n.divide(df, n.add(df, square))), 0.5)
-    return n.where(n.less(z, 0), tail, n.subtract(1, tail))
-
-
-@composite
-def sf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability to be above ``x``.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        df: the degrees of freedom, positive.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(sf(0.0, 1.0))
-        0.5
-    """
-    z, _, df = standard("t.sf", x, loc, scale, df)
-    return cdf(n.negative(z), df)
-
-
-@composite
-def logcdf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of ``cdf``.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        df: the degrees of freedom, positive.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(logcdf(0.0, 1.0).round(4))
-        -0.6931
-    """
-    return n.log(cdf(x, df, loc, scale))
-
-
-@composite
-def logsf(x: Any, df: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of ``sf``.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        df: the degrees of freedom, positive.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(logsf(0.0, 1.0).round(4))
-        -0.6931
-    """
-    return n.log(sf(x, df, loc, scale))
+logpdf = _t.function("logpdf", ">>> print(logpdf(0.0, 1.0).round(4))\n    -1.1447")
+pdf = _t.function("pdf", ">>> print(pdf(0.0, 1.0).round(4))\n    0.3183")
+cdf = _t.function("cdf", ">>> print(cdf(0.0, 1.0))\n    0.5")
+sf = _t.function("sf", ">>> print(sf(0.0, 1.0))\n    0.5")
+logcdf = _t.function("logcdf", ">>> print(logcdf(0.0, 1.0).round(4))\n    -0.6931")
+logsf = _t.function("logsf", ">>> print(logsf(0.0, 1.0).round(4))\n    -0.6931")

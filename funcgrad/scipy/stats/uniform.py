@@ -2,97 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from funcgrad.scipy.stats.declare import Continuous
 
-from funcgrad.composite import composite
-from funcgrad.numpy import elementwise as n
-from funcgrad.scipy.stats.parts import inside, standard
+_uniform = Continuous(
+    __name__, {}, __doc__, lambda z: z * 0, (0.0, 1.0), cdf=lambda z: z, sf=lambda z: 1 - z
+)  # fmt: skip
 
-
-@composite
-def logpdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The logarithm of the density.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(logpdf(0.5))
-        -0.0
-    """
-    z, scale = standard("uniform.logpdf", x, loc, scale)
-    return inside(n.logical_and(n.greater_equal(z, 0), n.less_equal(z, 1)), n.negative(n.log(scale)))
-
-
-@composite
-def pdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The density.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(pdf(0.5))
-        1.0
-    """
-    return n.exp(logpdf(x, loc, scale))
-
-
-@composite
-def cdf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability to be below ``x``.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(cdf(0.5))
-        0.5
-    """
-    return n.clip(standard("uniform.cdf", x, loc, scale)[0], 0, 1)
-
-
-@composite
-def sf(x: Any, loc: Any = 0, scale: Any = 1) -> Any:
-    """The probability to be above ``x``.
-
-    Args:
-        x: where; real, as all arguments are, which broadcast together. Integers count as float32.
-        loc, scale: the variable is a standard one times ``scale``, which is positive, plus ``loc``.
-
-    Returns:
-        A floating array of the broadcast shape and the promoted dtype.
-
-    Raises:
-        TypeError: for what is no array, or is complex.
-        ValueError: for shapes that do not broadcast.
-
-    Example:
-        >>> print(sf(0.25))
-        0.75
-    """
-    return n.subtract(1, cdf(x, loc, scale))
+logpdf = _uniform.function("logpdf", ">>> print(logpdf(0.5, scale=0.5).round(4))\n    0.6931")
+pdf = _uniform.function("pdf", ">>> print(pdf(0.5))\n    1.0")
+cdf = _uniform.function("cdf", ">>> print(cdf(0.5))\n    0.5")
+sf = _uniform.function("sf", ">>> print(sf(0.25))\n    0.75")
