@@ -281,10 +281,14 @@ _SIZES = {1: "L", 2: "H, W", 3: "D, H, W"}
 _WORDS = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}
 
 
-def _declare(n: int) -> None:
-    """``convNd`` and ``conv_transposeNd``."""
-    size, ones = _SIZES[n], ", ".join("4" * n)
-    kernel = ", ".join("3" * n)
+def _publish(name: str, made: Any) -> None:
+    made.__name__ = made.__qualname__ = name
+    composite(f"torch.{name}", f"F.{name}")(made)
+
+
+def _declare_conv(n: int) -> None:
+    """``convNd``."""
+    size, ones, kernel = _SIZES[n], ", ".join("4" * n), ", ".join("3" * n)
 
     def conv(
         input: Tensor,
@@ -318,6 +322,12 @@ def _declare(n: int) -> None:
         >>> torch.nn.functional.conv{n}d(torch.ones(1, 2, {ones}), torch.ones(5, 2, {kernel}), padding=1).shape
         torch.Size([1, 5, {ones}])
     """
+    _publish(f"conv{n}d", conv)
+
+
+def _declare_conv_transpose(n: int) -> None:
+    """``conv_transposeNd``."""
+    size, ones, kernel = _SIZES[n], ", ".join("4" * n), ", ".join("3" * n)
 
     def conv_transpose(
         input: Tensor,
@@ -354,10 +364,9 @@ def _declare(n: int) -> None:
         >>> torch.nn.functional.conv_transpose{n}d(torch.ones(1, 2, {ones}), torch.ones(2, 5, {kernel}), stride=2).shape
         torch.Size([1, 5, {", ".join("9" * n)}])
     """
-    for made, name in ((conv, f"conv{n}d"), (conv_transpose, f"conv_transpose{n}d")):
-        made.__name__ = made.__qualname__ = name
-        composite(f"torch.{name}", f"F.{name}")(made)
+    _publish(f"conv_transpose{n}d", conv_transpose)
 
 
 for _n in (1, 2, 3):
-    _declare(_n)
+    _declare_conv(_n)
+    _declare_conv_transpose(_n)
