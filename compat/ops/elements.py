@@ -18,7 +18,6 @@ from compat.registry import publish
 from compat.tensor import Tensor, from_array
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
-from funcgrad.primitives.elementwise import number
 from funcgrad.tracing import type_of
 
 #: What a check may refuse, in words.
@@ -167,11 +166,6 @@ def filled(x: Any, value: Any) -> Any:
 def zeros_like(x: Any) -> Any:
     """Zeros of the shape and dtype of an array."""
     return np.zeros(type_of(x).shape, type_of(x).dtype)
-
-
-def nan_like(x: Any) -> Any:
-    """NaN in the dtype of an array."""
-    return number(numpy.nan, x)
 
 
 def category(x: Any) -> int:

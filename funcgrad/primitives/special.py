@@ -48,7 +48,6 @@ from funcgrad.primitives.elementwise import (
 from funcgrad.primitives.special_bessel import widened
 
 Orders = tuple[int, ...]
-Partial = Callable[[Any, Any], Any]
 
 
 def _unary(name: str, lower: Callable[..., Any], slope: Callable[..., Any]) -> Primitive:
