@@ -45,13 +45,13 @@ from compat.dtypes import (
 from compat.errors import no_attribute as _no_attribute
 from compat.func import vmap
 from compat.formats import (
+    LAYOUTS as _LAYOUTS,
     channels_last,
     channels_last_3d,
     contiguous_format,
     layout,
     memory_format,
     preserve_format,
-    strided,
 )
 from compat.grad_mode import (
     enable_grad,
@@ -71,8 +71,9 @@ from compat.tensor import Tensor
 
 newaxis = None
 
-# What the operations declare for this address, and the dtypes under all their names.
+# What the operations declare for this address, and the dtypes and layouts under all their names.
 globals().update(_dtypes.NAMES)
+globals().update(_LAYOUTS)
 globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 

@@ -23,7 +23,7 @@ class dtype:
 
     Attributes:
         itemsize: bytes an element.
-        is_floating_point, is_complex, is_signed: what kind of number it holds.
+        is_floating_point, is_complex: what kind of number it holds.
 
     Example:
         >>> import compat as torch
@@ -38,7 +38,7 @@ class dtype:
         "category",
         "is_floating_point",
         "is_complex",
-        "is_signed",
+        "_signed",
         "scalar_name",
     )
     _name: str
@@ -47,15 +47,42 @@ class dtype:
     #: What PyTorch's C++ side calls it; several of its messages say this name.
     scalar_name: str
 
-    def __init__(self, name: str, numpy: np.dtype | None, itemsize: int, category: int, signed: bool, scalar_name: str):
+    def __init__(
+        self,
+        name: str,
+        numpy: np.dtype | None,
+        itemsize: int,
+        category: int,
+        signed: bool | None,
+        scalar_name: str,
+    ):
         self._name = name
         self.numpy = numpy
         self.itemsize = itemsize
         self.category = category
         self.is_floating_point = category == FLOATING
         self.is_complex = category == COMPLEX
-        self.is_signed = signed
+        self._signed = signed
         self.scalar_name = scalar_name
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether it holds negative numbers.
+
+        Raises:
+            RuntimeError: for dtypes of which it cannot be said.
+        """
+        if self._signed is None:
+            quantized = self in _QUANTIZED
+            raise RuntimeError(
+                "isSignedType not supported for quantized types" if quantized else "Bits types are undefined"
+            )
+        return self._signed
+
+    @property
+    def abbr(self) -> str:
+        """Its name in few letters: ``f32``."""
+        return _abbreviated(self)
 
     def __repr__(self) -> str:
         return f"torch.{self._name}"
@@ -70,12 +97,8 @@ class dtype:
         return self
 
     def to_real(self) -> dtype:
-        """The dtype of the real part.
-
-        Raises:
-            RuntimeError: for integers and bool.
-        """
-        return self._part(_TO_REAL)
+        """The dtype of the real part."""
+        return _TO_REAL.get(self, self)
 
     def to_complex(self) -> dtype:
         """The complex dtype whose parts hold this one.
@@ -83,12 +106,25 @@ class dtype:
         Raises:
             RuntimeError: for integers and bool.
         """
-        return self._part(_TO_COMPLEX)
-
-    def _part(self, table: dict[dtype, dtype]) -> dtype:
-        if self not in table:
+        if self not in _TO_COMPLEX:
             raise RuntimeError(f"Unknown Complex ScalarType for {self.scalar_name}")
-        return table[self]
+        return _TO_COMPLEX[self]
+
+
+#: What abbreviations of dtypes begin with, for what their names begin with; quantized ones and others have none.
+_LETTERS = {"float": "f", "bfloat": "bf", "complex": "c", "bits": "b", "int": "i", "uint": "u"}
+
+
+def _abbreviated(d: dtype) -> str:
+    if d is bool_:
+        return "b8"
+    word = d._name.rstrip("0123456789") if "_" not in d._name else "float"
+    if d in _BITS:
+        word = "bits"
+    rest = d._name.removeprefix(word).replace("_", "")
+    if d in (*_QUANTIZED, *_SMALL_UNSIGNED, *_SMALL_SIGNED):
+        return d._name
+    return _LETTERS[word] + rest + ("x1" if word == "bits" and "x" not in rest else "")
 
 
 def _of(name: str, numpy: np.dtype, category: int, scalar_name: str, signed: bool = True) -> dtype:
@@ -112,11 +148,36 @@ complex32 = dtype("complex32", None, 4, COMPLEX, True, "ComplexHalf")
 complex64 = _of("complex64", fdtypes.complex64, COMPLEX, "ComplexFloat")
 complex128 = _of("complex128", fdtypes.complex128, COMPLEX, "ComplexDouble")
 
+
+def _bare(name: str, category: int, scalar_name: str, signed: bool | None, itemsize: int = 1) -> dtype:
+    """A dtype of which there are no arrays here: programs name them, in tables of dtypes above all."""
+    return dtype(name, None, itemsize, category, signed, scalar_name)
+
+
+#: Floating-point numbers of eight bits and less.
+FLOAT8 = tuple(
+    _bare(f"float8_{kind}", FLOATING, f"Float8_{kind}", signed=kind != "e8m0fnu")
+    for kind in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
+)
+_FLOAT4 = _bare("float4_e2m1fn_x2", FLOATING, "Float4_e2m1fn_x2", signed=True)
+_QUANTIZED = (
+    *(_bare(f"q{n.lower()}", INTEGER, f"Q{n}", signed=None) for n in ("UInt8", "Int8", "UInt4x2", "UInt2x4")),
+    _bare("qint32", INTEGER, "QInt32", signed=None, itemsize=4),
+)
+_BITS = tuple(
+    _bare(f"bits{n}", INTEGER, f"Bits{n}", signed=None, itemsize=2 if n == "16" else 1)
+    for n in ("1x8", "2x4", "4x2", "8", "16")
+)
+_SMALL_UNSIGNED = tuple(_bare(f"uint{n}", INTEGER, f"UInt{n}", signed=False) for n in range(1, 8))
+_SMALL_SIGNED = tuple(_bare(f"int{n}", INTEGER, f"Int{n}", signed=True) for n in range(1, 8))
+BARE = (*FLOAT8, _FLOAT4, *_QUANTIZED, *_BITS, *_SMALL_UNSIGNED, *_SMALL_SIGNED)
+
+#: Those that tensors can have, and ``complex32``.
 ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex32, complex64, complex128,
 )  # fmt: skip
-_by_name = {d._name: d for d in ALL}
+_by_name = {d._name: d for d in (*ALL, *BARE)}
 
 
 def _named(name: str) -> dtype:
@@ -136,12 +197,10 @@ _TO_COMPLEX = {
     float16: complex32, bfloat16: complex64, float32: complex64, float64: complex128,
     complex32: complex32, complex64: complex64, complex128: complex128,
 }  # fmt: skip
-_TO_REAL = {
-    float16: float16, bfloat16: bfloat16, float32: float32, float64: float64,
-    complex32: float16, complex64: float32, complex128: float64,
-}  # fmt: skip
+_TO_REAL = {complex32: float16, complex64: float32, complex128: float64}
 
-_WIDE_UNSIGNED = frozenset((uint16, uint32, uint64))
+_WIDE_UNSIGNED = frozenset((uint16, uint32, uint64, *_SMALL_UNSIGNED))
+_NOT_MIXED = frozenset((_FLOAT4, *_SMALL_SIGNED))
 
 
 def from_numpy(d: np.dtype) -> dtype:
@@ -164,16 +223,18 @@ def array_dtype(d: dtype) -> Any:
     """The NumPy dtype of its arrays.
 
     Raises:
-        NotImplementedError: for ``complex32``, of which there are none.
+        NotImplementedError: for ``complex32`` and others of which there are none.
 
     Example:
         >>> array_dtype(float32)
         dtype('float32')
     """
-    if d.numpy is None:
+    if d is complex32:
         raise NotImplementedError(
             f"there are no arrays of {d}: XLA has no complex numbers of half precision; convert to torch.complex64"
         )
+    if d.numpy is None:
+        raise NotImplementedError(f"there are no arrays of {d}: here it is only a name")
     return d.numpy
 
 
@@ -221,6 +282,8 @@ def set_default_dtype(d: dtype, /) -> None:
         raise TypeError("invalid dtype object: only floating-point types are supported as the default type")
     if not d.is_floating_point:
         raise TypeError("only floating-point types are supported as the default type")
+    if d.numpy is None:
+        raise TypeError(f"couldn't find storage object {d.scalar_name}Storage")
     if d is not _default:
         _default = d
         for forget in _listeners:
@@ -266,7 +329,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 
     Raises:
         TypeError: for what is no dtype.
-        RuntimeError: for ``uint16``, ``uint32`` and ``uint64`` with another integer dtype, which PyTorch does not mix.
+        RuntimeError: for dtypes that PyTorch does not mix, as ``uint16`` with another integer one.
 
     Example:
         >>> import compat as torch
@@ -286,8 +349,29 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     return found
 
 
+def _check_mixes(a: dtype, b: dtype) -> None:
+    """Whether there is any dtype for two that are not the same.
+
+    Raises:
+        RuntimeError: for dtypes that PyTorch does not mix with others.
+    """
+    both = f"attempted to promote {a.scalar_name} and {b.scalar_name}"
+    if a in _QUANTIZED or b in _QUANTIZED:
+        raise RuntimeError(
+            "promoteTypes with quantized numbers is not handled yet; figure out what the correct rules should be, "
+            f"offending types: {a.scalar_name} {b.scalar_name}"
+        )
+    if a in _BITS or b in _BITS:
+        raise RuntimeError(f"Promotion from {a.scalar_name} and {b.scalar_name} is unsupported.")
+    if a in FLOAT8 or b in FLOAT8:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, {both}")
+    if a in _NOT_MIXED or b in _NOT_MIXED:
+        raise RuntimeError(f"Promotion of {a.scalar_name} and {b.scalar_name} is not supported, {both}")
+
+
 def _promote(a: dtype, b: dtype) -> dtype:
     first, second = a, b
+    _check_mixes(a, b)
     if a.category > b.category:
         a, b = b, a
     if (a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED) and b.category != FLOATING:
@@ -315,7 +399,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
             raise TypeError(
                 f"can_cast(): argument '{name}' (position {i}) must be torch.dtype, not {_type_name(given)}"
             )
-    if from_.category > to.category:
+    if from_.category > to.category and to not in BARE:
         return False
     return not (to is bool_ and from_ is not bool_)
 
@@ -366,15 +450,19 @@ class finfo:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle 'torch.finfo'"
             )
+        if type is _FLOAT4:
+            raise TypeError("bad argument type for built-in operation")
         real = type.to_real()
         self.dtype = real._name
         info: Any = _limits(real)
         self.bits = real.itemsize * 8
-        self.eps = float(info.eps)
+        self.eps = (
+            0.125 if real._name == "float8_e5m2fnuz" else float(info.eps)
+        )  # which is twice that; as PyTorch has it
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)
-        self.resolution = float(10.0**-info.precision)
+        self.resolution = 1.0 if real in FLOAT8 else float(10.0**-info.precision)
 
     def __repr__(self) -> str:
         names = ("resolution", "min", "max", "eps", "smallest_normal", "tiny")
@@ -388,11 +476,10 @@ class finfo:
 
 
 def _limits(d: dtype) -> Any:
-    assert d.numpy is not None
-    if d is bfloat16:
+    if d is bfloat16 or d in FLOAT8:
         import ml_dtypes
 
-        return ml_dtypes.finfo(d.numpy)
+        return ml_dtypes.finfo(getattr(ml_dtypes, d._name))
     return np.finfo(d.numpy)
 
 
@@ -410,9 +497,10 @@ class iinfo:
             raise TypeError(f"iinfo(): argument 'type' (position 1) must be torch.dtype, not {_type_name(type)}")
         if type is bool_:
             raise TypeError("torch.bool is not supported by torch.iinfo")
-        if type.category > INTEGER:
+        if type in _QUANTIZED:
+            raise NotImplementedError(f"\"dtype\" not implemented for '{type.scalar_name}'")
+        if type.category > INTEGER or type.numpy is None:
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to handle 'torch.iinfo'")
-        assert type.numpy is not None
         info = np.iinfo(type.numpy)
         self.dtype = type._name
         self.bits = info.bits
@@ -420,7 +508,7 @@ class iinfo:
         self.min = int(info.min)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, iinfo) and other.dtype == self.dtype

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class _Constant:
     __slots__ = ("_name",)
@@ -17,7 +19,7 @@ class _Constant:
 
 
 class layout(_Constant):
-    """How a tensor's elements are kept; only ``torch.strided`` exists here."""
+    """How a tensor's elements are kept; there are tensors of ``torch.strided`` only here."""
 
     __slots__ = ()
 
@@ -29,6 +31,30 @@ class memory_format(_Constant):
 
 
 strided = layout("strided")
+jagged = layout("jagged")
+#: The layouts by name. Programs compare with those of which there are no tensors here, too.
+LAYOUTS = {"strided": strided, "jagged": jagged}
+LAYOUTS |= {name: layout(name) for name in ("sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc")}
+LAYOUTS["_mkldnn"] = layout("_mkldnn")
+globals().update(LAYOUTS)  # where they are looked for when they are unpickled
+
+
+def check_strided(wanted: Any) -> None:
+    """Whether a new tensor's layout is one that there is.
+
+    Raises:
+        NotImplementedError: for a sparse one, and oneDNN's.
+
+    Example:
+        >>> check_strided(strided)
+        >>> check_strided(LAYOUTS["sparse_coo"])
+        Traceback (most recent call last):
+        NotImplementedError: there are no tensors of layout torch.sparse_coo here
+    """
+    if wanted is not None and wanted is not strided and wanted is not jagged:  # without jagged sizes they are the same
+        raise NotImplementedError(f"there are no tensors of layout {wanted} here")
+
+
 contiguous_format = memory_format("contiguous_format")
 preserve_format = memory_format("preserve_format")
 channels_last = memory_format("channels_last")

@@ -67,7 +67,7 @@ _TYPED = {
     if d.scalar_name in ("Bool", "Byte", "Char", "Short", "Int", "Long", "Half", "BFloat16", "Float", "Double")
     or d in (dtypes.complex64, dtypes.complex128)
 }
-_DTYPES = {d: Global("torch", repr(d).removeprefix("torch.")) for d in dtypes.ALL}
+_DTYPES = {d: Global("torch", repr(d).removeprefix("torch.")) for d in (*dtypes.ALL, *dtypes.BARE)}
 _CLASSES: dict[Any, Global] = {
     Device: Global("torch", "device"),
     Size: Global("torch", "Size"),
@@ -323,7 +323,7 @@ def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
 
 
 def _layout(text: str) -> Any:
-    return {"torch.strided": formats.strided}[text]
+    return formats.LAYOUTS[text.removeprefix("torch.")]
 
 
 def _encode(text: str, encoding: str = "utf-8") -> bytes:

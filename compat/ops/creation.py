@@ -14,7 +14,7 @@ from compat.device import CPU, META, available, place
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text, wrong_argument
-from compat.formats import contiguous_format, preserve_format
+from compat.formats import check_strided, contiguous_format, preserve_format
 from compat.layout import Base, Layout, contiguous_layout, contiguous_strides, dense_layout, is_dense, layout_of
 from compat.meta import unknown
 from compat.ops.arguments import missing, size_argument, tensor_argument
@@ -177,12 +177,14 @@ def into(out: Tensor | None, made: Tensor) -> Tensor:
     return out.copy_(made)
 
 
-def check_given(out: Tensor | None, dtype: Dtype | None, device: Any) -> None:
-    """Whether an ``out`` is what else was said of the result.
+def check_given(out: Tensor | None, dtype: Dtype | None, device: Any, layout: Any = None) -> None:
+    """Whether a layout is one that there is, and an ``out`` what else was said of the result.
 
     Raises:
+        NotImplementedError: for the layout.
         RuntimeError: for another dtype or device.
     """
+    check_strided(layout)
     if out is None:
         return
     if dtype is not None and dtype is not out.dtype:
@@ -220,7 +222,7 @@ def _maker(name: str, value: Any, what: str) -> Any:
         where = place(device)
         sizes = _sizes(name, size, more)
         dtype = dtypes.wanted(name, dtype)
-        check_given(out, dtype, device)
+        check_given(out, dtype, device, layout)
         if out is not None:
             dtype = out.dtype
         if memory_format is not contiguous_format:
@@ -274,7 +276,7 @@ def full(
     where = place(device) if out is None else out.device
     value = _fill_value("full", fill_value)
     dtype = dtypes.wanted("full", dtype)
-    check_given(out, dtype, device)
+    check_given(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.of_number(value))
     if not isinstance(size, tuple | list):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
@@ -339,6 +341,7 @@ def empty_strided(
         raise RuntimeError(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
+    check_strided(layout)
     where = place(device)
     if is_dense(size, stride):
         return with_grad(_of_value(dense_layout(size, stride, dtype, device=where), UNSET), requires_grad)
@@ -361,6 +364,7 @@ def _like(name: str, value: Any, what: str) -> Any:
         pin_memory: bool = False,
         memory_format: Any = preserve_format,
     ) -> Tensor:
+        check_strided(layout)
         return full_like(
             input, value, dtype=dtype, device=device, requires_grad=requires_grad, memory_format=memory_format
         )
@@ -395,6 +399,7 @@ def full_like(
         tensor([7., 7.])
     """
     tensor_argument("full_like", "input", 1, input)
+    check_strided(layout)
     where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
@@ -419,6 +424,7 @@ def _new(name: str, value: Any, what: str) -> None:
         pin_memory: bool = False,
         **more: Any,
     ) -> Tensor:
+        check_strided(layout)
         where = self.device if device is None else available(device)
         made = constant(_sizes(name, size, more), value, dtypes.wanted(name, dtype) or self.dtype, False, where)
         return with_grad(of_examples(made, self), requires_grad)

@@ -45,7 +45,7 @@ def arange(
     """
     where = place(device)
     dtype = dtypes.wanted("arange", dtype)
-    check_given(out, dtype, device)
+    check_given(out, dtype, device, layout)
     given = [_number(b) for b in bounds]
     if len(given) == 1 and end is None:
         given = [0 if start is None else _number(start), *given]
@@ -111,7 +111,7 @@ def range_(
     start, end = (0, start) if end is None else (start, end)
     count = int((end - start) / step) + 1
     dtype = dtypes.wanted("range", dtype)
-    check_given(out, dtype, device)
+    check_given(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     key = ("arange", str(start), str(step), count)
     made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), dtype, place(device))
@@ -155,19 +155,21 @@ def linspace(
     first, last = _number(start), _number(end)
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device)
+    dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)
     key = ("linspace", str(first), str(last), steps)
     made = from_table(key, lambda: _even(first, last, steps, dtype), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
 
 
-def of_ends(name: str, first: Any, last: Any, dtype: Dtype | None, out: Tensor | None, device: Any) -> Dtype:
+def of_ends(
+    name: str, first: Any, last: Any, dtype: Dtype | None, out: Tensor | None, device: Any, layout: Any
+) -> Dtype:
     """The dtype of numbers between two, which may be complex.
 
     Raises:
         RuntimeError: for complex ends of real numbers, and an ``out`` of another dtype or device.
     """
-    check_given(out, dtype, device)
+    check_given(out, dtype, device, layout)
     is_complex = isinstance(first, complex) or isinstance(last, complex)
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
@@ -221,7 +223,7 @@ def eye(
     for name, size in (("n", n), ("m", n if m is None else m)):
         if size < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
-    check_given(out, dtype, device)
+    check_given(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     made = from_table(("eye", n, m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device))
     return into(out, with_grad(made, requires_grad))

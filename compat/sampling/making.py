@@ -67,7 +67,7 @@ class Options:
         self.requires_grad = requires_grad
         self.memory_format = memory_format
         self.device = None if device is None else available(device)
-        check_given(out, dtype, device)
+        check_given(out, dtype, device, layout)
 
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""
