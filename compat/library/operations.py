@@ -15,9 +15,9 @@ from typing import Any
 from compat.autograd.function import Function
 from compat.autograd.graph import increment_version
 from compat.device import device
-from compat.errors import warn
 from compat.grad_mode import mode
 from compat.levels import state as transforms
+from compat.library import fallback
 from compat.library.schema import FunctionSchema
 from compat.meta import NO_KERNEL
 from compat.ops.asking import Declined, answer, answer_of_mode, owners, state
@@ -89,7 +89,7 @@ class Operation(OpOverload):
             return _Call(self, tree, named).recorded(leaves)
         found = self.below(given, named)
         if wanted and AUTOGRAD not in self.kernels:
-            self._warn_of(found)
+            fallback.watch(self.name(), (given, named), found)
         return found
 
     def below(self, args: tuple, kwargs: dict[str, Any]) -> Any:
@@ -172,22 +172,6 @@ class Operation(OpOverload):
                     "output tensor(s) (e.g. return x.clone()) or refactor the custom operator to not return y."
                 )
             taken.add(id(t.untyped_storage()))
-
-    def _warn_of(self, found: Any) -> None:
-        """Has backward say that nobody gave a formula."""
-        for t in tree_leaves(found):
-            if isinstance(t, Tensor) and t.grad_fn is not None:
-                t.register_hook(lambda grad: warn(_NO_FORMULA.format(self.name())))
-
-
-_NO_FORMULA = (
-    "{}: an autograd kernel was not registered to the Autograd key(s) but we are trying to backprop through it. This "
-    "may lead to silently incorrect behavior. This behavior is deprecated and will be removed in a future version of "
-    "PyTorch. If your operator is differentiable, please ensure you have registered an autograd kernel to the correct "
-    "Autograd key (e.g. DispatchKey::Autograd, DispatchKey::CompositeImplicitAutograd). If your operator is not "
-    "differentiable, or to squash this warning and use the previous behavior, please register torch::CppFunction::"
-    "makeFallthrough() to DispatchKey::Autograd."
-)
 
 
 Operation.__module__, Operation.__qualname__ = "torch._ops", "OpOverload"

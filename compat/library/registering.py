@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from compat.device import device
 from compat.library import operations
 from compat.library.operations import KEYS, META, Operation, find
 from compat.ops.overloads import OpOverload
@@ -141,6 +143,16 @@ def _restore(operation: Operation, key: str, before: Callable[..., Any] | None) 
         operation.kernels[key] = before
 
 
+def _check_place(kind: str) -> None:
+    """Whether a kernel may be for something: a kind of device, or a key of PyTorch's dispatcher.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    if kind.islower() and kind != "default":
+        device(kind)  # which complains
+
+
 def _library(qualname: str, lib: Library | None) -> Library:
     name = qualname.partition("::")[0]
     if lib is not None:
@@ -166,12 +178,13 @@ def operation_of(op: Any) -> Operation:
     return found
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+def define(qualname: Any, schema: Any, alias_analysis: str = "", *, lib: Library | None = None, tags: Any = ()) -> Any:
     """Declares an operation.
 
     Args:
-        qualname: ``library::name``.
-        schema: what it takes and returns, as ``(Tensor x) -> Tensor``.
+        qualname: ``library::name``; or a ``Library``, for an older form, a decorator of a kernel.
+        schema: what it takes and returns, as ``(Tensor x) -> Tensor``; in the older form with the name.
+        alias_analysis: taken by the older form.
 
     Raises:
         ValueError: for a name without a library.
@@ -186,12 +199,33 @@ def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any 
         >>> torch.ops.docs_def.half(torch.ones(1))
         tensor([0.5000])
     """
+    if isinstance(qualname, Library):
+        return _defined_by_kernel(qualname, schema, alias_analysis)
     if not isinstance(qualname, str):
         raise ValueError(f"define(qualname, schema): expected qualname to be instance of str, got {type(qualname)}")
     name = qualname.partition("::")[2]
     if not name:
-        raise ValueError(f"define(qualname, ...): expected a qualname of the form 'namespace::name', got {qualname!r}")
+        raise ValueError(
+            f'Expected `qualname` to be of the form "namespace::name", but got {qualname}. The qualname passed to the '
+            "torch.library APIs must consist of a namespace and a name, e.g. aten::sin"
+        )
+    if not re.fullmatch(r"\(.*\)\s*->\s*.*", schema, re.DOTALL):
+        raise ValueError(
+            'define(qualname, schema, ...): expected schema to look like e.g. "(Tensor x) -> Tensor" but got '
+            f'"{schema}"'
+        )
     _library(qualname, lib).define(name + schema, "", tags=tags)
+    return None
+
+
+def _defined_by_kernel(library: Library, schema: str, alias_analysis: str) -> Callable[..., Any]:
+    """The older form of ``define``: the function that it decorates is the kernel everywhere."""
+
+    def given(f: Callable[..., Any]) -> Callable[..., Any]:
+        library.impl(library.define(schema, alias_analysis), f)
+        return f
+
+    return given
 
 
 def impl(
@@ -214,6 +248,7 @@ def impl(
 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         for kind in (types,) if isinstance(types, str) else types:
+            _check_place(kind)
             _library(qualname, lib).impl(qualname, f, kind)
         return f
 
@@ -227,6 +262,7 @@ def register_kernel(op: Any, device_types: Any, func: Callable[..., Any] | None 
     def register(f: Callable[..., Any]) -> Callable[..., Any]:
         operation = operation_of(op)
         for kind in kinds:
+            _check_place(kind)
             _library(operation.name(), lib).impl(operation, f, kind)
         return f
 

@@ -15,15 +15,22 @@ from compat.tensor import Tensor
 
 _MISSING = object()
 _NUMBERS = (int, float, complex)
-#: By a type's name, the classes of its values.
+#: By a type's name, the classes of its values. No tensor is an undefined one.
 _CLASSES: dict[str, tuple[Any, ...]] = {
-    "Tensor": (Tensor,), "int": (int,), "SymInt": (int,), "float": (int, float), "bool": (bool,), "str": (str,),
-    "Scalar": _NUMBERS, "ScalarType": (dtype,), "Device": (device, str), "Layout": (layout,),
-    "MemoryFormat": (memory_format,), "complex": _NUMBERS,
+    "Tensor": (Tensor, type(None)), "int": (int,), "SymInt": (int,), "float": (int, float), "bool": (bool,),
+    "str": (str,), "Scalar": _NUMBERS, "ScalarType": (dtype,), "Device": (device, str), "Layout": (layout,),
+    "MemoryFormat": (memory_format,), "DeviceIndex": (int,), "complex": _NUMBERS,
 }  # fmt: skip
+#: Types whose values are not looked at.
+_OTHERS = frozenset(["Any", "Dimname", "Dict", "Generator", "QScheme", "Storage", "Stream", "SymBool", "t"])
+_UNKNOWN = (
+    "\nunknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, Scalar; for a full "
+    "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func :\n{}\n{}{} "
+    "<--- HERE\n"
+)
 _SHOWN = {"SymInt": "int", "Scalar": "number"}
 _ARGUMENT = re.compile(
-    r"(?P<base>\w+)(?:\((?P<alias>[\w|*]+)(?P<write>!)?(?:\s*->\s*[\w|*]+)?\))?"
+    r"(?P<base>\w+)(?:\s*\((?P<alias>[\w|*]+)(?P<write>!)?(?:\s*->\s*[\w|*]+)?\))?"
     r"(?P<marks>(?:\?|\[\d*\])*)(?:\s+(?P<name>\w+))?(?:\s*=\s*(?P<default>.+))?"
 )
 
@@ -195,6 +202,8 @@ def _argument(text: str, named: bool, schema: str) -> Argument:
     found = _ARGUMENT.fullmatch(text)
     if found is None:
         raise RuntimeError(f"'{schema}' is no schema: {text!r} is no argument")
+    if found["base"] not in _CLASSES and found["base"] not in _OTHERS:
+        raise RuntimeError(_UNKNOWN.format(schema, " " * schema.find(text), "~" * len(found["base"])))
     default = _MISSING if found["default"] is None else _value(found["default"].strip())
     if found["base"] == "Device" and isinstance(default, str):
         default = device(default)

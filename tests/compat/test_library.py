@@ -327,7 +327,11 @@ def test_not_inferred(f: Callable[..., Any], text: str) -> None:
     [
         (lambda: torch.library.Library("x", "NOPE"), ValueError, "Unsupported kind: NOPE"),
         (lambda: torch.library.Library("prim", "DEF"), ValueError, "prim is a reserved namespace"),
-        (lambda: torch.library.define("x", "(Tensor x) -> Tensor"), ValueError, "expected a qualname of the form"),
+        (
+            lambda: torch.library.define("x", "(Tensor x) -> Tensor"),
+            ValueError,
+            "Expected `qualname` to be of the form",
+        ),
         (
             lambda: torch.library.impl("none::here", "cpu", lambda x: x),
             RuntimeError,
@@ -356,3 +360,57 @@ def test_mistakes_about_arguments() -> None:
         for register in (torch.library.register_autograd, torch.library.register_vmap):
             with pytest.raises(NotImplementedError, match=f"{register.__name__} with kwarg-only Tensor args"):
                 register("test_mistakes::three", lambda *args: None)
+
+
+def test_results_without_a_formula_have_a_node_that_warns(library: Any) -> None:
+    library.define("sum(Tensor x, Tensor y) -> (Tensor, Tensor)")
+    library.impl(
+        "sum", lambda x, y: (torch.tensor(x.detach().numpy() + y.detach().numpy()), torch.ones(1).long()), "CPU"
+    )
+    x = torch.ones(2, requires_grad=True)
+    found, number = torch.ops.tests_lib.sum(x, torch.ones(2))
+    assert found.grad_fn.name() == "torch::autograd::WarnNotImplemented" and not number.requires_grad
+    assert [f and f.name() for f, _ in found.grad_fn.next_functions] == ["torch::autograd::AccumulateGrad", None]
+    with pytest.warns(UserWarning, match="tests_lib::sum: an autograd kernel was not registered"):
+        found.sum().backward()
+    assert x.grad is None
+    torch._C._set_autograd_fallback_mode("nothing")
+    try:
+        assert not torch.ops.tests_lib.sum(x, x)[0].requires_grad
+    finally:
+        torch._C._set_autograd_fallback_mode("warn")
+    with pytest.raises(RuntimeError, match="Unsupported AutogradFallbackMode: loud"):
+        torch._C._set_autograd_fallback_mode("loud")
+
+
+def test_what_is_written_through_a_view_without_a_formula_warns_at_the_base(library: Any) -> None:
+    library.define("fill(Tensor(a!) x) -> Tensor(a!)")
+
+    def fill(x: Any) -> Any:
+        with torch.no_grad():
+            return x.fill_(2.0)
+
+    library.impl("fill", fill, "CPU")
+    base = torch.ones(2, requires_grad=True) * 1
+    torch.ops.tests_lib.fill(base[:1])
+    with pytest.warns(UserWarning, match="tests_lib::fill: an autograd kernel was not registered"):
+        base.sum().backward()
+    plain = torch.ones(2)
+    assert torch.ops.tests_lib.fill(plain) is plain and not plain.requires_grad
+
+
+def test_schemas_and_places_that_are_none(library: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"unknown type specifier.*\nf\(Blob x\) -> \(\)\n  ~~~~ <--- HERE"):
+        library.define("f(Blob x) -> ()")
+    assert library.define("g(Tensor (a!) x, Tensor y) -> ()") == "g"
+    assert str(torch.ops.tests_lib.g.default._schema) == "tests_lib::g(Tensor(a!) x, Tensor y) -> ()"
+    with pytest.raises(ValueError, match=r'expected schema to look like e.g. "\(Tensor x\) -> Tensor" but got "Tensor'):
+        torch.library.define("tests_lib::h", "Tensor x -> Tensor")
+    with pytest.raises(RuntimeError, match=r"Expected one of cpu, .* device type at start of device string: moon"):
+        torch.library.impl("tests_lib::g", "moon", lambda x, y: None)
+
+    @torch.library.define(library, "twice(Tensor x) -> Tensor")
+    def twice(x: Any) -> Any:
+        return None if x is None else x * 2
+
+    assert torch.ops.tests_lib.twice(torch.ones(1)) == 2 and torch.ops.tests_lib.twice(None) is None
