@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
 from compat.tensor import Tensor
 from compat.torch_function import (
     BaseTorchFunctionMode,
+    DisableTorchFunction,
     Overridable,
+    OverridableProperty,
     TorchFunctionMode,
     _get_current_function_mode,
     _get_current_function_mode_stack,
@@ -26,8 +28,8 @@ from compat.torch_function import (
     has_torch_function_variadic,
     is_tensor_like,
     is_tensor_method_or_property,
+    local,
     resolve_name,
-    wrap_torch_function,
 )
 
 __all__ = [
@@ -46,6 +48,7 @@ __all__ = [
     "has_torch_function_variadic",
     "is_tensor_like",
     "is_tensor_method_or_property",
+    "redispatch_function",
     "resolve_name",
     "wrap_torch_function",
 ]
@@ -97,6 +100,69 @@ def _stand_in(f: Callable[..., Any]) -> Callable[..., Any]:
 
     stand_in.__signature__ = signature.replace(parameters=plain, return_annotation=signature.empty)  # type: ignore[attr-defined]
     return stand_in
+
+
+def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
+    """Makes a function ask types.
+
+    Args:
+        dispatcher: from the function's arguments to those whose types are asked.
+    """
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            relevant = dispatcher(*args, **kwargs)
+            if has_torch_function(relevant):
+                return handle_torch_function(wrapped, relevant, *args, **kwargs)
+            return function(*args, **kwargs)
+
+        return wrapped
+
+    return wrap
+
+
+#: Methods that call other functions of tensors in PyTorch, as everything in ``torch.nn.functional`` does.
+_CALLERS = frozenset(
+    ["__copy__", "__deepcopy__", "__format__", "__reduce_ex__", "__repr__", "backward", "register_hook"]
+)
+
+
+def _calls_others(func: Overridable) -> bool:
+    return func.__name__ in _CALLERS or (resolve_name(func) or "").startswith("torch.nn.functional.")
+
+
+def redispatch_function(func: Callable[..., Any], types: Sequence[type], args: Any, kwargs: Any) -> Any:
+    """Calls a function without asking about this very call; what it calls in turn is asked about again.
+
+    Args:
+        func, types, args, kwargs: as ``__torch_function__`` gets them.
+
+    Example:
+        >>> class Named:
+        ...     @classmethod
+        ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+        ...         print(func.__name__)
+        ...         return redispatch_function(func, types, args, kwargs)
+        >>> def outer(x):
+        ...     return handle_torch_function(outer, (x,), x) if has_torch_function_unary(x) else inner(x)
+        >>> def inner(x):
+        ...     return handle_torch_function(inner, (x,), x) if has_torch_function_unary(x) else 1
+        >>> outer(Named())
+        outer
+        inner
+        1
+    """
+    if type(func) is Overridable and _calls_others(func):
+        return func._function(*args, **(kwargs or {}))
+    if type(func) is Overridable or isinstance(getattr(func, "__self__", None), OverridableProperty):
+        with DisableTorchFunction():
+            return func(*args, **(kwargs or {}))
+    local.passing = True
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        local.passing = False
 
 
 # Who imports this has types that are no tensors, and whose definition nobody notices.

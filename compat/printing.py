@@ -247,21 +247,27 @@ def tensor_text(
     return _with_suffixes(prefix + text, suffixes, indent)
 
 
-def meta_text(t: Any, grad_fn: str | None) -> str:
-    """What ``repr`` of a tensor on the meta device says.
+def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
+    """What ``repr`` of a tensor says whose numbers are not there to be printed, or not asked for.
 
     Args:
+        contents: what stands in their place.
         grad_fn: the name of its backward node.
     """
-    suffixes = ["device='meta'", f"size={tuple(t.shape)}"]
-    if t.dtype is not dtypes.get_default_dtype():
+    on_meta = t.device.type == "meta"
+    suffixes = ["device='meta'"] if on_meta else []
+    if on_meta or (t.numel() == 0 and t.ndim != 1):
+        suffixes.append(f"size={tuple(t.shape)}")
+    default = dtypes.get_default_dtype()
+    told = (default,) if on_meta or t.numel() == 0 else (default, dtypes.int64, dtypes.bool_, default.to_complex())
+    if t.dtype not in told:
         suffixes.append(f"dtype={t.dtype}")
     if grad_fn is not None:
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
     prefix = f"{type(t)._shown_as}("
-    return _with_suffixes(f"{prefix}...", suffixes, len(prefix))
+    return _with_suffixes(prefix + contents, suffixes, len(prefix))
 
 
 def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:

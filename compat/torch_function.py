@@ -37,15 +37,17 @@ class _Local(threading.local):
         subclasses: whether types have a say.
         modes: the modes entered, the innermost last.
         none: whether modes have no say either.
+        passing: whether the next one who wants to know is told that nobody has a say.
     """
 
     def __init__(self) -> None:
         self.subclasses = True
         self.modes: list[TorchFunctionMode] = []
         self.none = False
+        self.passing = False
 
 
-_local = _Local()
+local = _Local()
 
 
 def _disabled_torch_function_impl(
@@ -98,9 +100,12 @@ def has_torch_function(relevant_args: Sequence[Any]) -> bool:
     """
     if not hasattr(relevant_args, "__getitem__"):
         raise TypeError("expected a sequence")
-    if _local.modes:
+    if local.passing:
+        local.passing = False
+        return False
+    if local.modes:
         return True
-    return _local.subclasses and any(_has_say(type(a)) for a in relevant_args)
+    return local.subclasses and any(_has_say(type(a)) for a in relevant_args)
 
 
 def has_torch_function_unary(arg: Any) -> bool:
@@ -143,16 +148,16 @@ def handle_torch_function(
     if found is NotImplemented:
         name = f"{public_api.__module__}.{public_api.__name__}"
         message = f"no implementation found for '{name}' on types that implement __torch_function__: {asked}"
-        raise TypeError(message + (f" nor in mode {_local.modes[-1]}" if _local.modes else ""))
+        raise TypeError(message + (f" nor in mode {local.modes[-1]}" if local.modes else ""))
     return found
 
 
 def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tuple[Any, list[type]]:
     """What a mode or a type answers, ``NotImplemented`` if none does; and the types that were asked."""
-    overloaded = _overloaded(relevant) if _local.subclasses else []
+    overloaded = _overloaded(relevant) if local.subclasses else []
     kinds = [type(a) for a in overloaded]
-    if _local.modes:
-        mode = _local.modes.pop()
+    if local.modes:
+        mode = local.modes.pop()
         try:
             ask: Any = mode.__torch_function__
             if isinstance(getattr(ask, "__self__", None), type):
@@ -162,7 +167,7 @@ def _ask(function: Any, relevant: Sequence[Any], args: Any, kwargs: Any) -> tupl
                 )
             found = ask(function, tuple(kinds), args, kwargs)
         finally:
-            _local.modes.append(mode)
+            local.modes.append(mode)
         if found is not NotImplemented:
             return found, kinds
     for a in overloaded:
@@ -209,7 +214,7 @@ class Overridable:
         self._operator = operator
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if not _local.modes and (not _local.subclasses or not any(_has_say(type(a)) for a in _relevant(args, kwargs))):
+        if not local.modes and (not local.subclasses or not any(_has_say(type(a)) for a in _relevant(args, kwargs))):
             return self._function(*args, **kwargs)
         found, asked = _ask(self._shown, list(_relevant(args, kwargs)), args, kwargs)
         if found is NotImplemented and not self._operator:
@@ -246,7 +251,7 @@ def _named(name: str) -> Any:
 
 
 def _nobody_knows(name: str, asked: Sequence[type]) -> TypeError:
-    each = [f"  - mode object {_local.modes[-1]!r}"] if _local.modes else []
+    each = [f"  - mode object {local.modes[-1]!r}"] if local.modes else []
     each += [f"  - tensor subclass {kind}" for kind in asked]
     listed = "\n".join(each)
     return TypeError(
@@ -274,7 +279,7 @@ class OverridableProperty(property):
         always = name in _TENSORS
 
         def get(t: Any) -> Any:
-            if (t.__class__ is Tensor or not _local.subclasses) and not _local.modes:
+            if (t.__class__ is Tensor or not local.subclasses) and not local.modes:
                 return self.read(t)  # type: ignore[misc]
             if (always or _is_users(sys._getframe(1))) and has_torch_function_unary(t):
                 return self._ask("__get__", t)
@@ -451,11 +456,11 @@ class TorchFunctionMode:
 
     def __enter__(self) -> Any:
         enable()
-        _local.modes.append(self)
+        local.modes.append(self)
         return self
 
     def __exit__(self, *_: Any) -> None:
-        _local.modes.pop()
+        local.modes.pop()
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -471,11 +476,11 @@ class DisableTorchFunctionSubclass:
     """Within it, types have no say."""
 
     def __enter__(self) -> None:
-        self._before = _local.subclasses
-        _local.subclasses = False
+        self._before = local.subclasses
+        local.subclasses = False
 
     def __exit__(self, *_: Any) -> None:
-        _local.subclasses = self._before
+        local.subclasses = self._before
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
@@ -483,47 +488,47 @@ class DisableTorchFunction(DisableTorchFunctionSubclass):
 
     def __enter__(self) -> None:
         super().__enter__()
-        self._modes, _local.modes = _local.modes, []
-        self._none, _local.none = _local.none, True
+        self._modes, local.modes = local.modes, []
+        self._none, local.none = local.none, True
 
     def __exit__(self, *_: Any) -> None:
         super().__exit__()
-        _local.modes, _local.none = self._modes, self._none
+        local.modes, local.none = self._modes, self._none
 
 
 def _is_torch_function_enabled() -> bool:
     """Whether types have a say."""
-    return _local.subclasses
+    return local.subclasses
 
 
 def _is_torch_function_all_disabled() -> bool:
     """Whether neither types nor modes have a say."""
-    return _local.none
+    return local.none
 
 
 def _get_current_function_mode() -> TorchFunctionMode | None:
     """The innermost mode; None if there is none."""
-    return _local.modes[-1] if _local.modes else None
+    return local.modes[-1] if local.modes else None
 
 
 def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
     """All modes, the innermost last."""
-    return list(_local.modes)
+    return list(local.modes)
 
 
 def _len_torch_function_stack() -> int:
     """How many modes are entered."""
-    return len(_local.modes)
+    return len(local.modes)
 
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
     """Within it, types have a say again."""
-    before, _local.subclasses = _local.subclasses, True
+    before, local.subclasses = local.subclasses, True
     try:
         yield
     finally:
-        _local.subclasses = before
+        local.subclasses = before
 
 
 # ---------------------------------------------------------------- questions
@@ -569,23 +574,3 @@ def resolve_name(f: Any) -> str | None:
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Whether a function is one of ``Tensor``'s."""
     return func.__name__ == "__get__" or any(v is func for v in vars(Tensor).values())
-
-
-def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
-    """Makes a function ask types.
-
-    Args:
-        dispatcher: from the function's arguments to those whose types are asked.
-    """
-
-    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def wrapped(*args: Any, **kwargs: Any) -> Any:
-            relevant = dispatcher(*args, **kwargs)
-            if has_torch_function(relevant):
-                return handle_torch_function(wrapped, relevant, *args, **kwargs)
-            return function(*args, **kwargs)
-
-        return wrapped
-
-    return wrap

@@ -14,7 +14,7 @@ from compat.grad_mode import mode, no_grad
 from compat.hosted import array_over
 from compat.layout import layout_of
 from compat.meta import Unknown, on_meta
-from compat.printing import meta_text, tensor_text
+from compat.printing import contents_text, tensor_text
 from compat.registry import function
 from compat.tensor import SHARED, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
@@ -197,15 +197,29 @@ def length(self: Tensor) -> int:
 
 
 @function("Tensor.__repr__")
-def text(self: Tensor) -> str:
-    """The tensor as PyTorch prints it."""
+def text(self: Tensor, *, tensor_contents: str | None = None) -> str:
+    """The tensor as PyTorch prints it.
+
+    Args:
+        tensor_contents: what to print in the place of its numbers; what else is told of it stays.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.ones(2, requires_grad=True).__repr__(tensor_contents="...")
+        'tensor(..., requires_grad=True)'
+    """
+    shown = _told(self, tensor_contents)
+    return f"Parameter({shown})" if getattr(self, "_is_param", False) else shown
+
+
+def _told(self: Tensor, contents: str | None) -> str:
     try:
         node = self.grad_fn
         shown = None if node is None else type(node).__name__
     except RuntimeError:  # a view whose history cannot be told
         shown = "Invalid"
-    if on_meta(self) and self._storage.buffer.__class__ is Unknown:
-        return meta_text(self, shown)
+    if contents is not None or (on_meta(self) and self._storage.buffer.__class__ is Unknown):
+        return contents_text(self, "..." if contents is None else contents, shown)
     if self._layout.base.traced:
         from compat.func.printing import traced_text
 

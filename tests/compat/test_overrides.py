@@ -318,3 +318,36 @@ def test_stand_ins_have_the_parameters_of_functions() -> None:
         stand_ins[torch.add]()
     assert torch.is_tensor in torch.overrides.get_ignored_functions()
     assert not any(f in stand_ins for f in torch.overrides.get_ignored_functions())
+
+
+def test_redispatched_functions_are_asked_about_inside() -> None:
+    seen: list[str] = []
+
+    class Logged(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any, kwargs: Any = None) -> Any:
+            seen.append(func.__name__)
+            return torch.overrides.redispatch_function(func, types, args, kwargs)
+
+    def scaled(a: Any, b: Any) -> Any:
+        if torch.overrides.has_torch_function((a, b)):
+            return torch.overrides.handle_torch_function(scaled, (a, b), a, b)
+        return a * b + 1
+
+    x = torch.ones(2).as_subclass(Logged)
+    assert type(scaled(x, x)) is torch.Tensor and seen == ["scaled", "mul"]
+    seen.clear()
+    assert torch.overrides.redispatch_function(torch.Tensor.add, (Logged,), (x, 1), None).tolist() == [2.0, 2.0]
+    assert not seen
+
+
+def test_what_stands_for_the_numbers_of_a_tensor() -> None:
+    class Named(torch.Tensor):
+        def __repr__(self, *, tensor_contents: Any = None) -> str:
+            return super().__repr__(tensor_contents="some numbers")
+
+    x = torch.ones(2, dtype=torch.float64).as_subclass(Named)
+    assert repr(x) == "Named(some numbers, dtype=torch.float64)"
+    assert repr(torch.nn.Parameter(x)) == "Parameter(Named(some numbers, dtype=torch.float64, requires_grad=True))"
+    assert torch.ones(0, 2).__repr__(tensor_contents="none") == "tensor(none, size=(0, 2))"
+    assert torch.ones(2, device="meta").__repr__(tensor_contents="-") == "tensor(-, device='meta', size=(2,))"

@@ -1,0 +1,165 @@
+"""``torch.utils.weak``: dictionaries that do not keep their keys alive, which are told apart by identity.
+
+Tensors compare element by element, so that Python's own dictionaries of weak references have no use for them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from typing import Any
+from weakref import ref
+
+from compat.tensor import Tensor
+
+__all__ = ["TensorWeakRef", "WeakIdKeyDictionary", "WeakIdRef", "WeakTensorKeyDictionary"]
+
+WeakRef = ref
+
+
+class WeakIdRef(ref):
+    """A weak reference that is equal to another one if both are to the same object, alive or not.
+
+    Args:
+        key: the object.
+        callback: called, with the reference, when the object is gone.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2)
+        >>> WeakIdRef(x) == WeakIdRef(x), WeakIdRef(x) == WeakIdRef(x.clone())
+        (True, False)
+    """
+
+    __slots__ = ("_id",)
+
+    def __init__(self, key: Any, callback: Callable[[Any], Any] | None = None):
+        super().__init__(key, callback)  # type: ignore[call-arg]
+        self._id = id(key)
+
+    def __hash__(self) -> int:
+        return self._id
+
+    def __eq__(self, other: object) -> bool:
+        mine = self()
+        if mine is None or not isinstance(other, ref):
+            return self is other
+        return mine is other()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+
+class WeakIdKeyDictionary(MutableMapping):
+    """A dictionary whose entries go with their keys, which are told apart by identity.
+
+    Args:
+        dict: what it begins with.
+        ref_type: makes the weak reference of a key.
+
+    Example:
+        >>> import compat as torch
+        >>> x, y = torch.ones(2), torch.ones(2)
+        >>> names = WeakIdKeyDictionary({x: "x", y: "y"})
+        >>> del y
+        >>> len(names), names[x]
+        (1, 'x')
+    """
+
+    def __init__(self, dict: Mapping[Any, Any] | None = None, ref_type: Any = WeakIdRef):
+        self.data: MutableMapping[Any, Any] = {}
+        self.ref_type = ref_type
+        if dict is not None:
+            self.update(dict)
+
+    def _watched(self, key: Any) -> Any:
+        """A key's weak reference, which takes the entry away when the key is gone."""
+        owner = weakref.ref(self)
+
+        def gone(reference: Any) -> None:
+            found = owner()
+            if found is not None:
+                found.data.pop(reference, None)
+
+        return self.ref_type(key, gone)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.data[self.ref_type(key)]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self.data[self._watched(key)] = value
+
+    def __delitem__(self, key: Any) -> None:
+        del self.data[self.ref_type(key)]
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return self.ref_type(key) in self.data
+        except TypeError:  # there are no weak references to it
+            return False
+
+    def __iter__(self) -> Iterator[Any]:
+        for reference in list(self.data):
+            key = reference()
+            if key is not None:
+                yield key
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} at {id(self):#x}>"
+
+    def __copy__(self) -> WeakIdKeyDictionary:
+        return self.copy()
+
+    def copy(self) -> WeakIdKeyDictionary:
+        """Another one with the same entries."""
+        made = WeakIdKeyDictionary(ref_type=self.ref_type)
+        made.update(self)
+        return made
+
+    def keyrefs(self) -> list[Any]:
+        """The weak references."""
+        return list(self.data)
+
+    def __or__(self, other: Any) -> Any:
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the entries are the same: the keys as objects, the values as values."""
+        if not isinstance(other, Mapping):
+            return NotImplemented
+        return {id(k): v for k, v in self.items()} == {id(k): v for k, v in other.items()}
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+
+WeakTensorKeyDictionary = WeakIdKeyDictionary
+
+
+class TensorWeakRef:
+    """A weak reference to a tensor; two are equal if they are to the same one.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.ones(2)
+        >>> TensorWeakRef(x)() is x
+        True
+    """
+
+    def __init__(self, tensor: Tensor):
+        if not isinstance(tensor, Tensor):
+            raise AssertionError(f"expected torch.Tensor, got {type(tensor)}.")
+        self.ref = weakref.ref(tensor)
+
+    def __call__(self) -> Tensor | None:
+        return self.ref()
