@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-from compat.autograd.node import Node
+from compat.autograd.function import Error
+from compat.autograd.node import Node, edge_of, next_sequence
 from compat.autograd.saved import SavedTensor, hooks
-from compat.grad_mode import mode
+from compat.grad_mode import is_multithreading_enabled, mode
 from compat.hooks import HookDict
 from compat.registry import function, publish
 from compat.tensor import Tensor, autograd_of
@@ -48,10 +50,16 @@ def current_graph_task_execution_order() -> list[Any]:
     """The nodes of the backward pass that is running, in the order in which they run.
 
     Raises:
-        RuntimeError: outside of a backward pass.
+        RuntimeError: outside of a backward pass, and of one that might run in several threads.
     """
     if mode.task is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the backward pass")
+    if is_multithreading_enabled():
+        raise RuntimeError(
+            "get_current_graph_task_execution_order expects the current backward to be executed with multithreading "
+            "disabled, e.g. by running:\n\n>>> with torch.autograd.set_multithreading_enabled(False):\n...     "
+            "torch.autograd.grad(...)\n"
+        )
     roots = list(dict.fromkeys(mode.task.roots))
     waiting = dict.fromkeys(roots, 0)
     stack, found = list(roots), []
@@ -131,10 +139,56 @@ def _kinds(base: type) -> Iterator[type]:
         yield from _kinds(kind)
 
 
+class UndefinedGradBackward(Node):
+    """The node of results whose gradients get lost."""
+
+    __slots__ = ()
+
+    def name(self) -> str:
+        return "torch::autograd::UndefinedGradBackward"
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        return [None] * len(grads)
+
+
+class _Barrier:
+    """What gives tensors on, behind a node of its own.
+
+    Args:
+        node: makes the node.
+        count: how many tensors it takes.
+    """
+
+    def __init__(self, node: Callable[[], Node], count: int = 1):
+        self._make, self._count = node, count
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        if len(tensors) != self._count:
+            raise TypeError(f"expected {self._count} arguments, got {len(tensors)} instead")
+        node = self._make()
+        node.next_functions = tuple(edge_of(t) for t in tensors)
+        node._sequence, node._hooks = next_sequence(), None
+        results = tuple(t.detach() for t in tensors)
+        for nr, t in enumerate(results):
+            t._rg, t._node, t._nr = True, node, nr
+        return results[0] if self._count == 1 else results
+
+
 class _Functions:
-    """The classes of nodes by name."""
+    """The classes of nodes by name, and what puts nodes of their own behind tensors."""
+
+    @staticmethod
+    def DelayedError(message: str, count: int) -> _Barrier:  # noqa: N802 (PyTorch's name)
+        """What has backward raise ``message`` where it comes to one of ``count`` tensors."""
+        return _Barrier(partial(Error, message), count)
+
+    @staticmethod
+    def UndefinedGrad() -> _Barrier:  # noqa: N802 (PyTorch's name)
+        """What has the gradient of a tensor get lost."""
+        return _Barrier(UndefinedGradBackward)
 
     def __getattr__(self, name: str) -> type:
+        kind: type
         for kind in _kinds(Node):
             if kind.__name__ == name:
                 return kind

@@ -175,3 +175,28 @@ def test_attributes_that_look_behind_a_tensor() -> None:
     ):
         with pytest.raises(RuntimeError, match=re.escape(text)):
             delattr(x, name)
+
+
+def test_nodes_that_stop_or_lose_gradients() -> None:
+    x = torch.ones(2, requires_grad=True)
+    lost = torch._C._functions.UndefinedGrad()(x)
+    assert lost.grad_fn.name() == "torch::autograd::UndefinedGradBackward"
+    (lost * 2).sum().backward()
+    assert x.grad is None
+    stopped = torch._C._functions.DelayedError("not here", 2)(x, x)
+    assert [t.grad_fn.name() for t in stopped] == ["torch::autograd::Error"] * 2
+    with pytest.raises(RuntimeError, match=r"^not here$"):
+        stopped[1].sum().backward()
+    with pytest.raises(TypeError, match="expected 2 arguments, got 1 instead"):
+        torch._C._functions.DelayedError("not here", 2)(x)
+
+
+def test_order_of_execution_is_known_of_one_thread() -> None:
+    found: list[Any] = []
+    y = torch.ones(2, requires_grad=True).exp()
+    y.register_hook(lambda grad: found.append(torch._C._current_graph_task_execution_order()))
+    with torch.autograd.set_multithreading_enabled(False):
+        y.sum().backward(retain_graph=True)
+    assert [n.name() for n in found[0]] == ["SumBackward0", "ExpBackward0", "torch::autograd::AccumulateGrad"]
+    with pytest.raises(RuntimeError, match="expects the current backward to be executed with multithreading disabled"):
+        y.sum().backward()
