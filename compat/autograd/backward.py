@@ -81,7 +81,7 @@ class _Root(NamedTuple):
             raise RuntimeError(f"grad can be implicitly created only for real scalar outputs but got {self.dtype}")
         torch = names_of("torch")
         ones: Tensor
-        if isinstance(root, Tensor) and has_say(root):
+        if isinstance(root, Tensor) and (mode.watched or has_say(root)):
             ones = torch["ones_like"](root)
         else:
             ones = torch["ones"](self.size, dtype=self.dtype, device=self.device)

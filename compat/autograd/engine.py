@@ -253,7 +253,7 @@ def run_backward(
     if mode.depth >= DEEPEST:
         again = partial(run_backward, roots, grads, keep_graph=keep_graph, create_graph=create_graph, inputs=inputs)
         return _elsewhere(partial(again, accumulate=accumulate))
-    if inputs is None and not create_graph and mode.observer is None:
+    if inputs is None and not create_graph and mode.observer is None and not mode.watched:
         swept = lambda marks: _run(_Task(keep_graph, marks), roots, grads, create_graph, None, accumulate)
         sweep(roots, grads, keep_graph, swept)
         runtime.backward_done()

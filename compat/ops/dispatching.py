@@ -17,6 +17,7 @@ import functools
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -25,7 +26,17 @@ from compat.grad_mode import mode
 from compat.layout import Layout
 from compat.ops import kernel as kernels
 from compat.ops import together
-from compat.ops.asking import DisableTorchDispatch, Shown, _disabled_torch_dispatch_impl, answer, has_say, owners, state
+from compat.ops.asking import (
+    Declined,
+    DisableTorchDispatch,
+    Shown,
+    _disabled_torch_dispatch_impl,
+    answer,
+    answer_of_mode,
+    has_say,
+    owners,
+    state,
+)
 from compat.ops.declared import Declared, every
 from compat.ops.dispatched_duals import is_wrapper, pushed, pushing, twin
 from compat.ops.overloads import aten, overload_of
@@ -91,8 +102,8 @@ def _missed(
         return miss(args, out, named)
     given = dict(zip([p.name for p in declared.params], args))
     given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
-    overload = overload_of(declared.name, inplace, given)
-    shown, keywords = called_with(declared, args, out, named)
+    overload = overload_of(declared.name, inplace, given, out is not None)
+    called, shown, keywords = called_with(declared, called, args, out, named)
     ask = partial(answer, asked, overload, called, shown, keywords)
     if pushing([shown, keywords]):
         ask = partial(pushed, overload, inplace, called, shown, keywords)
@@ -190,17 +201,31 @@ def _derivative(kernel: kernels.Kernel) -> Shown:
 
 
 def _backward(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Any] | None:
-    """What the types of values make of a kernel, None for a gradient that they leave out; None if they have no say."""
+    """What the innermost mode, or the types of values, make of a kernel, None for a gradient that they leave out; None
+    if they have no say."""
     asked = owners(list(values))
-    if not asked:
+    if not asked and not state.modes:
         return None
     shown = _derivative(kernel)
+    if state.modes:
+        with suppress(Declined):
+            return _gradients(answer_of_mode(shown, shown._run, tuple(values), {}))
     ask = partial(answer, asked, shown, shown._run, tuple(values), {})
     if pushing(values):
         ask = partial(pushed, shown, False, shown._run, tuple(values), {})
     wanted = bool(mode.grad) and any(t.requires_grad for t in _tensors(list(values)))
     found = _made(values, partial(kernel.call, values), ask) if wanted else ask()
+    return _gradients(found)
+
+
+def _gradients(found: Any) -> list[Tensor | None]:
     return [t for t in (found if isinstance(found, tuple | list) else [found]) if t is None or isinstance(t, Tensor)]
+
+
+@functools.cache
+def show_backward() -> None:
+    """Has modes and types be asked what derivatives give."""
+    kernels.asked = _backward
 
 
 def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:
@@ -326,7 +351,7 @@ def _enable() -> None:
         for declared in every():
             for entry, inplace in declared.entries:
                 interpose(declared, entry, inplace, _missed)
-        kernels.asked = _backward
+        show_backward()
         together.asked = _each_row
         for name, shown in _METHODS.items():
             replace_if_asked(Tensor, name, partial(_shown_as, shown))

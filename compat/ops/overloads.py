@@ -94,7 +94,7 @@ class OpOverloadPacket:
 
     def __getattr__(self, name: str) -> OpOverload:
         known = _overloads(self.__name__)  # and each can write its result into a given tensor
-        if name.startswith("__") or not (name in known or (known and name == "out")):
+        if name.startswith("__") or not (name in known or name in {_writing(self.__name__, k) for k in known}):
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         return self.overload(name)
 
@@ -189,7 +189,7 @@ for _names, _choice, _which in (
     ("add sub mul div", _always("Tensor"), ("Tensor", "Scalar")),
     ("eq ne lt le gt ge remainder fmod rsub bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift",
      _by("other", "Tensor", "Scalar"), ("Tensor", "Scalar")),
-    ("floor_divide", _by("other", "default", "Scalar"), ("default", "Scalar")),
+    ("floor_divide", _always("default"), ("default", "Scalar")),
     ("xlogy", _by("other", "Tensor", "Scalar_Other"), ("Tensor", "Scalar_Other", "Scalar_Self")),
     ("sum nansum", _with("dim", "dim_IntList"), ("default", "dim_IntList")),
     ("mean", _with("dim", "dim"), ("default", "dim")),
@@ -219,6 +219,20 @@ for _names, _choice, _which in (
 _OWN = {"_squeeze_dim": "dim", "_squeeze_dims": "dims", "view_dtype": "dtype"}
 
 
+#: Overloads that write a result into a given tensor, where neither "out" nor the name that is made of the overload's.
+_WRITING = {
+    "sum.dim_IntList": "IntList_out", "nansum.dim_IntList": "IntList_out", "prod.dim_int": "int_out",
+    "max.dim": "dim_max", "min.dim": "dim_min", "median.dim": "dim_values", "nanmedian.dim": "dim_values",
+}  # fmt: skip
+_WRITING |= {f"{name}.Tensor": "out" for name in ("add", "sub", "mul", "div")}
+_WRITING |= {f"{name}.dim": "out" for name in ("mean", "all", "any")}
+
+
+def _writing(base: str, overload: str) -> str:
+    """The overload that writes its result into a given tensor."""
+    return _WRITING.get(f"{base}.{overload}") or ("out" if overload == "default" else f"{overload}_out")
+
+
 @cache
 def _overloads(name: str) -> tuple[str, ...]:
     """The overloads of an operation; none if there is no such operation."""
@@ -245,17 +259,19 @@ def name_of(declared: str, inplace: bool) -> str:
     return _NAMES.get(declared, declared) + "_" * inplace
 
 
-def overload_of(declared: str, inplace: bool, given: Mapping[str, Any]) -> OpOverload:
+def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: bool = False) -> OpOverload:
     """What a call is of.
 
     Args:
         declared: the operation's name in its declaration.
         inplace: whether it writes into its first argument.
         given: the arguments by parameter.
+        writes: whether it writes its result into a given tensor.
     """
     base = _NAMES.get(declared, declared)
     choice = _CHOICES.get(base)
     overload = _OWN.get(declared) or ("default" if choice is None else choice[0](given))
+    overload = _writing(base, overload) if writes else overload
     return aten.packet(base + "_" * inplace).overload(overload)
 
 

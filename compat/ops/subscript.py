@@ -53,7 +53,7 @@ def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | No
     Args:
         length: how many places are kept, ``step`` apart; 0 for one without its dimension.
     """
-    if mode.grad and x.requires_grad:
+    if mode.watched or (mode.grad and x.requires_grad):
         return None
     if x._view is not None:
         sync(x)

@@ -1,4 +1,4 @@
-"""Functions that make tensors of nothing, shown to those who watch (``compat.ops.watching``).
+"""Functions that make tensors of nothing or fill them, shown to those who watch (``compat.ops.watching``).
 
 They are no declared operations. From the first mode on they look whether one is entered.
 """
@@ -13,9 +13,10 @@ from functools import partial
 from typing import Any
 
 from compat.ops.asking import Declined, answer_of_mode, state
-from compat.ops.dispatching import replace
+from compat.ops.dispatching import replace, show_backward
 from compat.ops.overloads import aten
 from compat.registry import names_of
+from compat.tensor import Tensor
 
 #: What takes a size, and which overload it then is.
 _SIZED = {"zeros": "default", "ones": "default", "empty": "memory_format", "rand": "default", "randn": "default"}
@@ -27,6 +28,12 @@ _OTHERS = {
 #: Overloads by how many positional arguments there are.
 _COUNTED = {
     "arange": ("default", "start", "start_step"), "eye": ("default", "m"), "randint": ("default", "default", "low"),
+}  # fmt: skip
+#: Methods, by how they are shown: those that fill a tensor, make another one, and look at values.
+_METHODS = {
+    "uniform_": "default", "normal_": "default", "random_": "default", "exponential_": "default",
+    "bernoulli_": "float", "cauchy_": "default", "geometric_": "default", "log_normal_": "default",
+    "new_zeros": "default", "new_ones": "default", "new_empty": "default", "new_full": "default", "nonzero": "default",
 }  # fmt: skip
 
 
@@ -53,14 +60,45 @@ def _shown(name: str, again: Callable[..., Any], plain: Callable[..., Any], args
     overload = (
         counted[min(len(args), len(counted)) - 1] if counted and args else (_SIZED | _OTHERS).get(name, "default")
     )
-    shown = aten.packet(name).overload(overload)
+    shown = aten.packet(name).overload("out" if kwargs.get("out") is not None else overload)
     wanted = kwargs.get("requires_grad", False)
-    named = {k: v for k, v in kwargs.items() if k != "requires_grad"}
+    named = _placed(name, {k: v for k, v in kwargs.items() if k != "requires_grad"})
     try:
         made = answer_of_mode(shown, again, args, named)
     except Declined:
         made = plain(*args, **named)
     return made.requires_grad_() if wanted else made
+
+
+def _placed(name: str, named: dict[str, Any]) -> dict[str, Any]:
+    """The arguments by name as they are shown: with the device."""
+    if named.get("out") is not None:
+        return named
+    default = {"pin_memory": False}
+    if not name.endswith("_like"):
+        default = {"device": names_of("torch")["get_default_device"](), **default}
+    order = ("dtype", "layout", "device", "pin_memory")
+    given = {k: v for k, v in (default | named).items() if k not in order or v is not None}
+    return {k: given[k] for k in order if k in given} | {k: v for k, v in given.items() if k not in order}
+
+
+def _watched_method(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method that asks the innermost mode, if there is one."""
+    shown = aten.packet(name).overload(_METHODS[name])
+
+    @functools.wraps(plain)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not state.modes:
+            return plain(self, *args, **kwargs)
+        if name.startswith("new_") and args:
+            args = (list(args),) if isinstance(args[0], int) else (list(args[0]), *args[1:])
+        try:
+            made = answer_of_mode(shown, call, (self, *args), kwargs)
+        except Declined:
+            made = plain(self, *args, **kwargs)
+        return self if name.endswith("_") else made
+
+    return call
 
 
 _enabling = threading.Lock()
@@ -74,6 +112,9 @@ def enable() -> None:
         if _enabled:
             return
         _enabled = True
+        show_backward()
+        for name in _METHODS:
+            replace(Tensor, name, partial(_watched_method, name))
         module = sys.modules["compat"]
         for name in (*_SIZED, *_OTHERS, *_COUNTED):
             names_of("torch")[name] = replace(module, name, partial(_watched, name))

@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any
 
 from compat.autograd.saved import Packed, SavedResult, exchanged, hooks
+from compat.formats import preserve_format
 from compat.grad_mode import mode, no_grad
 from compat.ops.asking import Declined, answer_of_mode, state
 from compat.ops.declared import Declared, every
@@ -27,6 +28,8 @@ from compat.registry import function
 from compat.tensor import SHARED, Tensor
 from compat.trees import tree_leaves
 
+#: Parameters of operations that follow from others.
+_FOLLOWING = frozenset(["power"])
 _watching = 0
 _lock = threading.Lock()
 _NOTHING: dict = {}
@@ -96,14 +99,15 @@ def _show(
             return miss(args, out, named)
     given = dict(zip([p.name for p in declared.params], args))
     given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
-    overload = overload_of(declared.name, inplace, given)
+    overload = overload_of(declared.name, inplace, given, out is not None)
     ran: list[Any] = []
+    called, shown, keywords = called_with(declared, called, args, out, named)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         ran.append(called(*args, **kwargs))
         return ran[-1]
 
-    ask = partial(answer_of_mode, overload, call, *called_with(declared, args, out, named))
+    ask = partial(answer_of_mode, overload, call, shown, keywords)
     record = bool(mode.grad) and any(t.requires_grad for t in _tensors([args, out]))
     try:
         if record and not (isinstance(declared, ViewOp) or inplace or out is not None):
@@ -123,24 +127,36 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
-def called_with(declared: Declared, args: Sequence[Any], out: Any, named: Any) -> tuple[tuple, dict[str, Any]]:
-    """The arguments as the call is shown: without those that are as by default."""
+def called_with(
+    declared: Declared, called: Callable[..., Any], args: Sequence[Any], out: Any, named: Any
+) -> tuple[Callable[..., Any], tuple, dict[str, Any]]:
+    """What calling what is shown does, and the arguments as it is shown: without those that are as by default."""
     positional: list[Any] = []
     keywords: dict[str, Any] = dict(named or {})
+    hidden: dict[str, Any] = {}
     for p, a in zip(declared.params, args):
-        if a is MISSING:
+        if a is MISSING or (p.name == "memory_format" and a is preserve_format):
             continue
-        if not p.keyword:
+        if p.name in _FOLLOWING:
+            hidden[p.name] = a
+        elif not p.keyword:
             dims = p.kind == "dims" and isinstance(a, int)
             positional.append([a] if dims else list(a) if p.starred or isinstance(a, tuple) else a)
         elif p.required or a is not p.default:
             keywords[p.name] = a
-    own = [p for p in declared.params if not p.keyword]
+    own = [p for p in declared.params if not p.keyword and p.name not in _FOLLOWING]
     while positional and _is_default(own[len(positional) - 1], positional[-1]):
         positional.pop()
     if out is not None:
         keywords["out"] = out
-    return tuple(positional), keywords
+    given = tuple(positional)
+    return partial(_completed, called, given, hidden) if hidden else called, given, keywords
+
+
+def _completed(called: Callable[..., Any], shown: tuple, hidden: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """A call with what follows from other arguments, if these are as they were shown."""
+    same = len(args) == len(shown) and all(a is b or isinstance(a, Tensor) for a, b in zip(args, shown))
+    return called(*args, **(hidden if same else {}), **kwargs)
 
 
 def _is_default(p: Param, value: Any) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
+from compat.grad_mode import mode
 from compat.ops import watched_makers
 from compat.ops.asking import has_say, state
 from compat.ops.watching import unwatched, watched
@@ -18,7 +19,8 @@ class TorchDispatchMode:
     """Within it, its ``__torch_dispatch__`` is called for every operation, and gives its result.
 
     Operations are those that have nodes of their own, those without a derivative, and those that make tensors of
-    nothing; not ``detach``.
+    nothing or fill them with random numbers; not ``detach``. Going backward, an operation's derivative is one
+    operation, ``aten.mul_backward.default``.
 
     Example:
         >>> import compat as torch
@@ -49,9 +51,11 @@ class TorchDispatchMode:
         stack.enter_context(watched())
         self.__dict__.setdefault("_entered", []).append(stack)  # whose __init__ may not have been called
         state.modes.append(self)
+        mode.watched += 1
         return self
 
     def __exit__(self, *exc: Any) -> None:
+        mode.watched -= 1
         state.modes.pop()
         self._entered.pop().close()
 

@@ -61,7 +61,77 @@ def test_backward_is_seen_too() -> None:
     y = torch.add(x, x, alpha=2).sum()
     with Names() as mode:
         y.backward()
-    assert mode.seen and x.grad.tolist() == [3.0] * 3
+    names = ["ones_like.default", "sum_backward.default", "add_backward.default", "add.Tensor"]
+    assert mode.seen == [f"aten.{name}" for name in names]
+    assert x.grad.tolist() == [3.0] * 3
+
+
+def test_derivatives_are_what_a_mode_gives_and_have_a_history() -> None:
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    with Twice(torch.ops.aten.sin.default), Names() as mode:
+        (grad,) = torch.autograd.grad((x**3).sum(), x, create_graph=True)
+    assert "aten.pow_backward.default" in mode.seen and torch.equal(grad, 3 * x.detach() ** 2)
+    assert torch.autograd.grad(grad.sum(), x)[0].tolist() == [6.0, 12.0]
+
+    class Halves(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            found = func(*args, **(kwargs or {}))
+            return found / 2 if str(func) == "aten.exp_backward.default" else found
+
+    y = x.exp().sum()
+    with Halves():
+        y.backward()
+    assert torch.equal(x.grad, x.detach().exp() / 2)
+
+
+class Calls(TorchDispatchMode):
+    """Writes down what it is shown, tensors by their sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        given = [tuple(a.shape) if isinstance(a, torch.Tensor) else a for a in args]
+        named = {k: tuple(v.shape) if isinstance(v, torch.Tensor) else v for k, v in (kwargs or {}).items()}
+        self.seen.append(f"{func} {given} {named}")
+        return func(*args, **(kwargs or {}))
+
+
+CPU = "'device': device(type='cpu'), 'pin_memory': False"
+
+
+@pytest.mark.parametrize(
+    ("call", "seen"),
+    [
+        (lambda x, out: x[0], ["aten.select.int [(2, 2), 0, 0] {}"]),
+        (lambda x, out: x[:, 0:1], ["aten.slice.Tensor [(2, 2), 1, 0, 1] {}"]),
+        (lambda x, out: x**2, ["aten.pow.Tensor_Scalar [(2, 2), 2] {}"]),
+        (lambda x, out: x // 2, ["aten.floor_divide.default [(2, 2), 2] {}"]),
+        (lambda x, out: x.double(), ["aten._to_copy.default [(2, 2)] {'dtype': torch.float64}"]),
+        (lambda x, out: torch.abs(x, out=out), ["aten.abs.out [(2, 2)] {'out': (2, 2)}"]),
+        (lambda x, out: torch.add(x, x, out=out), ["aten.add.out [(2, 2), (2, 2)] {'out': (2, 2)}"]),
+        (lambda x, out: torch.pow(x, 2, out=out), ["aten.pow.Tensor_Scalar_out [(2, 2), 2] {'out': (2, 2)}"]),
+        (lambda x, out: torch.eq(x, 1, out=out), ["aten.eq.Scalar_out [(2, 2), 1] {'out': (2, 2)}"]),
+        (lambda x, out: torch.zeros(2), [f"aten.zeros.default [[2]] {{{CPU}}}"]),
+        (lambda x, out: torch.arange(1, 3), [f"aten.arange.start [1, 3] {{{CPU}}}"]),
+        (lambda x, out: torch.ones_like(x), ["aten.ones_like.default [(2, 2)] {'pin_memory': False}"]),
+        (lambda x, out: torch.zeros(2, 2, out=out), ["aten.zeros.out [[2, 2]] {'out': (2, 2)}"]),
+        (lambda x, out: out.uniform_(), ["aten.uniform_.default [(2, 2)] {}"]),
+        (lambda x, out: x.new_zeros(2), ["aten.new_zeros.default [(2, 2), [2]] {}"]),
+        (lambda x, out: x.nonzero(), ["aten.nonzero.default [(2, 2)] {}"]),
+    ],
+)  # fmt: skip
+def test_calls_as_pytorch_shows_them(call: Any, seen: list[str]) -> None:
+    with Calls() as mode:
+        call(torch.Tensor([[1.0, 2.0], [3.0, 4.0]]), torch.Tensor([[0.0, 0.0], [0.0, 0.0]]))
+    assert mode.seen == seen
+
+
+def test_what_makes_tensors_is_made_where_the_default_device_is() -> None:
+    with torch.device("meta"), Calls() as mode:
+        made = torch.ones(2)
+    assert made.is_meta and "device(type='meta')" in mode.seen[0]
 
 
 class Twice(TorchDispatchMode):
