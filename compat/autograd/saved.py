@@ -45,15 +45,17 @@ class SavedResult:
         self.counter = t._counter
         self.version = t._counter.version
         self.nr = nr
-        #: A weak reference to the node that it comes from in the graph, if that is not the one that keeps it.
+        #: A weak reference to the node that it comes from in the graph, if that is not the one that keeps it: a view's
+        #: is there for as long as the view.
         self.maker: weakref.ref | None = None
 
     def unpack(self, node: Any) -> Tensor:
         t = wrap(self.storage, self.layout, self.offset)
         t._counter = self.counter
-        maker, nr = (node, self.nr) if self.maker is None else (self.maker(), 0)
-        t._rg = maker is not None and t.dtype.category >= 2
-        t._node, t._nr = (maker, nr) if t._rg else (None, 0)
+        maker = None if self.maker is None else self.maker()
+        t._rg = node is not None and t.dtype.category >= 2
+        if t._rg:
+            t._node, t._nr = (node, self.nr) if maker is None else (maker, 0)
         if self.counter.version != self.version:
             raise modified(t, self.version)
         return t

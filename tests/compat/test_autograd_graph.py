@@ -357,3 +357,13 @@ def test_only_inputs_is_where_scripts_put_it() -> None:
     assert grad.item() == 4.0
     with pytest.warns(FutureWarning, match="only_inputs argument is deprecated"):
         torch.autograd.grad(x * x, x, only_inputs=False)
+
+
+def test_a_result_in_a_view_that_is_gone_stays_in_the_graph() -> None:
+    x = torch.tensor([1.0, -1.0, 0.5], requires_grad=True)
+    y = x.clone()
+    y[1:].sigmoid_()
+    (once,) = torch.autograd.grad(y.sum(), x, create_graph=True)
+    (twice,) = torch.autograd.grad(once.sum(), x)
+    s = torch.sigmoid(x.detach())
+    assert torch.allclose(twice, (s * (1 - s) * (1 - 2 * s)) * torch.tensor([0.0, 1.0, 1.0]))
