@@ -233,6 +233,7 @@ class Aside(UntypedStorage):
         self.under = under
         self.forward = forward
         self.base = under.base
+        self.placing = under.placing
         self.version = 0
         if state.levels:
             state.levels[-1].asides.append(weakref.ref(self))
@@ -368,7 +369,8 @@ def buffer(t: Any) -> Any:
         for entered in state.levels:
             through(entered.interpreter)
         base = t._layout.base
-        blank = zeros(ArrayType(base.shape, base.dtype.numpy))  # around the tensor's elements
+        around = base.numel - t._layout.numel  # what is in the buffer beside the tensor's elements
+        blank = zeros(ArrayType(base.shape, base.dtype.numpy)) if around else None
         return lens.write(blank, t._layout, t._offset, _lift(t))
     x = t._storage.buffer
     return _outlived(x) if isinstance(x, Tracer) and not x.interpreter.alive else x
@@ -478,6 +480,25 @@ def check_counted(name: str, t: Any) -> None:
     check_values(name, t)
     if maps(t._storage.buffer):
         raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
+
+
+def check_format(t: Any, copied: Any = None) -> None:
+    """Whether a tensor may be asked for the memory order of a format other than the usual ones, or copied to it.
+
+    Raises:
+        RuntimeError: under ``vmap``.
+    """
+    if not maps(t._storage.buffer):
+        return
+    if copied is None:
+        raise RuntimeError(
+            "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
+        )
+    name = "".join(part.capitalize() for part in str(copied).removeprefix("torch.").split("_"))
+    raise RuntimeError(
+        "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+        f"torch.contiguous_format (got {name})"
+    )
 
 
 def shown(x: Any) -> bool:

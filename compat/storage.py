@@ -34,6 +34,8 @@ class UntypedStorage:
     __slots__ = ("buffer", "base", "version", "_address", "_memory", "_root", "__dict__", "__weakref__")
     #: The file that it is mapped to (``compat.mapped``).
     filename: str | None = None
+    #: How it is seen inside a transform, where that is not as it is (``compat.placing``).
+    placing: Any = None
     buffer: Any
     #: What a storage that has its memory in common with NumPy keeps (``compat.hosted``).
     _memory: np.ndarray

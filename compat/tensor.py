@@ -18,7 +18,6 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
 from compat.formats import (
     channels_last,
-    channels_last_3d,
     contiguous_format,
     preserve_format,
 )
@@ -27,8 +26,9 @@ from compat.formats import (
 )
 from compat.grad_mode import mode
 from compat.hosted import rejoin
-from compat.layout import Layout, contiguous_layout, is_channels_last, layout_of
+from compat.layout import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
 from compat.meta import Unknown
+from compat.placing import seen
 from compat.size import Size
 from compat.storage import UntypedStorage
 from compat.typed_storage import TypedStorage, warn_typed
@@ -187,9 +187,10 @@ class Tensor:
 
     def stride(self, dim: int | None = None) -> Any:
         """How many elements of the storage lie between neighbours along each dimension, or along one."""
+        stride = seen(self)[0] if self._layout.base.traced else self._layout.stride
         if dim is None:
-            return self._layout.stride
-        return self._layout.stride[self._dimension("stride", dim)]
+            return stride
+        return stride[self._dimension("stride", dim)]
 
     def _dimension(self, function: str, dim: Any) -> int:
         if not hasattr(dim, "__index__"):
@@ -232,21 +233,21 @@ class Tensor:
 
     def is_contiguous(self, memory_format: MemoryFormat = contiguous_format) -> bool:
         """Whether its elements lie in the memory order of ``memory_format``, without gaps."""
-        layout = self._layout
-        if memory_format is channels_last:
-            return is_channels_last(layout.size, layout.stride)
-        if memory_format is channels_last_3d:
-            return is_channels_last(layout.size, layout.stride, 5)
+        layout, stride = self._layout, self.stride()
+        if memory_format is contiguous_format:
+            return layout.contiguous if stride is layout.stride else is_contiguous(layout.size, stride)
         if memory_format is preserve_format:
-            return layout.dense
-        return layout.contiguous
+            return is_dense(layout.size, stride)
+        if layout.base.traced:
+            levels.check_format(self)
+        return is_channels_last(layout.size, stride, 4 if memory_format is channels_last else 5)
 
     # ---------------------------------------------------------------- its memory
 
     def storage_offset(self) -> int:
         """Where in the storage it begins, in elements."""
         rejoin(self)
-        return self._offset
+        return seen(self)[1]
 
     def untyped_storage(self) -> UntypedStorage:
         """The storage, which it shares with its views."""
@@ -407,14 +408,20 @@ class Tensor:
         return id(self)
 
     @staticmethod
-    def _make_subclass(kind: type, source: Tensor, requires_grad: bool = False) -> Any:
-        """A tensor of a class over the memory of another, outside its graph."""
-        made: Any = _new(kind)
-        set_memory(made, source._storage, source._layout, source._offset)
-        source._view = source._view or SHARED
-        made._counter = source._counter
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **dispatched: Any) -> Any:
+        """A tensor of a class over the memory of another, outside its graph.
+
+        Args:
+            dispatched: what ``compat.ops.wrappers`` makes of types that say what operations do.
+        """
+        if require_grad:
+            data._check_may_require_grad()
+        made: Any = _new(cls)
+        set_memory(made, data._storage, data._layout, data._offset)
+        data._view = data._view or SHARED
+        made._counter = data._counter
         made._view = SHARED
-        made._rg = bool(requires_grad)
+        made._set_requires_grad(bool(require_grad))
         return made
 
     def _of_class(self, cls: type) -> Any:

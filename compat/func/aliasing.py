@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from compat.layout import Layout, contiguous_strides
+from compat.layout import Base, Layout, contiguous_strides
 from compat.ops.complex_views import view_as_complex, view_as_real
 from compat.ops.views import as_strided, movedim, permute
+from compat.placing import Placing
 from compat.tensor import Tensor
-
-
-class _Axis(NamedTuple):
-    """A dimension of an example: its size, its step among the example's elements, and that in memory."""
-
-    size: int
-    step: int
-    stride: int
+from funcgrad import runtime
+from funcgrad.interpreters.batching import BatchTracer
+from funcgrad.tracing import Tracer
 
 
 def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int) -> Tensor | None:
@@ -24,7 +19,7 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
 
     Args:
         original, dim: the argument, and where its examples are.
-        seen: one of them, as the function got it: its elements lie row-major.
+        seen: one of them, as the function got it: a storage of its own, row-major.
         result: what the function returned.
         place: where the result is to have its examples.
 
@@ -35,25 +30,32 @@ def view_of(original: Tensor, dim: int, seen: Tensor, result: Tensor, place: int
         return None
     if result._layout is seen._layout and result._offset == seen._offset:
         return original if result is seen and place == dim else movedim(original, dim, place)
-    size, stride, offset = tuple(result.shape), result.stride(), result.storage_offset()
+    layout = result._layout
+    size, stride, offset = tuple(layout.size), layout.stride, result._offset
     if result.dtype is not seen.dtype:
         if seen.dtype.is_complex:
             original = view_as_real(original)
         elif result.dtype.is_complex:
             size, stride, offset = (*size, 2), (*[2 * s for s in stride], 1), 2 * offset
-    if (result._layout.conj, result._layout.neg) != (seen._layout.conj, seen._layout.neg):
+        else:
+            return None  # bytes, read as something else
+    if (layout.conj, layout.neg) != (seen._layout.conj, seen._layout.neg):
         return None
-    found = _in_memory(_axes(original, dim), size, stride, offset)
+    shape, strides = ([n for d, n in enumerate(of) if d != dim] for of in (original.shape, original.stride()))
+    placing = Placing(Base(tuple(shape), original.dtype), strides, original.storage_offset())
+    found = placing.regular(size, stride, offset)
     if found is None:
         return None
-    strides, start = found
-    size, strides = (*size[:place], original.shape[dim], *size[place:]), [*strides]
+    places, start = list(found[0]), found[1]
     paired = result.dtype.is_complex and not original.dtype.is_complex
-    if paired and (strides[-1] != 1 or any(s % 2 for s in (start, original.stride(dim), *strides[:-1]))):
+    if paired and (places[-1] != 1 or any(s % 2 for s in (start, original.stride(dim), *places[:-1]))):
         return None
-    strides.insert(place, original.stride(dim))
-    whole = as_strided(original, size, tuple(strides), original.storage_offset() + start)
-    return view_as_complex(whole) if paired else whole
+    size = (*size[:place], original.shape[dim], *size[place:])
+    places.insert(place, original.stride(dim))
+    whole = as_strided(original, size, tuple(places), start)
+    if not paired:
+        return whole
+    return view_as_complex(whole) if whole._layout.stride[-1] == 1 else None
 
 
 def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
@@ -77,12 +79,20 @@ def placed_view(whole: Tensor, result: Tensor, place: int) -> Tensor | None:
     if order is not None:
         order.insert(place, -1)
         return permute(whole, [d + 1 for d in order])
-    if whole.requires_grad or whole._layout.base.traced:
+    if whole.requires_grad or _followed(whole):
         return None
     size, stride = list(layout.size), list(layout.stride)
     size.insert(place, whole.shape[0])
     stride.insert(place, whole.stride(0))
     return as_strided(whole, size, stride, result._offset)
+
+
+def _followed(t: Tensor) -> bool:
+    """Whether a transform other than ``vmap`` follows what is done to a tensor."""
+    x = runtime.ready(t._storage.buffer)
+    while isinstance(x, BatchTracer):
+        x = x.value
+    return isinstance(x, Tracer)
 
 
 def _order(shape: Sequence[int], layout: Layout) -> list[int] | None:
@@ -92,43 +102,3 @@ def _order(shape: Sequence[int], layout: Layout) -> list[int] | None:
     if layout.access[0] != "whole" or len(found) != layout.ndim or layout.ndim != len(shape):
         return None
     return [found[axis] for axis in zip(layout.size, layout.stride)]
-
-
-def _axes(original: Tensor, dim: int) -> list[_Axis]:
-    """The dimensions of an example, outermost first; neighbours that lie in memory as one are one."""
-    axes: list[_Axis] = []
-    step = 1
-    for d in reversed([d for d in range(original.dim()) if d != dim]):
-        size, stride = original.shape[d], original.stride(d)
-        if axes and stride == axes[-1].stride * axes[-1].size:
-            axes[-1] = axes[-1]._replace(size=axes[-1].size * size)
-        elif size > 1:
-            axes.append(_Axis(size, step, stride))
-        step *= size
-    return axes[::-1]
-
-
-def _in_memory(
-    axes: Sequence[_Axis], size: Sequence[int], stride: Sequence[int], offset: int
-) -> tuple[list[int], int] | None:
-    """Strides and an offset among an example's elements as those in memory; None if they are not regular there."""
-    if 0 in size:
-        return list(stride), 0
-    reached = start = _digits(axes, offset)
-    strides = []
-    for n, s in zip(size, stride):
-        digits = _digits(axes, s) if n > 1 else [0] * len(axes)
-        reached = [r + (n - 1) * c for r, c in zip(reached, digits)]
-        strides.append(sum(c * axis.stride for c, axis in zip(digits, axes)))
-    if any(r >= axis.size for r, axis in zip(reached, axes)):
-        return None
-    return strides, sum(c * axis.stride for c, axis in zip(start, axes))
-
-
-def _digits(axes: Sequence[_Axis], distance: int) -> list[int]:
-    """A distance among an example's elements, in steps along each of its dimensions."""
-    digits = []
-    for axis in axes:
-        steps, distance = divmod(distance, axis.step)
-        digits.append(steps)
-    return digits

@@ -11,6 +11,7 @@ from compat import levels
 from compat.arrays import array, tensor_of
 from compat.func.aliasing import placed_view, view_of
 from compat.ops.joining import cat
+from compat.placing import place_as
 from compat.registry import function
 from compat.tensor import Tensor
 from compat.trees import TreeSpec, broadcast_to_and_flatten, tree_flatten, tree_leaves, tree_unflatten
@@ -272,7 +273,7 @@ def mapping(interpreter: Batching, randomness: str) -> Iterator[None]:
 
 def batched(interpreter: Batching, t: Tensor, dim: int) -> Tensor:
     """A tensor as an example sees it."""
-    return tensor_of(BatchTracer(interpreter, array(t), dim))
+    return place_as(tensor_of(BatchTracer(interpreter, array(t), dim)), t, dim)
 
 
 def unbatched(interpreter: Batching, t: Tensor) -> tuple[Any, int | None]:

@@ -9,6 +9,7 @@ from typing import Any
 from compat import levels
 from compat.arrays import TensorTracer, array, outside, tensor_of
 from compat.autograd.graph import disable_saved_tensors_hooks
+from compat.placing import place_as
 from compat.tensor import Tensor
 from compat.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
 from funcgrad.dtypes import is_complex
@@ -46,6 +47,7 @@ class Flat:
 
     Args:
         function: takes the parts of a tree of structure ``tree``.
+        leaves: the tensors that it is called with, where whose elements lie its arguments are seen to lie.
         kind: which transform it runs in.
         name: what messages call it.
         has_aux: whether it returns a pair, of which only the first part is the result.
@@ -55,8 +57,11 @@ class Flat:
         written: which of its arguments it wrote in place, and what they hold since.
     """
 
-    def __init__(self, function: Any, tree: TreeSpec, kind: str, name: str, has_aux: bool = False):
+    def __init__(
+        self, function: Any, leaves: Sequence[Tensor], tree: TreeSpec, kind: str, name: str, has_aux: bool = False
+    ):
         self.function = function
+        self.leaves = leaves
         self.tree = tree
         self.kind = kind
         self.name = name
@@ -71,7 +76,7 @@ class Flat:
             levels.through(interpreter)
         with self._level() as entered:
             entered.interpreter = interpreter
-            given = [tensor_of(a) for a in arrays]
+            given = [place_as(tensor_of(a), x) for a, x in zip(arrays, self.leaves)]
             if self.kind == "grad":
                 entered.leaves = [t._storage for t in given if t._storage.base.traced]
             result = self.function(*tree_unflatten(given, self.tree))
@@ -83,10 +88,10 @@ class Flat:
             self.written = [(i, array(t)) for i, t in enumerate(given) if fresh[i] and t._storage.version]
             return [array(leaf) for leaf in leaves]
 
-    def write_back(self, arguments: Sequence[Tensor]) -> None:
+    def write_back(self) -> None:
         """Writes what the function wrote into its arguments into the tensors that it was called with."""
         for i, x in self.written:
-            arguments[i].copy_(tensor_of(x))
+            self.leaves[i].copy_(tensor_of(x))
 
     @contextmanager
     def _level(self) -> Iterator[levels.Level]:

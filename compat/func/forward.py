@@ -57,9 +57,9 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     values, moving = [array(x) for x in leaves], [array(d.to(x.dtype)) for d, x in zip(directions, leaves)]
     if not levels.state.forward:
         values, moving = [levels.held(x) for x in values], [levels.held(d) for d in moving]
-    flat = Flat(func, tree, "jvp", _NAME, has_aux)
+    flat = Flat(func, leaves, tree, "jvp", _NAME, has_aux)
     outs, moved = jvp_flat(flat, values, moving)
-    flat.write_back(leaves)
+    flat.write_back()
     if strict and any(t is None for t in moved):
         raise RuntimeError(
             "jvp(f, primals, tangents, strict=True): The output of f is independent of the inputs. This is not allowed "
@@ -94,7 +94,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     """
     leaves, tree = tree_flatten(primals)
     values = [array(x) for x in leaves]
-    flat = Flat(func, tree, "jvp", "linearize(f, *primals)")
+    flat = Flat(func, leaves, tree, "jvp", "linearize(f, *primals)")
     outs, program = linearize_flat(flat, values, [True] * len(values))
     result = flat.wrap(outs)
     types = [type_of(o) for o in outs]

@@ -55,11 +55,10 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
     check_differentiable(primals)
     leaves, tree = tree_flatten(primals)
     # The pullback may be called where there is a graph, though the function was called under no_grad.
-    lifted = [levels.lift(x) if x._rg and name is _VJP and not x._storage.base.traced else array(x) for x in leaves]
-    values = [levels.held(x) for x in lifted]
-    flat = Flat(func, tree, "grad", name, has_aux)
+    values = [levels.held(array(x, anyway=name is _VJP)) for x in leaves]
+    flat = Flat(func, leaves, tree, "grad", name, has_aux)
     outs, pull = vjp_flat(flat, values)
-    flat.write_back(leaves)
+    flat.write_back()
     types, out_types = [type_of(v) for v in values], [type_of(o) for o in outs]
     result = flat.wrap(outs)
     for x, t in zip(tree_flatten(result)[0], out_types):

@@ -34,7 +34,15 @@ def view_as_real(input: Array) -> Any:
     return Geometry((*input.size, 2), stride, 2 * input.offset, input.dtype.to_real())
 
 
-@view("ViewAsComplexBackward0")
+def _check_seen(input: Tensor) -> None:
+    if input.stride()[-1] != 1:
+        raise RuntimeError(_APART)
+
+
+_APART = "Tensor must have a last dimension with stride 1"
+
+
+@view("ViewAsComplexBackward0", inside=_check_seen)
 def view_as_complex(input: Array) -> Any:
     """Pairs of real numbers, along the last dimension, as complex ones.
 
@@ -53,7 +61,7 @@ def view_as_complex(input: Array) -> Any:
     if input.size[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
     if input.stride[-1] != 1:
-        raise RuntimeError("Tensor must have a last dimension with stride 1")
+        raise RuntimeError(_APART)
     if any(s % 2 for n, s in zip(input.size[:-1], input.stride) if n > 1):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     if input.offset % 2:

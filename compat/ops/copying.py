@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
+from compat import dtypes, levels
 from compat.device import CPU, available
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
-from compat.errors import OVERLAPS_ITSELF
+from compat.errors import OVERLAPS_ITSELF, wrong_combination
 from compat.formats import (
     channels_last,
     channels_last_3d,
@@ -25,6 +25,8 @@ from compat.grad_mode import mode
 from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
 from compat.meta import NO_DATA
 from compat.ops.arguments import fits_none, keywords_only, tensor_argument
+from compat.ops.complaints import complaint
+from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.signature import Array, Scalar
 from compat.ops.windows import suggests_channels_last
@@ -62,7 +64,12 @@ def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [format_strides(tuple(layout.size), layout.stride, operands["memory_format"])]
 
 
-@op("CloneBackward0", strides=_copy_strides)
+def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
+    if input._layout.base.traced and memory_format in (channels_last, channels_last_3d):
+        levels.check_format(input, memory_format)
+
+
+@op("CloneBackward0", strides=_copy_strides, check=_check_clone)
 def clone(input: Array, *, memory_format: MemoryFormat | None = preserve_format) -> Any:
     """A copy with memory of its own.
 
@@ -151,7 +158,13 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         >>> torch.tensor([1.7]).to(torch.int64)
         tensor([1])
     """
-    where, dtype, copy, memory_format = _parse_to(args, kwargs)
+    try:
+        where, dtype, copy, memory_format = _parse_to(args, kwargs.copy())
+    except (TypeError, RuntimeError):
+        problem = complaint("to", args, kwargs)
+        if problem is None:
+            raise
+        raise problem from None
     same, here = dtype is None or dtype is self.dtype, where is None or where is self.device
     fits = memory_format in (preserve_format, _suggested_format(self))
     if same and here and not copy and fits:
@@ -183,6 +196,8 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
             where = a
         elif a is not None:
             rest.append(a)
+    if rest and (len(args) > 4 or len(rest) > 2 or not all(isinstance(a, bool) for a in rest)):
+        raise wrong_combination("to", args, kwargs)
     where = None if where is None else available(where)
     if other is not None:
         where, dtype = other.device, other.dtype
@@ -195,7 +210,7 @@ def _parse_to(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Device | N
     return where, dtype, copy, memory_format
 
 
-@function("Tensor.type")
+@composite("Tensor.type")
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The name of the tensor's type; or, given a dtype or such a name, the tensor in it.
 
@@ -254,8 +269,8 @@ for _name, _dtype in dict(
     _conversion(_name, _dtype)
 
 
-@function("Tensor.cpu")
-def cpu(self: Tensor, memory_format: MemoryFormat = preserve_format) -> Tensor:
+@composite("Tensor.cpu")
+def cpu(self: Tensor, *, memory_format: MemoryFormat = preserve_format) -> Tensor:
     """The tensor on the CPU: itself, if it is there.
 
     Raises:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.layout import Layout
+from compat.placing import seen_at
 from compat.registry import names_of
 from compat.tensor import Tensor, View
 
@@ -19,8 +20,13 @@ Step = Callable[[Tensor], Tensor]
 
 def part(layout: Layout, shift: int) -> Step:
     """The step to a part of the memory, which begins ``shift`` elements after the tensor does."""
-    size, stride = tuple(layout.size), layout.stride
-    return lambda t: names_of("Tensor")["as_strided"](t, size, stride, t._offset + shift)
+
+    def step(t: Tensor) -> Tensor:
+        stride, offset = seen_at(t, layout, t._offset + shift)
+        made: Tensor = names_of("Tensor")["as_strided"](t, tuple(layout.size), stride, offset)
+        return made
+
+    return step
 
 
 def extended(plan: Any, t: Tensor, layout: Layout, offset: int) -> tuple[Step, ...]:

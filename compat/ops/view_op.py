@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from compat import levels
 from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.ops.declared import Declared
@@ -14,6 +15,7 @@ from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata, uint64
 from compat.ops.signature import key_of
 from compat.ops.view import Geometry, ViewNode, ViewPlan, geometry_of
+from compat.placing import placing_of, strided
 from compat.registry import publish
 from compat.tensor import Tensor
 
@@ -40,7 +42,9 @@ class ViewOp(Declared):
         names = options.get("names")
         self.function = self._entry(self.name, self.miss, self.plans, False)
         if self.through_storage:
-            self.function = _of_the_whole(self.function)
+            self.function = _by_memory(self.function)
+        if "inside" in options:
+            self.function = _checked_inside(self.function, options["inside"])
         self._publish(self.function, f"torch.{self.name} Tensor.{self.name}" if names is None else names)
         inplace = options.get("inplace", "")
         if inplace:
@@ -102,14 +106,32 @@ class ViewOp(Declared):
         return lambda node: uint64(node.plan.shows[operand])
 
 
-def _of_the_whole(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function whose first argument is seen as lying in all of its memory."""
+def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``as_strided``, of which the first argument is seen as lying in all of its memory."""
 
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Tensor):
             rejoin(args[0])
+            if args[0]._layout.base.traced and (placing_of(args[0]) or levels.maps(args[0]._storage.buffer)):
+                return inside(*args, **kwargs)
         return function(*args, **kwargs)
+
+    def inside(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Any:
+        return function(input, size, *strided(input, tuple(size), tuple(stride), storage_offset))
+
+    return call
+
+
+def _checked_inside(function: Callable[..., Any], check: Callable[[Tensor], None]) -> Callable[..., Any]:
+    """A function of which the first argument is looked at where it is traced."""
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        made = function(*args, **kwargs)
+        if args and args[0]._layout.base.traced:
+            check(args[0])
+        return made
 
     return call
 
@@ -122,6 +144,6 @@ def view(node: str, *, saved: str = "", **options: Any) -> Callable[[Callable[..
         saved: what the node shows as ``_saved_...``.
         options: ``names``, ``check``, ``shows`` as for ``op``; ``inplace``, the variant that makes a tensor its own
             view, and ``inplace_node``, its node; ``undone``, when PyTorch undoes it by a view: ``"always"``, or where
-            that makes a difference (``"changed"``).
+            that makes a difference (``"changed"``); ``inside``, a check of what is traced by the strides that users see.
     """
     return lambda body: ViewOp(body, node, saved, options)

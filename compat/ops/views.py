@@ -7,16 +7,19 @@ from math import prod
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, warn, wrap_dim, wrong_argument
+from compat.errors import size_text, warn, wrap_dim, wrong_argument, wrong_combination
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
 from compat.ops.arguments import check_view_size, missing, size_argument, tensor_argument
+from compat.ops.complaints import complaint
+from compat.ops.composite import composite
 from compat.ops.inplace import complain_about_view, set_history
 from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
 from compat.ops.view import Geometry
 from compat.ops.view_op import view
+from compat.placing import NOT_A_VIEW, can_view, viewed
 from compat.registry import function
 from compat.tensor import Tensor, Version, set_regenerate
 
@@ -49,7 +52,7 @@ def transpose(input: Array, dim0: Dim, dim1: Dim) -> Any:
     return _swapped(input, dim0, dim1)
 
 
-@function("torch.swapaxes", "Tensor.swapaxes")
+@composite("torch.swapaxes", "Tensor.swapaxes")
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Two dimensions exchanged, under NumPy's name."""
     return transpose(input, axis0, axis1)
@@ -97,7 +100,7 @@ def _several(x: Any) -> tuple[int, ...]:
     return tuple(x) if isinstance(x, tuple | list) else (x,)
 
 
-@function("torch.movedim", "Tensor.movedim", "torch.moveaxis", "Tensor.moveaxis")
+@composite("torch.movedim", "Tensor.movedim", "torch.moveaxis", "Tensor.moveaxis")
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to new places, the others staying in order."""
     source, destination = _several(source), _several(destination)
@@ -162,7 +165,7 @@ function("Tensor.mH")(property(lambda self: _adjoint("mH", self), doc="``mT``, a
 function("Tensor.H")(property(_hermitian))
 
 
-@function("torch.adjoint", "Tensor.adjoint")
+@composite("torch.adjoint", "Tensor.adjoint")
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions exchanged, and the elements conjugated."""
     return _adjoint("adjoint()", input)
@@ -209,10 +212,7 @@ def _in_shape(input: Any, size: Ints) -> Any:
     new = inferred(size, prod(input.size))
     stride = view_strides(input.size, input.stride, new)
     if stride is None:
-        raise RuntimeError(
-            "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
-            "contiguous subspaces). Use .reshape(...) instead."
-        )
+        raise RuntimeError(NOT_A_VIEW)
     return input._replace(size=new, stride=stride)
 
 
@@ -273,10 +273,11 @@ def tensor_view(self: Tensor, *size: Any, dtype: Any = None, **named: Any) -> Te
         made._counter = None if mode.inference else made._counter or Version()
         return made
     try:
-        return view_size(self, *size, **named)
+        made = view_size(self, *size, **named)
     except TypeError:
         check_view_size(size)
         raise
+    return viewed(self, made) if made._layout.base.traced else made
 
 
 @function("Tensor.view_as")
@@ -289,7 +290,8 @@ def view_as(self: Tensor, other: Tensor) -> Tensor:
         tensor([[0, 1],
                 [2, 3]])
     """
-    return view_size(self, tensor_argument("view_as", "other", 1, other).shape)
+    made = view_size(self, tensor_argument("view_as", "other", 1, other).shape)
+    return viewed(self, made) if made._layout.base.traced else made
 
 
 @function("torch.reshape")
@@ -310,7 +312,7 @@ def reshape(input: Tensor, shape: Any) -> Tensor:
 def _reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     new = inferred([n.__index__() for n in shape], input.numel())
     layout = input._layout
-    if view_strides(layout.size, layout.stride, new) is None:
+    if not can_view(input, new):
         return unsafe_view(input.clone(memory_format=contiguous_format), new)
     return view_size(input, new) if layout.contiguous else _reshape_alias(input, new)
 
@@ -326,6 +328,8 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
                 [2, 3]])
     """
     if named:
+        if shape or named.keys() != {"shape"}:
+            raise complaint("reshape", shape, named) or wrong_combination("reshape", shape, named)
         shape = (named["shape"],)
     elif not shape:
         raise missing("reshape", "shape")
@@ -446,7 +450,7 @@ def _squeezing(dim: Any) -> tuple[Any, tuple[Any, ...]]:
     return (_squeeze_dims if isinstance(dim, tuple | list) else _squeeze_dim), (dim,)
 
 
-@function("Tensor.squeeze_")
+@composite("Tensor.squeeze_")
 def squeeze_(self: Tensor, dim: Any = None) -> Tensor:
     """``squeeze`` of the tensor itself; returns it."""
     op, args = _squeezing(dim)
@@ -497,7 +501,7 @@ def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
     return input._replace(size=tuple(new), stride=tuple(stride))
 
 
-@function("torch.broadcast_to", "Tensor.broadcast_to")
+@composite("torch.broadcast_to", "Tensor.broadcast_to")
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """``expand`` under NumPy's name.
 

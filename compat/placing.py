@@ -1,0 +1,217 @@
+"""Where the elements of a tensor inside a transform lie, as the function that is transformed sees it.
+
+A transform gives its function arrays of their own: row-major, without gaps. PyTorch gives it views: under ``vmap`` an
+example lies among the others, and what was not contiguous outside is not so inside. So a storage that was made of
+another tensor's elements keeps a ``Placing``, which translates between distances in the storage, by which everything
+is computed, and distances in the memory that the elements came from, which are what ``stride``, ``storage_offset``,
+``is_contiguous``, ``view`` and ``as_strided`` speak of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compat.errors import size_text
+from compat.layout import Base, Ints, Layout, contiguous_strides, view_strides
+
+
+class _Axis(NamedTuple):
+    """A dimension of what was read: its size, its step in the storage, and its stride in memory."""
+
+    size: int
+    step: int
+    stride: int
+
+
+class Placing:
+    """Distances in a storage, and in the memory that its elements came from.
+
+    Attributes:
+        base: what the storage holds.
+        axes: the dimensions of what was read, outermost first; neighbours that lie in memory as one are one.
+        start: where in memory it begins.
+    """
+
+    __slots__ = ("base", "axes", "start")
+
+    def __init__(self, base: Base, stride: Sequence[int], start: int):
+        self.base = base
+        self.axes = _axes(base.shape, stride)
+        self.start = start
+
+    def _in_units_of(self, itemsize: int) -> tuple[tuple[_Axis, ...], int, int]:
+        """The dimensions and the start in units that elements of so many bytes are a number of, and that number."""
+        unit = self.base.dtype.itemsize
+        if itemsize >= unit:
+            return self.axes, self.start, itemsize // unit
+        k = unit // itemsize
+        parts = [_Axis(size, step * k, stride * k) for size, step, stride in self.axes]
+        return (*parts, _Axis(k, 1, 1)), self.start * k, 1
+
+    def seen(self, layout: Layout, offset: int) -> tuple[Ints, int]:
+        """Strides and an offset in memory, of a layout of the storage and its offset there."""
+        axes, start, k = self._in_units_of(layout.dtype.itemsize)
+        strides = tuple(_distance(axes, s * k) // k for s in layout.stride)
+        return strides, (start + _distance(axes, offset * k)) // k
+
+    def within(self, itemsize: int, size: Ints, stride: Ints, offset: int) -> tuple[Ints, int] | None:
+        """Strides and an offset in the storage, of those in memory; None for elements that the storage has not."""
+        if 0 in size:
+            return tuple(stride), 0
+        axes, start, k = self._in_units_of(itemsize)
+        along = sorted((axis for axis in axes if axis.stride), key=lambda axis: -axis.stride)
+        found = [_places(along, distance) for distance in (offset * k - start, *(s * k for s in stride))]
+        reached, *steps = found
+        for n, places in zip(size, steps):
+            reached = _plus(reached, places, n - 1) if n > 1 else reached
+        if reached is None or any(r >= axis.size for r, axis in zip(reached, along)):
+            return None
+        first, *strides = (sum(p * axis.step for p, axis in zip(places or (), along)) // k for places in found)
+        return tuple(strides), first
+
+    def regular(self, size: Ints, stride: Ints, offset: int) -> tuple[Ints, int] | None:
+        """Strides and an offset in memory, of those in the storage, where all elements lie there at such strides."""
+        if 0 in size:
+            return tuple(stride), self.start
+        reached = _digits(self.axes, offset)
+        for n, s in zip(size, stride):
+            if n > 1:
+                reached = [r + (n - 1) * c for r, c in zip(reached, _digits(self.axes, s))]
+        if any(r >= axis.size for r, axis in zip(reached, self.axes)):
+            return None
+        return tuple(_distance(self.axes, s) for s in stride), self.start + _distance(self.axes, offset)
+
+
+def _axes(size: Sequence[int], stride: Sequence[int]) -> tuple[_Axis, ...]:
+    axes: list[_Axis] = []
+    step = 1
+    for n, s in zip(reversed(size), reversed(stride)):
+        if axes and s == axes[-1].stride * axes[-1].size:
+            axes[-1] = axes[-1]._replace(size=axes[-1].size * n)
+        elif n > 1:
+            axes.append(_Axis(n, step, s))
+        step *= max(n, 1)
+    return tuple(reversed(axes))
+
+
+def _distance(axes: Sequence[_Axis], steps: int) -> int:
+    """A distance in memory, from one in the storage."""
+    return sum(c * axis.stride for c, axis in zip(_digits(axes, steps), axes))
+
+
+def _digits(axes: Sequence[_Axis], distance: int) -> list[int]:
+    """A distance in the storage, in steps along each dimension."""
+    digits = []
+    for axis in axes:
+        steps, distance = divmod(distance, axis.step)
+        digits.append(steps)
+    return digits
+
+
+def _places(along: Sequence[_Axis], distance: int) -> list[int] | None:
+    """A distance in memory, in steps along each dimension, which come by falling strides; None if it is none."""
+    if distance < 0:
+        return None
+    steps = []
+    for axis in along:
+        n, distance = divmod(distance, axis.stride)
+        steps.append(n)
+    return None if distance else steps
+
+
+def _plus(reached: list[int] | None, places: list[int] | None, times: int) -> list[int] | None:
+    if reached is None or places is None:
+        return None
+    return [r + times * p for r, p in zip(reached, places)]
+
+
+def place_as(made: Any, original: Any, dim: int | None = None) -> Any:
+    """Has a new tensor, of another's elements, be seen where those lie; returns it.
+
+    Args:
+        dim: the dimension of ``original`` that ``made`` has not; None if it has all.
+    """
+    stride, start = seen(original)
+    if dim is not None:
+        stride = (*stride[:dim], *stride[dim + 1 :])
+    storage = made._storage
+    if storage is not original._storage and (start or stride != made._layout.stride):
+        storage.placing = Placing(storage.base, stride, start)
+    return made
+
+
+def placing_of(t: Any) -> Placing | None:
+    """How a tensor's memory is seen, if that is not as it is."""
+    storage = t._storage
+    found: Placing | None = storage.placing
+    return found if found is not None and found.base is storage.base else None
+
+
+def seen_at(t: Any, layout: Layout, offset: int) -> tuple[Ints, int]:
+    """Strides and an offset as users see them, of a layout of a tensor's storage and its offset there."""
+    placing = placing_of(t)
+    return (layout.stride, offset) if placing is None else placing.seen(layout, offset)
+
+
+def seen(t: Any) -> tuple[Ints, int]:
+    """A tensor's strides and its offset, as its users see them."""
+    return seen_at(t, t._layout, t._offset)
+
+
+def can_view(t: Any, size: Ints) -> bool:
+    """Whether a tensor's elements can be seen in another shape without a copy."""
+    stride = seen(t)[0] if t._layout.base.traced else t._layout.stride
+    return view_strides(t._layout.size, stride, size) is not None
+
+
+NOT_A_VIEW = (
+    "view size is not compatible with input tensor's size and stride (at least one dimension spans across two "
+    "contiguous subspaces). Use .reshape(...) instead."
+)
+
+
+def viewed(t: Any, made: Any) -> Any:
+    """A view of a tensor in another shape.
+
+    Raises:
+        RuntimeError: where that would have taken a copy.
+    """
+    if not can_view(t, made._layout.size):
+        raise RuntimeError(NOT_A_VIEW)
+    return made
+
+
+def strided(t: Any, size: Ints, stride: Ints, offset: int | None = None) -> tuple[Ints, int]:
+    """Strides and an offset in the storage of a tensor inside a transform, from those that its users see.
+
+    Raises:
+        RuntimeError: for elements that the tensor has not.
+    """
+    if len(size) != len(stride):
+        raise RuntimeError(
+            "Tensor.as_strided(size, stride, ...): size and stride must have the same length! Got size "
+            f"{size_text(size)} and stride {size_text(stride)}"
+        )
+    base = t._storage.base
+    placing = placing_of(t) or Placing(base, contiguous_strides(base.shape), 0)
+    strides, start = seen(t)
+    offset = start if offset is None else offset
+    if any(s < 0 for s in stride):
+        return stride, offset  # which is refused
+    end, last = start + _extent(t.shape, strides), offset + _extent(size, stride)
+    text = f"result = tensor.as_strided({size_text(size)}, {size_text(stride)}, {offset})"
+    if 0 not in size and (offset < start or last > end):
+        raise RuntimeError(
+            f"{text} can access memory outside of `tensor`. `result` can access some memory in range [{offset}, "
+            f"{last}], but `tensor` can only access some memory in range [{start}, {end}]. This is not supported "
+            "inside of vmap, please try to rewrite the `as_strided` call as a sequence of PyTorch view operations"
+        )
+    found = placing.within(t._layout.dtype.itemsize, size, stride, offset)
+    if found is None:
+        raise RuntimeError(f"{text} has elements between those of `tensor`, which are not seen inside of a transform")
+    return found
+
+
+def _extent(size: Sequence[int], stride: Sequence[int]) -> int:
+    return 1 + sum((n - 1) * s for n, s in zip(size, stride))
