@@ -20,6 +20,7 @@ from compat.ops.sorting import spread
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
+from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.primitives import elementwise as e
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives.shape import iota
@@ -65,7 +66,9 @@ def _declare_in_place(total: Op, primitive: Callable[..., Any], **options: Any) 
 
     body.__doc__ = f"``{total.name}``, in place."
     inplace = f"Tensor.{total.name}_"
-    op(total.node_name, name=total.name, names="", inplace=inplace, check=check_own, **options)(body)
+    declared = op(total.node_name, name=total.name, names="", inplace=inplace, check=check_own, **options)(body)
+    if total.stated is not None:
+        declared.backward(total.stated)
 
 
 @op("CumsumBackward0", saved="dim", inplace="", check=_check("cumsum"))
@@ -103,6 +106,19 @@ def cumprod(input: Array, dim: Dim, *, dtype: Any = None) -> Any:
         tensor([1, 2, 6])
     """
     return _running(r.cumulative_prod, input, dim, dtype)
+
+
+@cumprod.backward
+def _cumprod_backward(ct: Any, input: Any, result: Any, dim: int, dtype: Any) -> Any:
+    """By quotients of the results and the factors where no factor is zero, as in PyTorch."""
+    _, pullback = vjp_flat(lambda x: [_running(r.cumulative_prod, x, dim, dtype)], [input])
+    (found,) = pullback([np.conj(ct)])
+    if type_of(input).size <= 1:
+        return np.conj(found)
+    none_zero = np.logical_not(np.any(np.equal(input, 0)))
+    divisor = np.where(none_zero, input, np.astype(1, type_of(input).dtype))
+    following = r.cumulative_sum(np.multiply(np.conj(result), ct), axis=dim, reverse=True)
+    return np.where(none_zero, np.divide(following, np.conj(divisor)), np.conj(found))
 
 
 _declare_in_place(cumprod, r.cumulative_prod, **_PRODUCT)

@@ -51,6 +51,13 @@ def _check_real(kernel: str, input: Tensor) -> None:
 # ---------------------------------------------------------------- amax, amin
 
 
+def extreme(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
+    """The extreme elements over axes; of a single number, too, a result of its own: nodes keep it beside the number."""
+    if not type_of(x).shape:
+        x, axes, keepdim = reshape(x, shape=(1,)), (0,), False
+    return reduce(primitive, x, axes, keepdim)
+
+
 def shared_by_the_equal(ct: Any, input: Any, result: Any, axes: tuple[int, ...], with_nan: bool = False) -> Any:
     """A gradient shared evenly by the elements that are the extreme."""
     extreme = restore(result, input, axes)
@@ -73,7 +80,7 @@ def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: 
         _check_real(f"{what}_values_cpu", input)
 
     def body(input: Array, dim: Dims = (), keepdim: bool = False) -> Any:
-        return reduce(primitive, input, axes_of(input, dim), keepdim)
+        return extreme(primitive, input, axes_of(input, dim), keepdim)
 
     largest = "largest" if what == "max" else "smallest"
     body.__doc__ = (
@@ -163,7 +170,7 @@ def _declare_full(name: str, node: str, primitive: Callable[..., Any]) -> Op:
         _check_real(f"{name}_all", input)
 
     def body(input: Array) -> Any:
-        return reduce(primitive, input, axes_of(input, None), False)
+        return extreme(primitive, input, axes_of(input, None), False)
 
     declared = op(node, saved="self result", keeps="result0", name=name, names="", out=True, check=check)(body)
 

@@ -118,8 +118,8 @@ def _declare_median(name: str, skip: bool) -> None:
     @all.backward
     def all_back(ct: Any, input: Any, result: Any) -> Any:
         chosen = np.logical_or(np.equal(input, result), np.logical_and(_is_nan(input), _is_nan(result)))
-        share = np.astype(chosen, type_of(input).dtype)
-        return np.multiply(share, np.divide(ct, np.sum(share)))
+        each = np.divide(ct, np.sum(np.astype(chosen, type_of(input).dtype)))
+        return np.where(chosen, each, np.astype(0, type_of(each).dtype))
 
     one = op(f"{node}1", name=name, names="", check=_check_rank("median", "median_out"), **_ONE)(along)
     one.backward(_back)

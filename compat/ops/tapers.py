@@ -7,9 +7,9 @@ from typing import Any
 
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, wrap_dim
-from compat.ops.extremes import shared_by_the_equal
+from compat.ops.extremes import extreme, shared_by_the_equal
 from compat.ops.op import op
-from compat.ops.reduction import axes_of, reduce
+from compat.ops.reduction import axes_of
 from compat.ops.signature import Array, Dim
 from compat.registry import function, names_of
 from compat.tensor import Tensor
@@ -53,7 +53,7 @@ def aminmax(input: Array, *, dim: Dim | None = None, keepdim: bool = False) -> A
         tensor(3)
     """
     axes = axes_of(input, dim)
-    return reduce(r.reduce_min, input, axes, keepdim), reduce(r.reduce_max, input, axes, keepdim)
+    return extreme(r.reduce_min, input, axes, keepdim), extreme(r.reduce_max, input, axes, keepdim)
 
 
 @aminmax.backward

@@ -17,6 +17,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - the gradient of ``sgn`` of real numbers, which is zero and cannot be looked at;
 - products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
 - indices that a node kept replaced by ``data = ``, which may point anywhere;
+- bools where PyTorch's gradient would subtract or negate them, at which it complains in backward;
 - numbers read as such of another width, where rounding becomes anything;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
@@ -252,6 +253,9 @@ BLOCKS = (
 #: What is not written in inference mode: what makes leaves there, and what asks leaves for their nodes.
 NEVER_WITHIN = r"requires_grad|Parameter|copy|multi_grad|edge"
 
+#: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
+NO_BOOLS = r"logaddexp|atan2|\*\*"
+
 #: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
 AS_IT_IS = (
     "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
@@ -364,7 +368,9 @@ class Author:
         return f"{self.new()} = {self.fill(UNARY, tensors)}"
 
     def binary(self, tensors: dict[str, Any]) -> str:
-        return f"{self.new()} = {self.fill(BINARY, tensors)}"
+        line = f"{self.new()} = {self.fill(BINARY, tensors)}"
+        bools = [n for n, t in tensors.items() if t.dtype == self.run.torch.bool and re.search(rf"\b{n}\b", line)]
+        return self.leaf() if bools and re.search(NO_BOOLS, line) else line
 
     def view(self, tensors: dict[str, Any]) -> str:
         line = f"{self.new()} = {self.fill(VIEWS, tensors)}"
