@@ -28,6 +28,8 @@ class _Mode(threading.local):
     task: Any = None
     #: Makes, from the name and the operands of an operation or of a node that runs, a context for it to run in.
     observer: Callable[[str, Any], Any] | None = None
+    #: What ``grad`` was where a type was asked what an operation gives, which is below the graph.
+    above: bool | None = True
     #: How many modes see each operation in this thread: there are no short cuts then.
     watched = 0
     #: How many backward passes are inside of one another in this thread.

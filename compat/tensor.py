@@ -305,7 +305,7 @@ class Tensor:
         return None if self._view is None else self._view.base
 
     def _is_view(self) -> bool:
-        return self._base is not None
+        return self._view is not None and self._view.base is not None
 
     # ---------------------------------------------------------------- its place in the graph
 

@@ -27,6 +27,7 @@ from typing import Any
 
 from compat import registry
 from compat.errors import warn
+from compat.grad_mode import mode
 from compat.tensor import Tensor, set_subclass_hook
 
 
@@ -523,12 +524,13 @@ def _len_torch_function_stack() -> int:
 
 @contextmanager
 def enable_reentrant_dispatch() -> Iterator[None]:
-    """Within it, types have a say again."""
+    """Within it, types have a say again, and operations are recorded as where the type was asked."""
     before, local.subclasses = local.subclasses, True
+    grad, mode.grad = mode.grad, mode.above
     try:
         yield
     finally:
-        local.subclasses = before
+        local.subclasses, mode.grad = before, grad
 
 
 # ---------------------------------------------------------------- questions

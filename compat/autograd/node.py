@@ -258,7 +258,7 @@ class AccumulateGrad(Node):
             meta.grad = _owned(variable, grad)
             if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
                 grads[0] = meta.grad.detach()  # it was taken over: what is done to ``grad`` is seen in it
-        elif mode.grad or has_say(grad) or has_say(meta.grad):
+        elif mode.grad:
             meta.grad = meta.grad + grad
         else:
             meta.grad.add_(grad)

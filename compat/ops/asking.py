@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from compat.grad_mode import no_grad
+from compat.grad_mode import mode, no_grad
 from compat.ops.overloads import OpOverload, aten, showing
 from compat.registry import function, publish
 from compat.tensor import Tensor
@@ -39,7 +40,19 @@ class DisableTorchDispatch:
         state.below = self._before
 
 
-publish(DisableTorchDispatch, "C._DisableTorchDispatch")
+class NoDispatch(DisableTorchDispatch):
+    """Within it neither types nor modes are asked what operations do."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, state.modes = state.modes, []
+
+    def __exit__(self, *_: Any) -> None:
+        super().__exit__()
+        state.modes = self._modes
+
+
+publish(NoDispatch, "C._DisableTorchDispatch")
 
 
 @function("C._disabled_torch_dispatch_impl")
@@ -101,12 +114,22 @@ def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., An
         RuntimeError: if what one gives is nothing that an operation could give.
     """
     kinds = tuple(type(t) for t in asked)
-    with showing(overload, call), no_grad():
+    with showing(overload, call), _below_the_graph():
         for kind in kinds:
             found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
             if found is not NotImplemented:
                 return _checked(overload, found)
     raise nobody_knows(overload, [f"tensor subclass {kind}" for kind in kinds])
+
+
+@contextmanager
+def _below_the_graph() -> Iterator[None]:
+    before, mode.above = mode.above, mode.grad
+    try:
+        with no_grad():
+            yield
+    finally:
+        mode.above = before
 
 
 def _checked(overload: OpOverload, found: Any) -> Any:
@@ -167,6 +190,6 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
 
 
 __all__ = [
-    "Declined", "DisableTorchDispatch", "Shown", "answer", "answer_of_mode", "has_say", "nobody_knows", "owners",
-    "state",
+    "Declined", "DisableTorchDispatch", "NoDispatch", "Shown", "answer", "answer_of_mode", "has_say", "nobody_knows",
+    "owners", "state",
 ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.ops.asking import DisableTorchDispatch
+from compat.ops.asking import NoDispatch
 
 __all__ = ["all_same_mode", "no_dispatch"]
 
@@ -20,4 +20,4 @@ def all_same_mode(modes: Sequence[Any]) -> bool:
     return all(mode == modes[0] for mode in modes)
 
 
-no_dispatch = DisableTorchDispatch
+no_dispatch = NoDispatch

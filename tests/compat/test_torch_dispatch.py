@@ -273,9 +273,37 @@ def test_a_mode_may_leave_it_to_types_but_not_to_another_mode() -> None:
         for call in (lambda: torch.ones(2), plain.exp):
             with pytest.raises(TypeError, match="Multiple dispatch failed for"):
                 call()
-        with torch._C._DisableTorchDispatch(), pytest.raises(TypeError, match="Multiple dispatch failed for"):
-            x.abs()
+        with torch._C._DisableTorchDispatch():
+            assert plain.exp().tolist() == torch.ones(2).exp().tolist()  # modes are not asked either
     assert not outer.seen
+
+
+def test_within_a_type_operations_are_recorded_again_where_it_says_so() -> None:
+    class Reentrant(Wrapper):
+        @staticmethod
+        def __new__(cls, inner: Any) -> Any:
+            made = Wrapper.__new__(cls, inner)
+            made.inner = inner
+            return made
+
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            with torch.overrides.enable_reentrant_dispatch():
+                return cls(func(*[a.inner if isinstance(a, cls) else a for a in args], **(kwargs or {})))
+
+    inner = torch.ones(2, requires_grad=True)
+    y = Reentrant(inner) + 2
+    assert y.grad_fn is None and y.inner.grad_fn.name() == "AddBackward0"
+    with torch.no_grad():
+        assert not (Reentrant(inner) + 2).inner.requires_grad
+
+
+def test_gradients_of_wrappers_are_added_in_place() -> None:
+    x = Wrapper(torch.ones(2), requires_grad=True)
+    (x * 2).sum().backward()
+    first = x.grad
+    (x * 3).sum().backward()
+    assert x.grad is first and x.grad.inner.tolist() == [5.0, 5.0]
 
 
 def test_what_is_no_method_and_what_is_no_result() -> None:
