@@ -28,9 +28,39 @@ from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
 from funcgrad.tracing import type_of
 
+#: What the kernels of products take their factors for; others are called ``int64_t`` and so on.
+_NUMBERS = {dtypes.float16: "float", dtypes.bfloat16: "float", dtypes.float32: "float", dtypes.float64: "double"} | {
+    d: f"{repr(d).removeprefix('torch.')}_t"
+    for d in (dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64)
+}
+
 # ---------------------------------------------------------------- sums
 
 _MASKS = "If you are trying to invert a mask, use the `~` or `logical_not()` operator instead."
+
+
+def check_factor(name: str, factor: Any, kind: int) -> None:
+    """Whether a number may multiply a tensor of a kind of numbers.
+
+    Raises:
+        RuntimeError: for a bool beside other than bools, and for a fraction beside integers.
+    """
+    if isinstance(factor, bool) and kind != dtypes.BOOL:
+        raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+    if isinstance(factor, float | complex) and kind < dtypes.FLOATING:
+        raise RuntimeError(f"For integral input tensors, argument {name} must not be a floating point number.")
+
+
+def only_real_factors(dtype: dtypes.dtype, *factors: Any) -> None:
+    """Whether numbers may multiply tensors of a dtype, which for one of real numbers they may not if complex.
+
+    Raises:
+        RuntimeError: if they may not.
+    """
+    if dtype.category in (dtypes.INTEGER, dtypes.FLOATING) and any(isinstance(f, complex) for f in factors):
+        raise RuntimeError(
+            f"value cannot be converted to type {_NUMBERS.get(dtype, dtype.scalar_name)} without overflow"
+        )
 
 
 def check_alpha(input: Any, other: Any, *, alpha: Any = 1) -> None:
@@ -40,10 +70,7 @@ def check_alpha(input: Any, other: Any, *, alpha: Any = 1) -> None:
         RuntimeError: for a kind of number that the result cannot hold.
     """
     kind = common((input, other)).category
-    if isinstance(alpha, bool) and kind != dtypes.BOOL:
-        raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and kind < dtypes.FLOATING:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+    check_factor("alpha", alpha, kind)
     if isinstance(alpha, complex) and kind < dtypes.COMPLEX:
         raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex number.")
 

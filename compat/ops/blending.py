@@ -6,9 +6,9 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import cpp_name
-from compat.ops.arithmetic import times
+from compat.ops.arithmetic import only_real_factors, times
 from compat.ops.declared import Late
-from compat.ops.elements import common, divisor, overloaded, refuses
+from compat.ops.elements import checks, common, divisor, overloaded, refuses
 from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
@@ -20,9 +20,13 @@ from funcgrad.tracing import type_of
 # ---------------------------------------------------------------- fused sums
 
 
+def _real_value(*operands: Any, value: Any = 1) -> None:
+    only_real_factors(common(operands), value)
+
+
 @elementwise(
-    "AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, check=refuses("addcmul_cpu_out", "bool"),
-    older="value",
+    "AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, older="value",
+    check=checks(refuses("addcmul_cpu_out", "bool"), _real_value),
 )  # fmt: skip
 @in_single
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
@@ -55,7 +59,13 @@ def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) ->
         )
 
 
-@elementwise("AddcdivBackward0", saved="tensor1 tensor2 value", numbers=False, check=_check_addcdiv, older="value")
+@elementwise(
+    "AddcdivBackward0",
+    saved="tensor1 tensor2 value",
+    numbers=False,
+    check=checks(_check_addcdiv, _real_value),
+    older="value",
+)
 @in_single
 def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
     """``input + value * tensor1 / tensor2``.

@@ -9,6 +9,7 @@ from compat.errors import size_text, wrap_dims
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.joining import flatten
+from compat.ops.out import check_dtype
 from compat.ops.products import dot, mm
 from compat.ops.views import permute, reshape, squeeze, unsafe_view
 from compat.tensor import Tensor
@@ -124,7 +125,11 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 
-@composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=True)
+def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
+    check_dtype(result, out, exact=False)
+
+
+@composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=_can_hold)
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of each element of one vector with each of another.
 

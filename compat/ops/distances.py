@@ -18,6 +18,7 @@ from compat.ops.declared import Late
 from compat.ops.elements import checks
 from compat.ops.norms import norm_along, norm_gradient, norm_over, vector_norm_of
 from compat.ops.op import op
+from compat.ops.out import of_dtype
 from compat.ops.products import vdot
 from compat.ops.reduction import axes_of
 from compat.ops.scalars import add_number
@@ -390,8 +391,11 @@ def _check_cross_dtypes(input: Tensor, other: Tensor, *, dim: int = -1) -> None:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {other.dtype.scalar_name}")
 
 
+_CROSS_OUT = of_dtype("Expected out tensor to have dtype {result_cpp}, but got {out_cpp} instead")
+
+
 @op(
-    "LinalgCrossBackward0", saved="self other dim", name="linalg_cross", names="linalg.cross", out=True,
+    "LinalgCrossBackward0", saved="self other dim", name="linalg_cross", names="linalg.cross", out=_CROSS_OUT,
     check=checks(_check_cross, _check_cross_dtypes), promote="common", numbers=False, strides="contiguous",
     broadcasts=True,
 )  # fmt: skip
@@ -443,7 +447,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return linalg_cross.function(input, other, dim=dim)
 
 
-@composite("linalg.vecdot", out=True)
+@composite("linalg.vecdot", out=of_dtype("linalg.vecdot: Expected out of dtype{result} but found {out}"))
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of products of vectors' elements, those of the first conjugated.
 

@@ -208,6 +208,19 @@ def castable(name: str, what: str = "result") -> Callable[[Callable[..., Tensor]
     return declare
 
 
+def casts_safely(name: str, what: str = "result") -> Callable[..., None]:
+    """What takes ``out`` of any dtype that its result can be cast to says of others; for ``out`` of a declaration."""
+
+    def check(result: Tensor, out: Tensor, operands: Any) -> None:
+        if not dtypes.can_cast(result.dtype, out.dtype):
+            raise RuntimeError(
+                f"{name}: Expected {what} to be safely castable from {result.dtype.scalar_name} dtype, but got {what} "
+                f"with dtype {out.dtype.scalar_name}"
+            )
+
+    return check
+
+
 def into_outs(
     outs: Sequence[Tensor], results: Sequence[Tensor], names: Callable[[int], tuple[str, str]] | None = None
 ) -> Sequence[Tensor]:
@@ -223,12 +236,8 @@ def into_outs(
     for i, (t, r) in enumerate(zip(outs, results)):
         if names is None:
             check_dtype(r, t, exact=True)
-        elif not dtypes.can_cast(r.dtype, t.dtype):
-            name, what = names(i)
-            raise RuntimeError(
-                f"{name}: Expected {what} to be safely castable from {r.dtype.scalar_name} dtype, but got {what} with "
-                f"dtype {t.dtype.scalar_name}"
-            )
+        else:
+            casts_safely(*names(i))(r, t, ())
     with no_grad():
         for t, r in zip(outs, results):
             resize_out(t, tuple(r.shape))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat.ops.linalg import by_columns, check_implemented, gradients
+from compat.ops.linalg import by_columns, casts_safely, check_implemented, gradients
 from compat.ops.op import op
+from compat.ops.out import of_dtype
 from compat.ops.signature import Array
 from compat.tensor import Tensor
 from funcgrad.primitives import linalg as p
@@ -70,7 +71,7 @@ def _check_householder(input: Tensor, tau: Tensor) -> None:
 @op(
     "LinalgHouseholderProductBackward0", saved="input result tau", keeps="input result0 tau",
     name="linalg_householder_product", names="linalg.householder_product torch.orgqr Tensor.orgqr",
-    check=_check_householder, strides=by_columns(0),
+    check=_check_householder, strides=by_columns(0), out=casts_safely("torch.linalg.householder_product"),
 )  # fmt: skip
 def householder_product(input: Array, tau: Array) -> Any:
     """The first columns of the product of the reflections that ``geqrf`` returns.
@@ -136,6 +137,10 @@ def _check_ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = Tru
 @op(
     "OrmqrBackward0", saved="input2 input3 left result self transpose", keeps="input input2 input3 result0",
     names="torch.ormqr Tensor.ormqr", check=_check_ormqr, strides=by_columns(0),
+    out=of_dtype(
+        "torch.ormqr: Expected input and result to have the same dtype, but input has dtype{result} and result has "
+        "dtype {out}"
+    ),
 )  # fmt: skip
 def ormqr(input: Array, input2: Array, input3: Array, left: bool = True, transpose: bool = False) -> Any:
     """A matrix times the product of the reflections that ``geqrf`` returns, as a square matrix.

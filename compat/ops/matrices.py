@@ -9,6 +9,8 @@ from compat.errors import cpp_name, size_text, warn
 from compat.ops.composite import composite
 from compat.ops.creation import ones
 from compat.ops.joining import cat
+from compat.ops.linalg import casts_safely
+from compat.ops.out import check_dtype, of_dtype
 from compat.ops.parts import diagonal
 from compat.ops.products import matmul, mm
 from compat.registry import function, names_of
@@ -95,7 +97,9 @@ def _three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
     return mm(mm(a, b), c) if left <= right else mm(a, mm(b, c))
 
 
-@composite("linalg.multi_dot", out=True)
+@composite(
+    "linalg.multi_dot", out=of_dtype("multi_dot(): expected out tensor to have dtype {result_cpp} but got {out_cpp}")
+)
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that costs least.
 
@@ -131,6 +135,8 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use torch.linalg.multi_dot "
         "instead, which accepts a list of two or more tensors rather than multiple parameters."
     )
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
     for t in matrices:
         if t.dim() != 2:
             raise RuntimeError(f"Tensor dimension is {t.dim()}, expected 2 instead.")
@@ -142,7 +148,12 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
 # ---------------------------------------------------------------- powers
 
 
-@composite("linalg.matrix_power", "torch.matrix_power", "Tensor.matrix_power", out=True)
+def _takes_power(result: Tensor, out: Tensor, operands: Any) -> None:
+    casts_safely("matrix_power")(result, out, operands)
+    check_dtype(result, out, exact=True)
+
+
+@composite("linalg.matrix_power", "torch.matrix_power", "Tensor.matrix_power", out=_takes_power)
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of ``n`` times a matrix, by squaring.
 

@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.errors import wrong_argument
 from compat.ops.composite import composite
 from compat.ops.op import op
+from compat.ops.out import of_dtype
 from compat.ops.reduction import accumulated, axes_of, kept_shape, reduce, restore
 from compat.ops.signature import ALIASES, Array, Dims
 from compat.registry import function, names_of
@@ -75,10 +76,10 @@ def norm_over(x: Any, p: float, axes: tuple[int, ...], keepdim: bool) -> Any:
 
 
 def _direction(x: Any) -> Any:
-    """``x / |x|``, zero at zero."""
+    """``x / |x|``, zero at zero and of NaN."""
     if fdtypes.is_complex(type_of(x).dtype):
         return e.complex_sign(x)
-    return e.sign(x)
+    return np.where(x == x, e.sign(x), e.number(0, x))
 
 
 def norm_gradient(ct: Any, x: Any, p: float, result: Any, axes: tuple[int, ...]) -> Any:
@@ -240,7 +241,10 @@ def _by_singular_values(A: Tensor, ord: Any, dim: tuple[int, int], keepdim: bool
     return found.unsqueeze(-1).permute([order.index(d) for d in range(A.dim())]) if keepdim else found
 
 
-@composite("linalg.matrix_norm", out=True)
+_OTHER_OUT = "linalg.{} expected out tensor dtype {{result}} but got: {{out}}"
+
+
+@composite("linalg.matrix_norm", out=of_dtype(_OTHER_OUT.format("matrix_norm")))
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
 ) -> Tensor:
@@ -300,7 +304,7 @@ def _other_names(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return call
 
 
-@composite("linalg.norm", out=True)
+@composite("linalg.norm", out=of_dtype(_OTHER_OUT.format("norm")))
 @_other_names
 def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of a vector or a matrix.

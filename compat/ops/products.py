@@ -10,6 +10,7 @@ from compat.errors import cpp_name
 from compat.grad_mode import mode, no_grad
 from compat.layout import broadcast_size
 from compat.ops.arguments import tensor_argument
+from compat.ops.arithmetic import check_factor, only_real_factors
 from compat.ops.composite import composite
 from compat.ops.inplace import check_recorded, set_history
 from compat.ops.op import op
@@ -129,7 +130,8 @@ def mm(input: Array, mat2: Array) -> Any:
     return _matrix_product(input, mat2)
 
 
-def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, **_: Any) -> None:
+def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
+    """Raises what ``addmm`` raises of its arguments."""
     for name, m in (("mat1", mat1), ("mat2", mat2)):
         if m.dim() != 2:
             raise RuntimeError(f"{name} must be a matrix, got {m.dim()}-D tensor")
@@ -138,12 +140,13 @@ def _check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, **_: Any) -> None:
     _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
     _fits(input, (mat1.shape[0], mat2.shape[1]))
     _no_bools("addmm_impl_cpu_", input)
+    only_real_factors(input.dtype, beta, alpha)
 
 
 @op(
     "AddmmBackward0",
     saved="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
-    check=_check_addmm,
+    check=check_addmm,
     inplace="Tensor.addmm_",
     older="beta alpha",
 )
@@ -264,13 +267,15 @@ def mv(input: Array, vec: Array) -> Any:
     return _matrix_vector(input, vec)
 
 
-def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, **_: Any) -> None:
+def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     _vector_sizes(input, mat, vec)
     if not input.dtype is mat.dtype is vec.dtype:
         names = [x.dtype.scalar_name for x in (input, mat, vec)]
         raise RuntimeError(
             f"addmv input tensors must have the same dtype, but got {names[0]}, {names[1]}, and {names[2]}"
         )
+    _no_bools("addmv_impl_cpu", input)
+    only_real_factors(input.dtype, beta, alpha)
 
 
 @op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_", older="beta alpha")
@@ -293,11 +298,14 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scal
     return _plus(beta, input, alpha, _matrix_vector(mat, vec))
 
 
-def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, **_: Any) -> None:
+def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     for name, v in (("vec1", vec1), ("vec2", vec2)):
         if v.dim() != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got {v.dim()}-D")
     _fits(input, (vec1.shape[0], vec2.shape[0]))
+    for name, factor in (("beta", beta), ("alpha", alpha)):
+        check_factor(name, factor, input.dtype.category)
+    only_real_factors(input.dtype, beta, alpha)
 
 
 @op(
@@ -327,7 +335,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
 # ---------------------------------------------------------------- batches of matrices
 
 
-def _check_batches(a: Tensor, b: Tensor) -> None:
+def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
     for name, x in (("batch1", a), ("batch2", b)):
         if x.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -337,7 +345,7 @@ def _check_batches(a: Tensor, b: Tensor) -> None:
             f"[{b.shape[0]}, {b.shape[1]}]."
         )
     _same_dtype("expected scalar type {} but found {}", a, b)
-    _no_bools("bmm", a)
+    _no_bools(kernel, a)
 
 
 @op("BmmBackward0", saved="mat2 self", check=_check_batches)
@@ -362,10 +370,11 @@ def bmm(input: Array, mat2: Array) -> Any:
     return _batched_product(input, mat2)
 
 
-def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> None:
-    _check_batches(batch1, batch2)
+def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
+    _check_batches(batch1, batch2, "baddbmm")
     _same_dtype("Input dtypes must be the same, got: input {}, batch1: {}", input, batch1, cpp_name)
     _fits(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
+    only_real_factors(input.dtype, beta, alpha)
 
 
 @op(
@@ -391,7 +400,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alp
     return _plus(beta, input, alpha, _batched_product(batch1, batch2))
 
 
-def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> None:
+def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     for name, x in (("batch1", batch1), ("batch2", batch2)):
         if x.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
@@ -403,6 +412,8 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, **_: Any) -> No
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({_by(batch1.shape[1:], batch2.shape[1:])})")
     _same_dtype("expected scalar type {} but found {}", batch1, batch2)
     _fits(input, (batch1.shape[1], batch2.shape[2]))
+    _no_bools("addmm_impl_cpu_", batch1)
+    only_real_factors(input.dtype, beta, alpha)
 
 
 @op(

@@ -11,7 +11,8 @@ import compat as torch
 from tests.compat.facts import assert_same, cases, observe
 
 
-@pytest.mark.parametrize(("source", "want"), cases("products"))
+@pytest.mark.filterwarnings("ignore:torch.chain_matmul is deprecated")
+@pytest.mark.parametrize(("source", "want"), cases("products") + cases("matrices"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 

@@ -1,0 +1,96 @@
+"""Products of matrices with something more in the same step: other dtypes, an activation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.errors import cpp_name
+from compat.ops.activation import gelu
+from compat.ops.op import op
+from compat.ops.products import addmm, check_addmm
+from compat.ops.rectifiers import relu
+from compat.ops.signature import Array, Scalar
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.primitives.contraction import dot as contract
+
+_INT_MM = "int_mm_out_cpu"
+
+
+def _check_int_mm(input: Tensor, mat2: Tensor) -> None:
+    if input.dim() != 2:
+        raise RuntimeError(f"{_INT_MM}: Expected self to be of dimension 2 but got {input.dim()}")
+    if input.shape[1] != mat2.shape[0]:
+        raise RuntimeError(
+            f"{_INT_MM}: self.size(1) needs to match mat2.size(0) but got {input.shape[1]} and {mat2.shape[0]}"
+        )
+    if mat2.dim() != 2:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
+    if input.dtype not in (dtypes.int8, dtypes.uint8):
+        raise RuntimeError(f"{_INT_MM}: Expected self dtype to be int8 or uint8 but got {cpp_name(input.dtype)}")
+    if mat2.dtype is not dtypes.int8:
+        raise RuntimeError(f"{_INT_MM}: Expected mat2 dtype to be of type int8 but got {cpp_name(mat2.dtype)}")
+
+
+def _takes_int(result: Tensor, out: Tensor, operands: Any) -> None:
+    if out.dtype is not dtypes.int32:
+        raise RuntimeError(f"{_INT_MM}: Expected result dtype to be of type kInt but got {cpp_name(out.dtype)}")
+    if out.dim() != 2:
+        raise RuntimeError(f"{_INT_MM}: Expected result to be of dimension 2 but got {out.dim()}")
+    for d, n in enumerate(result.shape):
+        if out.shape[d] != n:
+            raise RuntimeError(f"{_INT_MM}: Expected result.size({d}) to be {n} but got {out.shape[d]}")
+
+
+@op(None, name="_int_mm", names="torch._int_mm", check=_check_int_mm, out=_takes_int)
+def int_mm(input: Array, mat2: Array) -> Any:
+    """The product of two matrices of small integers, added up in 32 bits.
+
+    Args:
+        input: ``(n, k)``, of int8 or uint8.
+        mat2: ``(k, m)``, of int8.
+
+    Returns:
+        ``(n, m)``, of int32.
+
+    Raises:
+        RuntimeError: for other sizes and dtypes.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._int_mm(torch.full((1, 2), 100, dtype=torch.int8), torch.full((2, 1), 100, dtype=torch.int8))
+        tensor([[20000]], dtype=torch.int32)
+    """
+    wide = [np.astype(x, fdtypes.int32) for x in (input, mat2)]
+    return contract(*wide, contract=((1,), (0,)), batch=((), ()))
+
+
+def _check_addmm_activation(
+    input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1, use_gelu: bool = False
+) -> None:
+    check_addmm(input, mat1, mat2, beta, alpha)
+    if use_gelu and not input.dtype.is_floating_point:
+        raise NotImplementedError(f"\"GeluKernelImpl\" not implemented for '{input.dtype.scalar_name}'")
+
+
+@op(
+    None,
+    name="_addmm_activation",
+    names="torch._addmm_activation Tensor._addmm_activation",
+    check=_check_addmm_activation,
+    undifferentiable=True,
+)
+def addmm_activation(
+    input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1, use_gelu: bool = False
+) -> Any:
+    """``relu(addmm(input, mat1, mat2))``, or with ``gelu``; PyTorch has no derivative for it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._addmm_activation(torch.tensor([0.0, -9.0]), torch.ones(1, 3), torch.ones(3, 2))
+        tensor([[3., 0.]])
+    """
+    found = addmm.body(input, mat1, mat2, beta=beta, alpha=alpha)
+    return gelu.body(found) if use_gelu else relu.body(found)
