@@ -72,7 +72,8 @@ def _check_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha:
 
 def _inspect_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> None:
     if input.dim() > 1:
-        check_places(index, input, wrap_dim(dim, input.dim()))
+        if input.numel():
+            check_places(index, input, wrap_dim(dim, input.dim()))
     elif outside(index, 0, extent(input, dim)) is not None:
         raise IndexError("index out of range in self")
 
@@ -93,6 +94,8 @@ def index_add(input: Array, dim: Dim, index: Index, source: Array, *, alpha: Sca
         >>> torch.zeros(3).index_add(0, torch.tensor([2, 2]), torch.tensor([1.0, 2.0]))
         tensor([0., 0., 3.])
     """
+    if not type_of(input).size:
+        return input  # whatever the positions, nothing is added to nothing
     return _written(input, dim, index, "add", np.multiply(as_dtype_of(alpha, source), source))
 
 

@@ -5,7 +5,8 @@ A line is a template of which ``{x}`` and ``{y}`` are tensors that the program h
 written about. Not written, as what PyTorch does then is known to be different, or anybody's guess:
 
 - what changes tensors of inference mode outside of it, where PyTorch writes first and refuses then, and such tensors
-  that require grad, of which it records what its own code does; memory exchanged between them and others;
+  that require grad, of which it records what its own code does; memory exchanged between them and others; transforms
+  of them, which wrap them, so that they can be saved, for inner graphs but not for the outer one;
 - hooks on views that are in the graph only because their base is, and custom functions that write into leaves taken out
   of the graph: PyTorch crashes;
 - batched gradients where tensors retain theirs, which are left with a part of the batch that nothing can be done to;
@@ -466,6 +467,8 @@ class Author:
         given = [g for g in GRADIENTS if "vmap" not in g or tensors[x].numel()]
         if any(t.retains_grad for t in tensors.values()):
             given = [g for g in given if "batched" not in g]
+        if tensors[x].is_inference() or tensors[y].is_inference():
+            given = [g for g in given if "torch.func." not in g]
         gradient = self.chance.choice(given).format(x=x, y=y)
         return f"{self.new()} = {gradient}.clone(memory_format=torch.contiguous_format)"
 

@@ -75,12 +75,16 @@ class Run:
             return False  # a program that was made shorter may come to that
         given = self.tensors()
         vague = any(n in self.uncounted or given[n].is_inference() for n in self.named(source))
-        through = self.runs(source)
+        through = self.runs(source, vague)
         self.uncounted |= {n for n in self.tensors() if n not in given} if vague else set()
         return through
 
-    def runs(self, source: str) -> bool:
-        """Runs a line, and notes its error if it has one; says whether it has none."""
+    def runs(self, source: str, vague: bool) -> bool:
+        """Runs a line, and notes its error if it has one; says whether it has none.
+
+        Args:
+            vague: whether a tensor of inference mode is involved, which PyTorch may refuse before or after all else.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
@@ -89,7 +93,7 @@ class Run:
                 self.torn = self.torn or "backward(" in source
                 self.broken = self.broken or any(fault in str(error) for fault in FAULTS)
                 text = [plain_text(str(error))] * self.texts
-                self.record += [] if self.broken else [("error", source, kind(error), *text)]
+                self.record += [] if self.broken else [("error", source, "" if vague else kind(error), *text)]
                 return False
         return True
 
