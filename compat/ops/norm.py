@@ -6,8 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes
+from compat import dtypes, levels
 from compat.errors import size_text
+from compat.grad_mode import no_grad
 from compat.layout import channels_last_strides, is_channels_last
 from compat.ops.op import op
 from compat.ops.reduction import reduce
@@ -435,6 +436,27 @@ def _batch_norm(
     return batch_norm_and_statistics(input, weight, bias, running_mean, running_var, training, momentum, eps)[0]
 
 
+def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """Writes running statistics, which is no change that counts; examples of a ``vmap`` have to have their own."""
+    for running, new in statistics:
+        if not set(levels.maps(new._storage.buffer)) <= set(levels.maps(running._storage.buffer)):
+            raise RuntimeError(_SHARED_STATISTICS)
+    for running, new in statistics:
+        if levels.maps(running._storage.buffer):
+            with no_grad():
+                running.copy_(new)
+        else:
+            running.data.copy_(new)
+
+
+_SHARED_STATISTICS = (
+    "Batch norm got a batched tensor as input while the running_mean or running_var, which will be updated in place, "
+    "were not batched.\nIf you are using a module and do not need eval mode, please set `track_running_stats` to be "
+    "False.If you are using a prebuilt module and do not need eval mode, please see the functorch website for resources "
+    "on how to patch your module to work with vmap"
+)
+
+
 @function("torch.native_batch_norm")
 def batch_norm_and_statistics(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
@@ -445,9 +467,7 @@ def batch_norm_and_statistics(
     out, mean, inverse, *moved = native_batch_norm.function(
         input, weight, bias, running_mean, running_var, bool(training), float(momentum), eps
     )
-    for running, new in zip((running_mean, running_var), moved):
-        assert running is not None
-        running.data.copy_(new)
+    _keep([(r, new) for r, new in zip((running_mean, running_var), moved) if r is not None])
     return out, mean.detach(), inverse.detach()
 
 
@@ -523,7 +543,7 @@ def instance_norm(
     )
     seen = input.contiguous().view(1, n * c, *spatial)
     out = _batch_norm(seen, means, variances, weights, biases, use_input_stats, momentum, eps)
-    for running, each in ((running_mean, means), (running_var, variances)):
-        if running is not None and each is not None and use_input_stats:
-            running.data.copy_(each.view(n, c).mean(0))
+    if use_input_stats:
+        kept = ((running_mean, means), (running_var, variances))
+        _keep([(r, each.view(n, c).mean(0)) for r, each in kept if r is not None and each is not None])
     return out.view(n, c, *spatial)

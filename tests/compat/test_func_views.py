@@ -146,3 +146,21 @@ def test_an_index_may_differ_between_examples() -> None:
     assert torch.equal(slopes, 2 * (x - want))
     with pytest.raises(RuntimeError, match=r"index_put_\(self, \*extra_args\) is not possible"):
         vmap(lambda i: torch.zeros(4).__setitem__(i, 1.0))(i)
+
+
+def test_running_statistics_of_examples() -> None:
+    norm = torch.nn.BatchNorm1d(3)
+    x = torch.arange(24.0).reshape(2, 4, 3)
+    with pytest.raises(RuntimeError, match="Batch norm got a batched tensor as input while the running_mean"):
+        vmap(norm)(x)
+    assert torch.equal(norm.running_var, torch.ones(3))
+    mean, var = torch.zeros(2, 3), torch.ones(2, 3)
+    with pytest.raises(RuntimeError, match="were not batched"):
+        vmap(lambda x, mean: torch.nn.functional.batch_norm(x, mean, var[0], training=True))(x, mean)
+    assert not mean.any()
+    got = vmap(lambda x, mean, var: torch.nn.functional.batch_norm(x, mean, var, training=True))(x, mean, var)
+    for i in range(2):
+        one = torch.nn.BatchNorm1d(3)
+        torch.testing.assert_close(got[i], one(x[i]).detach())
+        torch.testing.assert_close(mean[i], one.running_mean)
+        torch.testing.assert_close(var[i], one.running_var)
