@@ -72,6 +72,9 @@ class ArrayType:
     def with_shape(self, shape: Shape) -> ArrayType:
         return ArrayType(shape, self.dtype, self.weak)
 
+    def with_dtype(self, dtype: np.dtype) -> ArrayType:
+        return ArrayType(self.shape, dtype)
+
     def strong(self) -> ArrayType:
         """The same type without weakness."""
         return self._strong
