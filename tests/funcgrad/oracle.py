@@ -27,6 +27,7 @@ from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
+from tests.funcgrad.tolerances import DIFFERENCED
 
 # A counterexample is small as it is, and shrinking it would compile hundreds of programs.
 _PHASES = (Phase.explicit, Phase.reuse, Phase.generate)
@@ -398,7 +399,9 @@ def _check_differences(case: Case, given: _Inputs, live: list[int], real: list[i
     half = len(outs) // 2
     for j, t in zip(real, tangents, strict=True):
         difference = (np.asarray(outs[j]) - np.asarray(outs[half + j])) / (2 * step)
-        assert_close(np.asarray(t), difference.astype(np.asarray(t).dtype), f"finite differences, number {j}", 1e-5)
+        assert_close(
+            np.asarray(t), difference.astype(np.asarray(t).dtype), f"finite differences, number {j}", 10 * DIFFERENCED
+        )
 
 
 def check_eager(case: Case, seed: int = 0) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
+from tests.funcgrad.tolerances import FEW32
 
 # SciPy asks the environment, once, whether it is to heed namespaces.
 SCRIPT = """
@@ -126,7 +127,7 @@ def test_new_arrays_under_jit_are_traced_by_us() -> None:
 
     result = fg.jit(f)(np.float32(1))
     assert result.dtype == np.float32
-    np.testing.assert_allclose(result, [4 / 3, 1.5], rtol=1e-6)
+    np.testing.assert_allclose(result, [4 / 3, 1.5], rtol=FEW32)
     assert all(kind is fnp for kind in kinds)
     assert fg.grad(fg.jit(lambda x: fnp.sum(fnp.asarray([1.0, 2.0]) * x)))(2.0) == 3
     assert jax.jit(lambda y: fnp.asarray(y) * fnp.asarray(2.0))(3.0) == 6

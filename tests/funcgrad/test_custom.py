@@ -15,6 +15,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.languages import OURS, THEIRS, compare, compare_trees
 from tests.funcgrad.oracle import assert_close
+from tests.funcgrad.tolerances import CONDITIONED32
 
 X = np.linspace(0.3, 2, 3, dtype="float32")
 ROWS = np.linspace(0.3, 2, 12, dtype="float32").reshape(4, 3)
@@ -85,7 +86,7 @@ PROGRAMS: dict[str, Callable[[Any, str], Any]] = {
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_against_jax(name: str, kind: str) -> None:
-    compare(lambda m: PROGRAMS[name](m, kind), name, 1e-4)
+    compare(lambda m: PROGRAMS[name](m, kind), name, CONDITIONED32)
 
 
 @pytest.mark.parametrize("name", ["jvp", "jacfwd of vmap", "linearize", "hessian"])
@@ -101,7 +102,7 @@ def test_a_reverse_rule_has_a_forward_derivative(name: str) -> None:
             "hessian": lambda: m.hessian(lambda x: m.np.sum(one(x) ** 2))(X),
         }[name]()
 
-    compare_trees(ask(OURS, product(OURS, "vjp")), ask(THEIRS, product(THEIRS, "jvp")), name, 1e-4)
+    compare_trees(ask(OURS, product(OURS, "vjp")), ask(THEIRS, product(THEIRS, "jvp")), name, CONDITIONED32)
 
 
 def test_a_reverse_rule_that_is_not_linear_has_none() -> None:

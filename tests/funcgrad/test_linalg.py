@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import funcgrad as fg
 from funcgrad.numpy import linalg
+from tests.funcgrad.tolerances import CONDITIONED, CONDITIONED32, DIFFERENCED, MANY, MANY32
 
 Array = np.ndarray
 
@@ -38,7 +39,7 @@ def assert_same(got: Any, wanted: Any) -> None:
     got, wanted = np.asarray(got), np.asarray(wanted)
     assert got.shape == wanted.shape
     assert got.dtype == wanted.dtype
-    tolerance = 1e-4 if wanted.dtype in (np.float32, np.complex64) else 1e-10
+    tolerance = CONDITIONED32 if wanted.dtype in (np.float32, np.complex64) else CONDITIONED
     np.testing.assert_allclose(got, wanted, rtol=tolerance, atol=tolerance)
 
 
@@ -61,9 +62,9 @@ class TestAnyMatrices:
         both(lambda m: m.svd(x, compute_uv=False))
         both(lambda m: m.svdvals(x))
         u, s, vh = linalg.svd(x, full_matrices=False)
-        np.testing.assert_allclose((np.asarray(u) * np.asarray(s)[..., None, :]) @ np.asarray(vh), x, atol=1e-5)
+        np.testing.assert_allclose((np.asarray(u) * np.asarray(s)[..., None, :]) @ np.asarray(vh), x, atol=MANY32)
         p, low, up = linalg.lu(x)
-        np.testing.assert_allclose(np.asarray(p) @ np.asarray(low) @ np.asarray(up), x, atol=1e-5)
+        np.testing.assert_allclose(np.asarray(p) @ np.asarray(low) @ np.asarray(up), x, atol=MANY32)
 
     def test_what_singular_values_tell(self, shape: tuple[int, ...], dtype: Any) -> None:
         x = random(shape, dtype)
@@ -104,14 +105,14 @@ class TestSquareMatrices:
         both(lambda m: m.eigh(x, "U").eigenvalues)
         values, vectors = linalg.eigh(x)
         back = np.asarray(vectors) * np.asarray(values)[..., None, :]
-        np.testing.assert_allclose(back @ np.conj(np.swapaxes(np.asarray(vectors), -1, -2)), x, atol=1e-4)
+        np.testing.assert_allclose(back @ np.conj(np.swapaxes(np.asarray(vectors), -1, -2)), x, atol=CONDITIONED32)
 
     def test_eigenvalues(self, shape: tuple[int, ...], dtype: Any) -> None:
         x = random(shape, dtype)
         values, vectors = linalg.eig(x)
         vectors = np.asarray(vectors)
-        np.testing.assert_allclose(x @ vectors, vectors * np.asarray(values)[..., None, :], atol=1e-5)
-        np.testing.assert_allclose(np.asarray(linalg.eigvals(x)), np.asarray(values), atol=1e-5)
+        np.testing.assert_allclose(x @ vectors, vectors * np.asarray(values)[..., None, :], atol=MANY32)
+        np.testing.assert_allclose(np.asarray(linalg.eigvals(x)), np.asarray(values), atol=MANY32)
         assert vectors.dtype.kind == "c"
 
     def test_solving(self, shape: tuple[int, ...], dtype: Any) -> None:
@@ -138,7 +139,9 @@ class TestSquareMatrices:
         both(lambda m: m.pinv(x, hermitian=True))
         both(lambda m: m.matrix_rank(x, hermitian=True))
         u, s, vh = linalg.svd(x, hermitian=True)
-        np.testing.assert_allclose((np.asarray(u) * np.asarray(s)[..., None, :]) @ np.asarray(vh), x, atol=1e-4)
+        np.testing.assert_allclose(
+            (np.asarray(u) * np.asarray(s)[..., None, :]) @ np.asarray(vh), x, atol=CONDITIONED32
+        )
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4)])
@@ -170,7 +173,7 @@ def test_the_exponential_of_a_normal_matrix(n: int, seed: int, largest: float) -
     x = x * (largest / max(np.abs(x).sum(0).max(), 1e-9))
     values, vectors = np.linalg.eig(x)
     wanted = (vectors * np.exp(values)) @ np.linalg.inv(vectors)
-    np.testing.assert_allclose(np.asarray(linalg.expm(x)), wanted.real, atol=1e-10)
+    np.testing.assert_allclose(np.asarray(linalg.expm(x)), wanted.real, atol=CONDITIONED)
 
 
 # ---------------------------------------------------------------- errors
@@ -270,10 +273,10 @@ def test_derivatives_of_numpys_functions(name: str) -> None:
     value, tangent = fg.jvp(f, (x,), (t,))
     plain = f if name not in ("expm", "solve_triangular") else lambda x: np.asarray(f(x))
     difference = (np.asarray(plain(x + 1e-6 * t)) - np.asarray(plain(x - 1e-6 * t))) / 2e-6
-    np.testing.assert_allclose(np.asarray(tangent), difference, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(np.asarray(tangent), difference, rtol=DIFFERENCED, atol=DIFFERENCED / 10)
     ct = random(np.shape(value), seed=8)
     (gradient,) = fg.vjp(f, x)[1](ct)
-    np.testing.assert_allclose(np.sum(np.asarray(gradient) * t), np.sum(ct * np.asarray(tangent)), rtol=1e-9)
+    np.testing.assert_allclose(np.sum(np.asarray(gradient) * t), np.sum(ct * np.asarray(tangent)), rtol=CONDITIONED)
 
     # The second derivative, forward over reverse, by differences of the first.
     def first(x: Any) -> Any:
@@ -281,7 +284,7 @@ def test_derivatives_of_numpys_functions(name: str) -> None:
 
     second = fg.jvp(first, (x,), (t,))[1]
     difference = (np.asarray(first(x + 1e-6 * t)) - np.asarray(first(x - 1e-6 * t))) / 2e-6
-    np.testing.assert_allclose(np.asarray(second), difference, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(second), difference, rtol=10 * DIFFERENCED, atol=DIFFERENCED)
 
 
 @pytest.mark.parametrize("name", ["cholesky", "svd", "solve", "inv", "pinv", "expm", "slogdet"])
@@ -289,8 +292,8 @@ def test_batches_and_jit(name: str) -> None:
     f, x = FUNCTIONS[name]
     batch = np.stack([x, x + 0.1, 2 * x])
     wanted = [np.asarray(f(one)) for one in batch]
-    np.testing.assert_allclose(np.asarray(fg.vmap(f)(batch)), wanted, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(np.asarray(fg.jit(f)(x)), wanted[0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(fg.vmap(f)(batch)), wanted, rtol=CONDITIONED, atol=MANY)
+    np.testing.assert_allclose(np.asarray(fg.jit(f)(x)), wanted[0], rtol=CONDITIONED, atol=MANY)
 
 
 def test_the_gradient_of_a_norm_at_zero_is_zero() -> None:
@@ -301,7 +304,7 @@ def test_the_gradient_of_a_norm_at_zero_is_zero() -> None:
 
 def test_both_triangles_of_a_positive_matrix_have_the_gradient() -> None:
     got = fg.grad(lambda x: 2 * np.log(np.diagonal(np.linalg.cholesky(x))).sum())(P)
-    np.testing.assert_allclose(np.asarray(got), np.linalg.inv(P), rtol=1e-10)
+    np.testing.assert_allclose(np.asarray(got), np.linalg.inv(P), rtol=CONDITIONED)
 
 
 def test_one_triangle_is_read() -> None:

@@ -12,6 +12,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import nn
 from tests.funcgrad.oracle import assert_close
+from tests.funcgrad.tolerances import FEW32, MANY, MANY32
 
 RNG = np.random.default_rng(0)
 Q = RNG.normal(size=(2, 5, 4, 3))
@@ -37,9 +38,9 @@ def test_attention(arguments: tuple, more: dict[str, Any]) -> None:
     value, gradient = fg.jit(fg.value_and_grad(ours, live))(*arguments)
     # JAX computes the weights in float32.
     wanted, wanted_gradient = jax.jit(jax.value_and_grad(theirs, live))(*arguments)
-    assert_close(value, np.asarray(wanted), "value", 1e-6)
+    assert_close(value, np.asarray(wanted), "value", FEW32)
     for mine, other in zip(gradient, wanted_gradient, strict=True):
-        assert_close(mine, np.asarray(other), "gradient", 1e-5)
+        assert_close(mine, np.asarray(other), "gradient", MANY32)
 
 
 @pytest.mark.parametrize("shapes", [((2, 5, 4, 3), (2, 6, 4, 2)), ((2, 5, 4, 3), (2, 6, 3, 3)), ((5, 3), (6, 3))])
@@ -52,7 +53,7 @@ def test_attention_that_does_not_fit(shapes: tuple) -> None:
 @pytest.mark.parametrize("more", [{}, {"axis": (0, 2)}, {"where": K > 0, "axis": 1}, {"mean": 1.0, "variance": K**2}])
 def test_standardize(more: dict[str, Any]) -> None:
     # JAX takes the variance for the mean of squares less the square of the mean.
-    assert_close(nn.standardize(K, **more), np.asarray(jax.nn.standardize(K, **more)), "values", 1e-6)
+    assert_close(nn.standardize(K, **more), np.asarray(jax.nn.standardize(K, **more)), "values", FEW32)
 
 
 NAMED = [
@@ -77,7 +78,7 @@ def test_initial_numbers_are_those_of_jax(name: str, dtype: Any) -> None:
     shape = (2, 5, 3, 4)
     got = DRAWN[name](nn.initializers)(fg.random.key(3), shape, dtype)
     wanted = DRAWN[name](jax.nn.initializers)(jax.random.key(3), shape, dtype)
-    assert_close(got, np.asarray(wanted), name, 1e-5)
+    assert_close(got, np.asarray(wanted), name, MANY32)
 
 
 @pytest.mark.parametrize("shape", [(5, 3), (3, 5), (2, 3, 4)])
@@ -92,7 +93,7 @@ def test_kernels_that_keep_lengths(shape: tuple[int, ...]) -> None:
     x = np.asarray(nn.initializers.delta_orthogonal(2.0)(fg.random.key(0), shape, np.float64))
     middle = x[tuple((n - 1) // 2 for n in shape[:-2])]
     assert x.shape == shape and np.sum(x**2) == np.sum(middle**2)
-    np.testing.assert_allclose(middle @ middle.T, 4 * np.eye(shape[-2]), atol=1e-12)
+    np.testing.assert_allclose(middle @ middle.T, 4 * np.eye(shape[-2]), atol=MANY)
     with pytest.raises(ValueError, match="at least as many outputs"):
         nn.initializers.delta_orthogonal()(fg.random.key(0), (3, 4, 2))
 

@@ -13,6 +13,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.oracle import assert_close
+from tests.funcgrad.tolerances import FEW32
 
 X = np.array([0.5, -1.0, 2.0])
 A = np.array([[0.51, -1.53, 2.07], [3.11, 0.26, -4.19]])
@@ -183,7 +184,7 @@ def test_refusals(f: Any, error: type[Exception], message: str) -> None:
 @pytest.mark.parametrize("function", [np.mean, np.std, np.var])
 def test_numpy_averages_arrays_by_their_methods(function: Any, options: Any, x: Any) -> None:
     found = function(fnp.asarray(x), **options)
-    np.testing.assert_allclose(found, function(x, **options), rtol=1e-6)
+    np.testing.assert_allclose(found, function(x, **options), rtol=FEW32)
     assert np.shape(found) == np.shape(function(x, **options))
 
 

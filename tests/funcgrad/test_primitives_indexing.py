@@ -32,6 +32,7 @@ from tests.funcgrad.oracle import (
     integers,
     normal,
 )
+from tests.funcgrad.tolerances import FEW
 
 JAX_MODES = {"clip": "clip", "fill": "fill", "promise": "promise_in_bounds"}
 
@@ -378,4 +379,4 @@ def test_second_derivatives_of_products_with_factors_that_are_zero(factors: tupl
 
     at = np.array(factors)
     for derivative in (fg.grad, fg.hessian):
-        np.testing.assert_allclose(derivative(scattered)(at), derivative(lambda f: f[0] * f[1] * f[2])(at), atol=1e-15)
+        np.testing.assert_allclose(derivative(scattered)(at), derivative(lambda f: f[0] * f[1] * f[2])(at), atol=FEW)

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.oracle import assert_close, examples
+from tests.funcgrad.tolerances import CONDITIONED
 
 Step = tuple[Callable[..., Any], tuple[int, ...], str]
 
@@ -190,9 +191,9 @@ def test_every_way_agrees(case: tuple[list[Step], list[np.ndarray]]) -> None:
     for label, a, b in zip(labels, ours, theirs, strict=True):
         for mine, other in zip(jax.tree_util.tree_leaves(a), jax.tree_util.tree_leaves(b), strict=True):
             # A product's derivatives by way of running products, and powers', lose a few digits either way.
-            assert_close(mine, other, f"{label} of {names}", 1e-9)
+            assert_close(mine, other, f"{label} of {names}", CONDITIONED)
     for mine, other in zip(ours[3], ours[4], strict=True):
-        assert_close(mine, other, f"the two second derivatives of {names}", 1e-9)
+        assert_close(mine, other, f"the two second derivatives of {names}", CONDITIONED)
     if "kinked" not in names:
         step = 1e-5
         ends = [run(np, steps, [x + s * step * t for x, t in zip(xs, ts, strict=True)]) for s in (1, -1)]

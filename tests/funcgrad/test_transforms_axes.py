@@ -12,6 +12,7 @@ import funcgrad as fg
 import funcgrad.numpy as fnp
 from tests.funcgrad.languages import compare
 from tests.funcgrad.oracle import assert_close
+from tests.funcgrad.tolerances import CONDITIONED32
 
 X = np.arange(12.0, dtype="float32").reshape(3, 4) / 8 + 0.5
 CUBE = np.arange(36.0, dtype="float32").reshape(3, 4, 3) / 20
@@ -45,7 +46,7 @@ def test_values_and_derivatives(name: str) -> None:
         inside = m.vmap(m.grad(lambda v: m.np.sum(f(m, v) ** 2)), axis_name="i")
         return mapped(X), m.jit(m.grad(outside))(X), inside(X), m.jvp(mapped, (X,), (X,))[1]
 
-    compare(program, name, 1e-4)
+    compare(program, name, CONDITIONED32)
 
 
 def test_derivatives_of_extremes() -> None:
@@ -59,8 +60,8 @@ def test_derivatives_of_extremes() -> None:
 def test_an_axis_that_is_named_inside_one_that_is_not(name: str) -> None:
     f = FUNCTIONS[name]
     stacked = np.stack([X, X * 2])
-    compare(lambda m: m.vmap(m.vmap(lambda v: f(m, v), axis_name="i"))(stacked), name, 1e-4)
-    compare(lambda m: m.vmap(m.vmap(lambda v: f(m, v)), in_axes=1, axis_name="i")(stacked), name, 1e-4)
+    compare(lambda m: m.vmap(m.vmap(lambda v: f(m, v), axis_name="i"))(stacked), name, CONDITIONED32)
+    compare(lambda m: m.vmap(m.vmap(lambda v: f(m, v)), in_axes=1, axis_name="i")(stacked), name, CONDITIONED32)
 
 
 def test_exchanges_between_two_axes() -> None:
@@ -94,7 +95,7 @@ def test_through_loops_branches_and_calls() -> None:
         return loop
 
     compare(lambda m: m.vmap(f(m), axis_name="i")(X), "values")
-    compare(lambda m: m.jit(m.vmap(m.grad(f(m)), axis_name="i"))(X), "gradients", 1e-4)
+    compare(lambda m: m.jit(m.vmap(m.grad(f(m)), axis_name="i"))(X), "gradients", CONDITIONED32)
 
 
 def test_a_compiled_function_under_axes_of_several_sizes() -> None:
