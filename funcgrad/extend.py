@@ -155,9 +155,7 @@ def primitive(function: Callable[..., Any]) -> Any:
     return _Opaque(function)
 
 
-def _state(
-    name: str, function: Any, rules: dict[int, Any], given: Sequence[Any], argnums: Sequence[int] | None
-) -> None:
+def _state(name: str, rules: dict[int, Any], given: Sequence[Any], argnums: Sequence[int] | None) -> None:
     places = range(len(given)) if argnums is None else list(argnums)
     if len(places) != len(given):
         raise ValueError(f"{name}: argnums has {len(places)} entries, but there are {len(given)} rules")
@@ -194,7 +192,7 @@ def defvjp(function: Any, *makers: Callable[..., Any] | None, argnums: Sequence[
         3.0 0.0
     """
     found = _opaque("defvjp", function)
-    _state("defvjp", found, found.pullbacks, makers, argnums)
+    _state("defvjp", found.pullbacks, makers, argnums)
 
 
 def defjvp(function: Any, *pushforwards: Callable[..., Any] | None, argnums: Sequence[int] | None = None) -> None:
@@ -221,4 +219,4 @@ def defjvp(function: Any, *pushforwards: Callable[..., Any] | None, argnums: Seq
         6.0 6.0
     """
     found = _opaque("defjvp", function)
-    _state("defjvp", found, found.pushforwards, pushforwards, argnums)
+    _state("defjvp", found.pushforwards, pushforwards, argnums)

@@ -213,7 +213,7 @@ def _repeated(t: Tensor, heads: int) -> Tensor:
 # ---------------------------------------------------------------- which of them
 
 
-def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, gqa: bool) -> None:
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, gqa: bool) -> None:
     if not query.dtype is key.dtype is value.dtype:
         q, k, v = (cpp_name(t.dtype) for t in (query, key, value))
         raise RuntimeError(
@@ -294,7 +294,7 @@ def scaled_dot_product_attention(
         >>> torch.nn.functional.scaled_dot_product_attention(q, torch.ones(1, 1, 2, 2), v)
         tensor([[[[2., 1.]]]])
     """
-    _check(query, key, value, attn_mask, dropout_p, enable_gqa)
+    _check(query, key, value, attn_mask, enable_gqa)
     if 0 in (query.shape[-2], key.shape[-2], value.shape[-2]) or not query.numel():
         nothing = mul_number.function(query.sum() + key.sum() + value.sum(), 0.0)
         return zeros(*query.shape[:-1], value.shape[-1], dtype=query.dtype) + nothing

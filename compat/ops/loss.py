@@ -78,7 +78,7 @@ def _pair(node: str, saved: str, kernel: str, **options: Any) -> Callable[[Calla
     return op(node, saved=saved, **(settings | options))
 
 
-def _matched(input: Tensor, target: Tensor, name: str) -> tuple[Tensor, Tensor]:
+def _matched(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     """Two tensors of one size; other sizes broadcast, with a warning."""
     if input.shape == target.shape:
         return input, target
@@ -133,7 +133,7 @@ def mse_loss(
         tensor(5.)
     """
     how = reduction_number(reduction, size_average, reduce)
-    input, target = _matched(input, target, "mse_loss")
+    input, target = _matched(input, target)
     if weight is not None:
         return _weighted(input.sub(target) ** 2, weight, how)
     return mse_pairs.function(input, target, how)
@@ -152,7 +152,7 @@ def l1_loss(
         tensor(2.)
     """
     how = reduction_number(reduction, size_average, reduce)
-    input, target = _matched(input, target, "l1_loss")
+    input, target = _matched(input, target)
     loss = input.sub(target).abs()
     if weight is not None:
         return _weighted(loss, weight, how)
@@ -187,7 +187,7 @@ def smooth_l1_loss(
         tensor([0.1250, 2.5000])
     """
     how = reduction_number(reduction, size_average, reduce)
-    input, target = _matched(input, target, "smooth_l1_loss")
+    input, target = _matched(input, target)
     if beta == 0.0:
         return l1_loss(input, target, reduction=reduction)
     if beta < 0:
@@ -222,7 +222,7 @@ def huber_loss(
     how = reduction_number(reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
-    input, target = _matched(input, target, "huber_loss")
+    input, target = _matched(input, target)
     if weight is not None:
         return _weighted(huber_pairs.function(input, target, NONE, float(delta)), weight, how, by_weight=False)
     return huber_pairs.function(input, target, how, float(delta))

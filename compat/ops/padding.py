@@ -102,7 +102,7 @@ def _replicated(x: Any, axis: int, before: int, after: int) -> Any:
 _WORDS = ("W", "H", "D")
 
 
-def _check_mirror(name: str, spatial: int, reflects: bool) -> Any:
+def _check_mirror(spatial: int, reflects: bool) -> Any:
     def check(input: Tensor, padding: Sequence[int]) -> None:
         size, n = tuple(input.shape), input.dim()
         if n not in (spatial + 1, spatial + 2) or any(v == 0 for v in size[n - spatial - 1 :]):
@@ -140,7 +140,7 @@ def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
 
     body.__doc__ = f"{what} over the last {spatial} dimensions; ``padding`` as for ``constant_pad_nd``."
     node = f"{kind.capitalize()}Pad{spatial}DBackward0"
-    check = _check_mirror(name, spatial, kind == "reflection")
+    check = _check_mirror(spatial, kind == "reflection")
     return op(
         node,
         saved="padding self",

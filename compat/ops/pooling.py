@@ -263,7 +263,7 @@ _HOLES = "dilation: holes in the window.\n        "
 _CEIL = "ceil_mode: whether a window may reach past the end.\n        "
 
 
-def _example(n: int, result: str) -> tuple[str, str]:
+def _example(n: int) -> tuple[str, str]:
     size = ", ".join(["1", "1", *["2"] * n])
     return f"torch.ones({size})", "tensor([[" + "[" * n + "1." + "]" * n + "]])"
 
@@ -271,7 +271,7 @@ def _example(n: int, result: str) -> tuple[str, str]:
 def _publish_max(n: int) -> None:
     pool = _max_pool_function(n)
     name = f"max_pool{n}d"
-    example, result = _example(n, "1.")
+    example, result = _example(n)
     more = f"{_HOLES}{_CEIL}return_indices: whether to return also where the maxima were, over the pooled dimensions."
     pool.__doc__ = _POOL_DOC.format(what="maxima", n=n, more=more, name=name, example=example, result=result)
     pool.__name__ = pool.__qualname__ = name
@@ -438,7 +438,7 @@ def _publish_average(n: int) -> None:
         sizes = (_ints(kernel_size, n), _ints(stride, n), _ints(padding, n))
         return function(input, *sizes, ceil_mode, count_include_pad, divisor_override, out=out)
 
-    example, result = _example(n, "1.")
+    example, result = _example(n)
     more = (
         "ceil_mode: whether a window may reach past the end.\n        count_include_pad: whether padding counts in "
         "the divisor.\n        "

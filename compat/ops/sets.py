@@ -59,7 +59,7 @@ def _given(input: Tensor, first: Any, inverse: Any, counts: Any, dim: int | None
     return tuple(found) if len(found) > 1 else found[0]
 
 
-def _check_unique(name: str, input: Tensor, dim: int) -> int:
+def _check_unique(input: Tensor, dim: int) -> int:
     along = wrap_dim(dim, input.dim())
     size = tuple(input.shape)
     if any(n == 0 for d, n in enumerate(size) if d != along):
@@ -102,7 +102,7 @@ def unique(
     name = "_unique2" if dim is None else "unique_dim"
     tensor_argument(name, "input", 1, input)
     bools_argument(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
-    along = None if dim is None else _check_unique("unique", input, dim)
+    along = None if dim is None else _check_unique(input, dim)
     levels.check_counted(name, input)
     values = _comparable(array_of(input))
     rows = values.ravel() if along is None else values
@@ -125,7 +125,7 @@ def unique_consecutive(
     """
     tensor_argument("unique_consecutive", "input", 1, input)
     bools_argument("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
-    along = None if dim is None else _check_unique("unique_consecutive", input, dim)
+    along = None if dim is None else _check_unique(input, dim)
     levels.check_counted("unique_consecutive", input)
     values = _comparable(array_of(input))
     rows = values.reshape(-1, 1) if along is None else numpy.moveaxis(values, along, 0).reshape(values.shape[along], -1)

@@ -112,7 +112,7 @@ def _jvp_pair(on_true: Program, on_false: Program, mask: Mask) -> tuple[Pair, Ma
     return (second, first), moving
 
 
-def _padded(program: Program, outs: int, mine: Sequence[ArrayType], before: Sequence[ArrayType], after: Any) -> Program:
+def _padded(program: Program, outs: int, before: Sequence[ArrayType], after: Any) -> Program:
     """A branch that returns the other's residuals too, as zeros."""
 
     def run(*args: Any) -> list[Any]:
@@ -132,7 +132,7 @@ def _residual_types(whole: Program, outs: int) -> list[ArrayType]:
 def _joined(wholes: Pair, outs: int) -> tuple[Pair, list[list[ArrayType]]]:
     """Both forward branches, each with the residuals of both."""
     kept = [_residual_types(w, outs) for w in wholes]
-    pair = _padded(wholes[0], outs, kept[0], [], kept[1]), _padded(wholes[1], outs, kept[1], kept[0], [])
+    pair = _padded(wholes[0], outs, [], kept[1]), _padded(wholes[1], outs, kept[0], [])
     return pair, kept
 
 

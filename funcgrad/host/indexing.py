@@ -19,7 +19,7 @@ def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tup
     rows = indices.shape[:-1]
     ndim = len(rows) + len(window)
     row_axes = [d for d in range(ndim) if d not in window]
-    starts = _starts(shape, indices, rows, dims)
+    starts = _starts(indices, rows, dims)
     limits = {d: shape[d] - sizes[d] for d in starts}
     inside: Any = None
     if mode == "clip":
@@ -48,7 +48,7 @@ def _places(shape: Dims, indices: Any, dims: Any, sizes: Dims, mode: str) -> tup
     return found, inside
 
 
-def _starts(shape: Dims, indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
+def _starts(indices: Any, rows: Dims, dims: Any) -> dict[int, Any]:
     """Where windows begin, along the axes where that is not 0: an array over the rows of coordinates."""
     starts = {d: indices[..., i].astype(np.int64) for i, d in enumerate(dims.index_map)}
     for d, axis in zip(dims.operand_batch, dims.indices_batch):

@@ -225,7 +225,7 @@ def _pad_infer(x: ArrayType, value: ArrayType, *, low: Dims, high: Dims, interio
     return x.with_shape(shape)
 
 
-def _unpad(ct: Any, x: ArrayType, low: Dims, high: Dims, interior: Dims) -> Any:
+def _unpad(ct: Any, low: Dims, high: Dims, interior: Dims) -> Any:
     none = (0,) * len(low)
     whole = pad(ct, number(0, ct), low=tuple(-n for n in low), high=tuple(-n for n in high), interior=none)
     shape = type_of(whole).shape
@@ -234,7 +234,7 @@ def _unpad(ct: Any, x: ArrayType, low: Dims, high: Dims, interior: Dims) -> Any:
 
 def _pad_value_transpose(ct: Any, x: Any, value: ArrayType, *, low: Dims, high: Dims, interior: Dims) -> Any:
     every = tuple(range(len(low)))
-    inside = _unpad(ct, type_of(x) if not isinstance(x, ArrayType) else x, low, high, interior)
+    inside = _unpad(ct, low, high, interior)
     return sub(reduce_sum(ct, axes=every), reduce_sum(inside, axes=every))
 
 
@@ -264,7 +264,7 @@ pad = Primitive(
     "pad",
     infer=_pad_infer,
     lower=lambda x, value, *, low, high, interior: lax.pad(x, value, tuple(zip(low, high, interior, strict=True))),
-    transpose=(lambda ct, x, value, *, low, high, interior: _unpad(ct, x, low, high, interior), _pad_value_transpose),
+    transpose=(lambda ct, x, value, *, low, high, interior: _unpad(ct, low, high, interior), _pad_value_transpose),
     batch=_pad_batch,
 )
 
