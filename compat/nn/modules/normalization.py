@@ -7,12 +7,13 @@ from typing import Any
 
 from compat.nn import functional as F
 from compat.nn import init
+from compat.nn.modules import _functions
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import empty
+from compat.nn.modules.utils import described, empty
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 
-__all__ = ["GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "RMSNorm"]
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:
@@ -182,3 +183,35 @@ class GroupNorm(Module):
     def extra_repr(self) -> str:
         channels = f"{self.num_groups}, {self.num_channels}"
         return f"{channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
+
+
+class CrossMapLRN2d(Module):
+    """The input divided by ``(k + alpha * sum of the squares in size channels / size) ** beta``, as Lua's Torch had it.
+
+    ``LocalResponseNorm`` is the one to use: here the first channel counts for all, and gradients are not quite right.
+
+    Args:
+        size: how many channels count.
+        alpha, beta, k: as above.
+
+    Raises:
+        ValueError: when called with anything but (batch, channels, height, width).
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.CrossMapLRN2d(2, alpha=2.0, beta=1.0)(torch.ones(1, 3, 1, 1)).flatten()
+        tensor([0.5000, 0.3333, 0.3333])
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def forward(self, input: Tensor) -> Tensor:
+        return _functions.CrossMapLRN2d.apply(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, {described(self, 'alpha', 'beta', 'k')}"

@@ -1,7 +1,7 @@
 """``torch.utils.data``: data sets, the orders in which they are gone through, and batches of them."""
 
-from compat.utils.data import collate, dataloader, dataset, distributed, sampler
-from compat.utils.data.collate import default_collate, default_convert
+from compat.utils.data import _utils, dataloader, dataset, distributed, sampler
+from compat.utils.data._utils.collate import default_collate, default_convert
 from compat.utils.data.dataloader import DataLoader
 from compat.utils.data.dataset import (
     ChainDataset,
@@ -22,4 +22,4 @@ from compat.utils.data.sampler import (
     SubsetRandomSampler,
     WeightedRandomSampler,
 )
-from compat.utils.data.workers import get_worker_info
+from compat.utils.data._utils.worker import get_worker_info

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import multiprocessing.context
 from collections.abc import Callable, Iterator
 from typing import Any, Generic
 
 from compat import rng
 from compat.errors import warn
 from compat.random import engine_of
-from compat.utils.data.collate import default_collate, default_convert
+from compat.utils.data._utils.collate import default_collate, default_convert
+from compat.utils.data._utils.worker import Crew, Fetcher
 from compat.utils.data.dataset import IterableDataset, T_co
 from compat.utils.data.sampler import BatchSampler, RandomSampler, SequentialSampler
-from compat.utils.data.workers import Crew, Fetcher
 
 
 class _Endless:
@@ -30,7 +31,7 @@ class DataLoader(Generic[T_co]):
     """Batches of a data set, in order or shuffled.
 
     Batches are made in this process when they are asked for, whatever ``num_workers``; see
-    ``compat.utils.data.workers``. The order, and what is drawn for it and in workers, are PyTorch's.
+    ``compat.utils.data._utils.worker``. The order, and what is drawn for it and in workers, are PyTorch's.
 
     Args:
         dataset: what has ``__getitem__`` and ``__len__``, or an ``IterableDataset``.
@@ -162,6 +163,23 @@ def _check_workers(num_workers: int, timeout: float, prefetch_factor: Any, persi
             "multiprocessing_context can only be used with multi-process loading (num_workers > 0), but got "
             f"num_workers={num_workers}"
         )
+    if context is not None:
+        _check_context(context)
+
+
+def _check_context(context: Any) -> None:
+    """A way to start processes, though none is started."""
+    methods = multiprocessing.get_all_start_methods()
+    if isinstance(context, str) and context not in methods:
+        raise ValueError(
+            f"multiprocessing_context option should specify a valid start method in {methods!r}, but got "
+            f"multiprocessing_context={context!r}"
+        )
+    if not isinstance(context, str | multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string specifying the start method, "
+            f"but got multiprocessing_context={context}"
+        )
 
 
 def _check_unordered(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
@@ -203,7 +221,9 @@ class _Batches:
         self.source: Crew | Fetcher
         if crew is None:
             base_seed = rng.base_seed(engine_of("DataLoader", loader.generator))
-            self.source = Crew(loader, base_seed) if loader.num_workers else Fetcher(loader, loader.dataset)
+            self.source = (
+                Crew(loader, base_seed) if loader.num_workers else Fetcher(loader, loader.dataset, loader.collate_fn)
+            )
         else:
             crew.resume()
             self.source = crew

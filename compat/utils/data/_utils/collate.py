@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,87 @@ from compat.registry import names_of
 from compat.tensor import Tensor
 
 _WRONG = "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+
+#: What makes a batch of samples of a type: called with the samples and, by name, the map that it was found in.
+Collating = Mapping[Any, Callable[..., Any]]
+
+
+def collate(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Makes a batch of samples, within tuples, lists and mappings, by functions for their types.
+
+    Args:
+        batch: the samples.
+        collate_fn_map: a function for each type, or tuple of types: of ``default_collate_fn_map``, and of one's own.
+
+    Raises:
+        TypeError: for a type that there is no function for.
+        RuntimeError: for sequences of different sizes.
+
+    Example:
+        >>> longest = lambda batch, *, collate_fn_map: max(batch, key=len)
+        >>> collate([(1, "a"), (2, "bc")], collate_fn_map={**default_collate_fn_map, str: longest})
+        [tensor([1, 2]), 'bc']
+    """
+    first = batch[0]
+    kind, functions = type(first), collate_fn_map or {}
+    function = functions.get(kind) or next((f for of, f in functions.items() if isinstance(first, of)), None)
+    if function is not None:
+        return function(batch, collate_fn_map=collate_fn_map)
+    inner = partial(collate, collate_fn_map=collate_fn_map)
+    if isinstance(first, Mapping):
+        return _like_mapping(first, {key: inner([sample[key] for sample in batch]) for key in first})
+    if hasattr(first, "_fields") and isinstance(first, tuple):  # a named tuple
+        return kind(*(inner(samples) for samples in zip(*batch)))
+    if not isinstance(first, Sequence):
+        raise TypeError(_WRONG.format(kind))
+    if any(len(sample) != len(first) for sample in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
+    columns = [inner(samples) for samples in zip(*batch)]
+    return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+
+
+def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Stacks tensors."""
+    return names_of("torch")["stack"](list(batch), 0)
+
+
+def collate_numpy_array_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Stacks arrays, unless they hold text or objects."""
+    if batch[0].dtype.kind not in "biufc":
+        raise TypeError(_WRONG.format(batch[0].dtype))
+    return collate([as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Puts NumPy's numbers into a tensor."""
+    return as_tensor(np.asarray(batch))
+
+
+def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Puts floats into a tensor, in double precision, which is theirs."""
+    return tensor(list(batch), dtype=dtypes.float64)
+
+
+def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Puts integers into a tensor."""
+    return tensor(list(batch))
+
+
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: Collating | None = None) -> Any:
+    """Leaves texts as they are."""
+    return batch
+
+
+#: What ``default_collate`` goes by; a program may add types of its own.
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    Tensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
@@ -28,35 +110,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
         >>> default_collate([(1, "a"), (2, "b")])
         [tensor([1, 2]), ('a', 'b')]
     """
-    first = batch[0]
-    if isinstance(first, Tensor):
-        return names_of("torch")["stack"](list(batch), 0)
-    if isinstance(first, np.ndarray | np.generic) and not isinstance(first, np.str_ | np.bytes_):
-        if first.dtype.kind not in "biufc":
-            raise TypeError(_WRONG.format(first.dtype))
-        if isinstance(first, np.generic) or first.ndim == 0:
-            return as_tensor(np.asarray(batch))
-        return default_collate([as_tensor(array) for array in batch])
-    if isinstance(first, float):
-        return tensor(list(batch), dtype=dtypes.float64)
-    if isinstance(first, int):
-        return tensor(list(batch))
-    if isinstance(first, str | bytes):
-        return batch
-    if isinstance(first, Mapping):
-        return _like_mapping(first, {key: default_collate([sample[key] for sample in batch]) for key in first})
-    if isinstance(first, Sequence):
-        return _collate_sequences(batch, first)
-    raise TypeError(_WRONG.format(type(first)))
-
-
-def _collate_sequences(batch: Sequence[Any], first: Sequence[Any]) -> Any:
-    if hasattr(first, "_fields"):  # a named tuple
-        return type(first)(*(default_collate(samples) for samples in zip(*batch)))
-    if any(len(sample) != len(first) for sample in batch):
-        raise RuntimeError("each element in list of batch should be of equal size")
-    columns = [default_collate(samples) for samples in zip(*batch)]
-    return columns if isinstance(first, tuple) else _like_sequence(first, columns)
+    return collate(batch, collate_fn_map=default_collate_fn_map)
 
 
 def default_convert(data: Any) -> Any:

@@ -58,11 +58,13 @@ class Fetcher:
     Args:
         loader: says how.
         dataset: the one that samples are taken from.
+        collate_fn: what makes a batch of samples.
     """
 
-    def __init__(self, loader: Any, dataset: Any):
+    def __init__(self, loader: Any, dataset: Any, collate_fn: Callable[[list], Any]):
         self.loader = loader
         self.dataset = dataset
+        self.collate_fn = collate_fn
         self.samples: Iterator[Any] | None = iter(dataset) if isinstance(dataset, IterableDataset) else None
 
     def fetch(self, index: Any) -> Any:
@@ -75,19 +77,19 @@ class Fetcher:
 
     def _by_number(self, index: Any) -> Any:
         if self.loader.batch_sampler is None:
-            return self.loader.collate_fn(self.dataset[index])
+            return self.collate_fn(self.dataset[index])
         if callable(getattr(self.dataset, "__getitems__", None)):
-            return self.loader.collate_fn(self.dataset.__getitems__(index))
-        return self.loader.collate_fn([self.dataset[i] for i in index])
+            return self.collate_fn(self.dataset.__getitems__(index))
+        return self.collate_fn([self.dataset[i] for i in index])
 
     def _in_turn(self, index: list | None) -> Any:
         assert self.samples is not None
         if index is None:
-            return self.loader.collate_fn(next(self.samples))
+            return self.collate_fn(next(self.samples))
         batch = list(itertools.islice(self.samples, len(index)))
         if not batch or (self.loader.drop_last and len(batch) < len(index)):
             raise StopIteration
-        return self.loader.collate_fn(batch)
+        return self.collate_fn(batch)
 
 
 class Worker:
@@ -106,13 +108,20 @@ class Worker:
         )
         self.engine = Engine(base_seed + number)
         self.states = _states()
+        self.collate_fn: Callable[[list], Any] = self._own(loader.collate_fn)
         self.fetcher: Fetcher | None = None
         with self._at_work():
             random.seed(base_seed + number)
             manual_seed(base_seed + number)
             entropy = [number, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
             np.random.seed(np.random.SeedSequence(entropy).generate_state(4))  # noqa: NPY002  # the program's
-        self.start: Callable[[int], None] | None = loader.worker_init_fn
+        self.start: Callable[[int], None] | None = self._own(loader.worker_init_fn)
+
+    def _own(self, function: Any) -> Any:
+        """A method of the loader's data set as that of its copy; any other function."""
+        if getattr(function, "__self__", None) is not self.loader.dataset or not hasattr(function, "__func__"):
+            return function
+        return function.__func__.__get__(self.info.dataset)
 
     def resume(self) -> None:
         """Begins anew with its data set."""
@@ -131,7 +140,7 @@ class Worker:
                 if start is not None:
                     start(self.info.id)
                 if self.fetcher is None:
-                    self.fetcher = Fetcher(self.loader, self.info.dataset)
+                    self.fetcher = Fetcher(self.loader, self.info.dataset, self.collate_fn)
                 return self.fetcher.fetch(index)
         except StopIteration:
             raise
