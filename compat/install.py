@@ -12,13 +12,16 @@ from types import ModuleType
 from typing import Any
 
 _OURS, _THEIRS = "compat", "torch"
+#: What of ours each of their packages is.
+_PACKAGES = {_THEIRS: _OURS, "functorch": f"{_OURS}.func.older"}
 
 
 class _Alias(Loader):
     """Loads a module by giving out another one, unchanged."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, alias: str):
         self.name = name
+        self.alias = alias
         self.spec: Any = None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -32,24 +35,27 @@ class _Alias(Loader):
         # What is loaded of its submodules is loaded under the other name, too. Importing it again would put it in the
         # place of a function of its name, as torch.autograd.gradcheck is one.
         for name in [n for n in sys.modules if n.startswith(f"{self.name}.")]:
-            sys.modules.setdefault(_THEIRS + name.removeprefix(_OURS), sys.modules[name])
+            sys.modules.setdefault(self.alias + name.removeprefix(self.name), sys.modules[name])
 
 
 class _Finder(MetaPathFinder):
-    """Finds ``torch.x.y`` where there is ``compat.x.y``."""
+    """Finds ``torch.x.y`` where there is ``compat.x.y``, and ``functorch``."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         head, dot, rest = fullname.partition(".")
-        if head != _THEIRS:
+        if head not in _PACKAGES:
             return None
-        name = _OURS + dot + rest
+        name = _PACKAGES[head] + dot + rest
         found = find_spec(name) if name not in sys.modules else sys.modules[name].__spec__
         if found is None:
             return None
         return ModuleSpec(
-            fullname, _Alias(name), origin=found.origin, is_package=found.submodule_search_locations is not None
+            fullname,
+            _Alias(name, fullname),
+            origin=found.origin,
+            is_package=found.submodule_search_locations is not None,
         )
 
 
@@ -84,5 +90,5 @@ def uninstall() -> None:
     """Undoes ``install``: later imports of ``torch`` find what is installed under that name, if anything."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
-        for name in [n for n in sys.modules if n == _THEIRS or n.startswith(f"{_THEIRS}.")]:
+        for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
             del sys.modules[name]

@@ -128,6 +128,22 @@ def test_install_and_uninstall() -> None:
     assert "torch" not in sys.modules
 
 
+@pytest.mark.skipif("torch" in sys.modules, reason="another torch is loaded")
+def test_the_older_name_of_the_transforms() -> None:
+    compat.install()
+    try:
+        import functorch  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        from functorch.experimental import chunk_vmap  # type: ignore[import-not-found, import-untyped, unused-ignore]
+
+        assert functorch.__version__ == compat.__version__
+        with pytest.warns(FutureWarning, match=r"`functorch.vmap` is deprecated .* Please use `torch.vmap` instead"):
+            assert functorch.vmap(compat.sin)(compat.zeros(2)).tolist() == [0, 0]
+        assert chunk_vmap(compat.cos, chunks=3)(compat.zeros(7)).tolist() == [1] * 7
+    finally:
+        compat.uninstall()
+    assert not [name for name in sys.modules if name.partition(".")[0] == "functorch"]
+
+
 def test_install_refuses_where_another_torch_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", sys)
     with pytest.raises(RuntimeError, match=r"before the first `import torch`"):

@@ -1,0 +1,60 @@
+"""``functorch``: the transforms under the name that they had before they were ``torch.func``; each says so when called.
+
+What is here and not there takes a module apart into a function and its parameters: ``make_functional`` and its kin,
+for which ``torch.func.functional_call`` and ``torch.func.stack_module_state`` stand now.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from compat import func, version
+from compat.func.older import stateless
+from compat.func.older.stateless import FunctionalModule, FunctionalModuleWithBuffers
+
+__all__ = [
+    "FunctionalModule", "FunctionalModuleWithBuffers", "combine_state_for_ensemble", "functionalize", "grad",
+    "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "make_functional", "make_functional_with_buffers", "vjp",
+    "vmap",
+]  # fmt: skip
+
+__version__ = version.__version__
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _older(name: str, now: str, function: _F) -> _F:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        warnings.warn(
+            "We've integrated functorch into PyTorch. As the final step of the integration, "
+            f"`functorch.{name}` is deprecated as of PyTorch 2.0 and will be deleted in a future version of PyTorch >= "
+            f"2.3. Please use `{now}` instead; see the PyTorch 2.0 release notes and/or the `torch.func` migration "
+            "guide for more details https://pytorch.org/docs/main/func.migrating.html",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return function(*args, **kwargs)
+
+    return call  # type: ignore[return-value]
+
+
+vmap = _older("vmap", "torch.vmap", func.vmap)
+grad = _older("grad", "torch.func.grad", func.grad)
+grad_and_value = _older("grad_and_value", "torch.func.grad_and_value", func.grad_and_value)
+vjp = _older("vjp", "torch.func.vjp", func.vjp)
+jvp = _older("jvp", "torch.func.jvp", func.jvp)
+jacrev = _older("jacrev", "torch.func.jacrev", func.jacrev)
+jacfwd = _older("jacfwd", "torch.func.jacfwd", func.jacfwd)
+hessian = _older("hessian", "torch.func.hessian", func.hessian)
+functionalize = _older("functionalize", "torch.func.functionalize", func.functionalize)
+make_functional = _older("make_functional", "torch.func.functional_call", stateless.make_functional)
+make_functional_with_buffers = _older(
+    "make_functional_with_buffers", "torch.func.functional_call", stateless.make_functional_with_buffers
+)
+combine_state_for_ensemble = _older(
+    "combine_state_for_ensemble", "torch.func.stack_module_state", stateless.combine_state_for_ensemble
+)

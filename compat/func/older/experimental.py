@@ -1,0 +1,44 @@
+"""``functorch.experimental``: what was tried there, under the names that it had."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from compat.func.batching import vmap
+from compat.func.forward import jvp
+from compat.func.functionalization import functionalize
+from compat.func.jacobians import hessian, jacfwd
+from compat.func.modules import replace_all_batch_norm_modules_
+from compat.trees import broadcast_to_and_flatten, tree_flatten
+
+__all__ = ["chunk_vmap", "functionalize", "hessian", "jacfwd", "jvp", "replace_all_batch_norm_modules_"]
+
+
+def chunk_vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", chunks: int = 2
+) -> Callable[..., Any]:
+    """``vmap``, with the examples in so many parts, one after the other.
+
+    Args:
+        in_dims, out_dims, randomness: as for ``vmap``.
+        chunks: how many parts.
+
+    Example:
+        >>> import compat as torch
+        >>> chunk_vmap(torch.sum, chunks=2)(torch.ones(3, 2))
+        tensor([2., 2., 2.])
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if chunks == 1:
+            return vmap(func, in_dims, out_dims, randomness)(*args, **kwargs)
+        leaves, tree = tree_flatten(args)
+        dims = broadcast_to_and_flatten(in_dims, tree) or ()
+        size = next((x.shape[d] for x, d in zip(leaves, dims) if d is not None), 1)
+        part = max(1, -(-size // chunks))
+        return vmap(func, in_dims, out_dims, randomness, chunk_size=part)(*args, **kwargs)
+
+    return call
