@@ -209,7 +209,9 @@ def _inverse_power(x: Any, y: Any) -> Any:
 def _pow_number(input: Array, exponent: Scalar, power: Any = None) -> Any:
     if power is None or (isinstance(power, float) and category(input) < dtypes.FLOATING):
         return _power(input, exponent)
-    return _fixed_power(input, power)
+    # PyTorch multiplies float16 in single precision here, and bfloat16 step by step.
+    fixed = in_single(_fixed_power) if type_of(input).dtype == dtypes.float16.numpy else _fixed_power
+    return fixed(input, power)
 
 
 @_pow_number.backward

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from compat.ops.elements import (
     straight,
     zeros_like,
 )
-from compat.ops.halves import in_single
+from compat.ops.halves import in_single, is_half
 from compat.ops.inspection import values_of
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
@@ -89,6 +90,17 @@ def _floor_quotient(x: Any, y: Any) -> Any:
     return np.where(y == zero, quotient, down)
 
 
+def _whole_quotient(x: Any, y: Any) -> Any:
+    """The quotient rounded towards zero."""
+    quotient = e.div(x, y)
+    return np.trunc(quotient) if category(quotient) == dtypes.FLOATING else quotient
+
+
+def _by_steps(body: Callable[..., Any], x: Any, y: Any) -> Any:
+    """A quotient: of two tensors of half precision each step rounds, as in PyTorch; beside a number only the last."""
+    return (body if is_half(x) and is_half(y) else in_single(body))(x, y)
+
+
 @elementwise(
     "DivBackward2",
     saved="other rounding_mode self",
@@ -102,17 +114,15 @@ def _floor_quotient(x: Any, y: Any) -> Any:
     promote="common",
     unrounded="other",
 )
-@in_single
 def _div_rounded(input: Array, other: Array, *, rounding_mode: Any = None) -> Any:
     if rounding_mode == "floor":
-        return _floor_quotient(input, other)
+        return _by_steps(_floor_quotient, input, other)
     if rounding_mode == "trunc":
-        quotient = e.div(input, other)
-        return np.trunc(quotient) if category(quotient) == dtypes.FLOATING else quotient
+        return _by_steps(_whole_quotient, input, other)
     if category(input) < dtypes.FLOATING:
         floating: Any = dtypes.get_default_dtype().numpy
         input, other = np.astype(input, floating), np.astype(other, floating)
-    return _quotient(input, other)
+    return in_single(_quotient)(input, other)
 
 
 @_div_rounded.backward
@@ -150,7 +160,6 @@ def div(input: Any, other: Any, *, rounding_mode: Any = ...) -> Op:
     inspect=_inspect_divisor,
     unrounded="other",
 )
-@in_single
 def floor_divide(input: Array, other: Array) -> Any:
     """``input / other`` rounded down.
 
@@ -166,7 +175,7 @@ def floor_divide(input: Array, other: Array) -> Any:
         >>> torch.floor_divide(torch.tensor([7, -7]), 2)
         tensor([ 3, -4])
     """
-    return _floor_quotient(input, other)
+    return _by_steps(_floor_quotient, input, other)
 
 
 # ---------------------------------------------------------------- remainders
@@ -191,7 +200,7 @@ def _remainder(input: Array, other: Array) -> Any:
 
 @_remainder.backward
 def _remainder_backward(ct: Any, input: Any, other: Any) -> Any:
-    return ct, -ct * np.floor(input / other)
+    return ct, -ct * _floor_quotient(input, other)
 
 
 @_remaindering(

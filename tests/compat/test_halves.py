@@ -135,3 +135,30 @@ def test_a_layer_of_equal_halves_is_what_a_fused_product_leaves() -> None:
     x = torch.full((1, 3), -2.355, dtype=torch.float16)
     assert F.layer_norm(x, (3,)).unique().tolist() == [2.384185791015625e-05]  # what PyTorch gives
     assert F.layer_norm(x.float(), (3,)).unique().tolist() == [0.0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "rounding", "x", "y", "want"),
+    [
+        (torch.float16, "trunc", -4.37109375, -0.1507568359375, 29.0),
+        (torch.bfloat16, "trunc", 9.5625, 0.2734375, 35.0),
+        (torch.float16, "floor", 8.921875, 0.01230621337890625, 723.0),
+        (torch.bfloat16, "floor", -20.875, -0.1748046875, 118.0),
+    ],
+)
+def test_quotients_of_two_halves_round_on_their_way_to_whole_ones(
+    dtype: Any, rounding: str, x: float, y: float, want: float
+) -> None:
+    a, b = torch.tensor([x], dtype=dtype), torch.tensor([y], dtype=dtype)
+    assert torch.div(a, b, rounding_mode=rounding).item() == want  # what PyTorch gives
+    assert torch.div(a.double(), b.double(), rounding_mode=rounding).to(dtype).item() != want
+    if rounding == "floor":
+        assert (a // b).item() == want
+
+
+def test_small_powers_round_once_or_at_each_step() -> None:
+    x, y = values(torch.float16), values(torch.bfloat16)
+    assert torch.equal(x**3, (x.double() ** 3).half())
+    assert torch.equal(x**-2, (x.double() ** -2).half())
+    assert not torch.equal(x**3, x * x * x)
+    assert torch.equal(y**3, y * y * y)
