@@ -408,15 +408,11 @@ class Tensor:
         return id(self)
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **dispatched: Any) -> Any:
-        """A tensor of a class over the memory of another, outside its graph.
-
-        Args:
-            dispatched: what ``compat.ops.wrappers`` makes of types that say what operations do.
-        """
+    def _make_subclass(kind: type, data: Tensor, require_grad: bool = False) -> Any:
+        """A tensor of a class over the memory of another, outside its graph."""
         if require_grad:
             data._check_may_require_grad()
-        made: Any = _new(cls)
+        made: Any = _new(kind)
         set_memory(made, data._storage, data._layout, data._offset)
         data._view = data._view or SHARED
         made._counter = data._counter

@@ -119,7 +119,7 @@ def answer(asked: Sequence[Tensor], overload: OpOverload, call: Callable[..., An
             found = kind.__torch_dispatch__(overload, kinds, args, kwargs)  # type: ignore[attr-defined]
             if found is not NotImplemented:
                 return _checked(overload, found)
-    raise nobody_knows(overload, [f"tensor subclass {kind}" for kind in kinds])
+    raise nobody_knows(f"torch._ops.{overload}", [f"tensor subclass {kind}" for kind in kinds])
 
 
 @contextmanager
@@ -141,12 +141,12 @@ def _checked(overload: OpOverload, found: Any) -> Any:
     return found
 
 
-def nobody_knows(overload: OpOverload, asked: Sequence[str]) -> TypeError:
+def nobody_knows(name: str, asked: Sequence[str]) -> TypeError:
     """The complaint where none of those asked knows what an operation gives."""
     each = "".join(f"  - {a}\n" for a in asked)
     return TypeError(
-        f"Multiple dispatch failed for 'torch._ops.{overload}'; all __torch_dispatch__ handlers returned "
-        f"NotImplemented:\n\n{each}\nFor more information, try re-running with TORCH_LOGS=not_implemented"
+        f"Multiple dispatch failed for '{name}'; all __torch_dispatch__ handlers returned NotImplemented:\n\n{each}\n"
+        "For more information, try re-running with TORCH_LOGS=not_implemented"
     )
 
 
@@ -185,7 +185,7 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
     if found is not NotImplemented:
         return _checked(overload, found)
     if not kinds:
-        raise nobody_knows(overload, [f"mode object {watcher!r}"])
+        raise nobody_knows(f"torch._ops.{overload}", [f"mode object {watcher!r}"])
     raise Declined
 
 

@@ -13,6 +13,7 @@ from compat.errors import size_text
 from compat.grad_mode import no_grad
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.meta import unknown
+from compat.ops.asked_sizes import ask_for
 from compat.ops.asking import has_say, owners
 from compat.ops.dispatched_duals import NoMemory, is_wrapper
 from compat.ops.dispatching import replace_if_asked, when_enabled
@@ -46,9 +47,12 @@ def _make_wrapper_subclass(
         strides: row-major ones if left out.
         dtype: the default dtype if left out.
         requires_grad: whether gradients are to be computed for it.
+        dispatch_sizes_strides_policy: "sizes" or "strides" where the class is asked for them.
+        dispatch_device, dispatch_layout: whether it is asked for the device and the layout.
 
     Raises:
         TypeError: for a class without ``__torch_dispatch__``.
+        ValueError: for a policy that is none.
 
     Example:
         >>> import compat as torch
@@ -84,6 +88,7 @@ def _make_wrapper_subclass(
     made: Any = object.__new__(cls)
     set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, stride, offset), offset)
     made._rg = bool(requires_grad)
+    ask_for(made, dispatch_sizes_strides_policy, dispatch_device, dispatch_layout)
     return made
 
 
@@ -187,10 +192,13 @@ def _as_own(plain: Callable[..., Any]) -> Callable[..., Any]:
 def _made_of(plain: Callable[..., Any]) -> Any:
     """A function that makes a tensor of a class of another tensor."""
 
-    def call(cls: type, *args: Any, **named: Any) -> Any:
+    def call(cls: type, *args: Any, dispatch_sizes_strides_policy: str | None = None, **named: Any) -> Any:
         for t in owners(args):
             _check_same(t, cls)
-        return plain(cls, *args, **named)
+        asked = {name: named.pop(name) for name in ("dispatch_device", "dispatch_layout") if name in named}
+        made = plain(cls, *args, **named)
+        ask_for(made, dispatch_sizes_strides_policy, **asked)
+        return made
 
     return staticmethod(call)
 

@@ -516,3 +516,50 @@ def test_derivatives_of_wrappers_are_those_of_what_they_wrap() -> None:
 def test_transforms_say_that_they_do_not_look_into_wrappers(transform: Any) -> None:
     with pytest.raises(RuntimeError, match="tensor of Wrapper has no elements of its own"):
         transform(lambda x: (x * x).sum())(Wrapper(torch.ones(2)))
+
+
+def _asked(wrapper: bool, answers: dict[Any, Any], **policy: Any) -> tuple[Any, list[str]]:
+    """A tensor of a type that is asked what it looks like, and what it was asked."""
+    seen: list[str] = []
+
+    class Asked(Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            seen.append(str(func))
+            return answers.get(func, NotImplemented)
+
+    x = torch.ones(3, 2)
+    made = Tensor._make_wrapper_subclass(Asked, x.shape, **policy) if wrapper else None
+    return made if wrapper else Tensor._make_subclass(Asked, x, True, **policy), seen
+
+
+@pytest.mark.parametrize("wrapper", [True, False])
+def test_types_are_asked_for_sizes_and_strides(wrapper: bool) -> None:
+    aten = torch.ops.aten
+    answers = {aten.sym_size.default: (5, 4), aten.dim.default: None, aten.sym_stride.default: (7, 1)}
+    x, seen = _asked(wrapper, answers, dispatch_sizes_strides_policy="sizes")
+    assert x.size() == x.shape == (5, 4) and type(x.shape) is torch.Size and x.size(1) == 4 and x.stride() == (7, 1)
+    assert x.dim() == x.ndim == 2  # it left that to what is known
+    with pytest.raises(TypeError, match=r"^Multiple dispatch failed for 'torch.ops.aten.sym_numel'; all"):
+        x.numel()
+    assert set(seen) == {
+        "aten.sym_size.default",
+        "aten.dim.default",
+        "aten.sym_stride.default",
+        "aten.sym_numel.default",
+    }
+    x, seen = _asked(wrapper, {aten.is_contiguous.default: False}, dispatch_sizes_strides_policy="strides")
+    assert not x.is_contiguous() and x.shape == (3, 2) and seen == ["aten.is_contiguous.default"]
+    with pytest.raises(ValueError, match="Unknown sizes_strides_policy: both; expected 'strides' or 'sizes'"):
+        _asked(wrapper, {}, dispatch_sizes_strides_policy="both")
+
+
+def test_types_are_asked_for_device_and_layout() -> None:
+    prim = torch.ops.prim
+    device, layout = prim.device.overload("default"), prim.layout.overload("default")
+    x, _ = _asked(True, {device: torch.device("meta")}, dispatch_device=True, dispatch_layout=True)
+    assert x.device.type == "meta"
+    with pytest.raises(TypeError, match=r"Multiple dispatch failed for 'torch.ops.prim.layout'"):
+        _ = x.layout
+    x, seen = _asked(True, {layout: None})
+    assert x.layout is torch.strided and x.device.type == "cpu" and not seen
