@@ -15,6 +15,7 @@ from funcgrad.primitive import Primitive, Rule
 from funcgrad.primitives.elementwise import add, cast, div, eq, mul, number, select
 from funcgrad.primitives.shape import (
     Dims,
+    check_axis,
     concatenate,
     full,
     kept,
@@ -112,8 +113,7 @@ reduce_all = Primitive(
 
 def _arg_infer(name: str) -> Rule:
     def infer(x: ArrayType, *, axis: int, dtype: np.dtype) -> ArrayType:
-        if not 0 <= axis < x.ndim:
-            raise ValueError(f"{name}: axis {axis} is out of range for {x}")
+        check_axis(name, axis, x)
         if x.shape[axis] == 0:
             raise ValueError(f"{name}: has no value over axis {axis} of {x}, which is empty")
         return ArrayType((*x.shape[:axis], *x.shape[axis + 1 :]), dtypes.canonical(dtype))
@@ -148,8 +148,7 @@ argmin = _arg_extreme("argmin", lax.argmin)
 
 def _cumulative(name: str, lower: Callable[..., Any], jvp: Rule | None = None, linear: bool = False) -> Primitive:
     def infer(x: ArrayType, *, axis: int, reverse: bool) -> ArrayType:
-        if not 0 <= axis < x.ndim:
-            raise ValueError(f"{name}: axis {axis} is out of range for {x}")
+        check_axis(name, axis, x)
         return x
 
     def batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, axis: int, reverse: bool) -> tuple[Any, int]:

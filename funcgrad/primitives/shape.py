@@ -51,6 +51,12 @@ def cut(x: Any, axis: int, start: int, limit: int, stride: int = 1) -> Any:
     return slice_(x, start=tuple(low), limit=tuple(high), strides=tuple(strides))
 
 
+def check_axis(name: str, axis: int, x: ArrayType) -> None:
+    """Asks for an axis of ``x``; those of primitives count from the front."""
+    if not 0 <= axis < x.ndim:
+        raise ValueError(f"{name}: axis {axis} is out of range for {x}")
+
+
 # ---------------------------------------------------------------- reshape
 
 
@@ -273,8 +279,7 @@ pad = Primitive(
 
 def _concatenate_infer(*types: ArrayType, axis: int) -> ArrayType:
     first = types[0]
-    if not 0 <= axis < first.ndim:
-        raise ValueError(f"concatenate: axis {axis} is out of range for {first}")
+    check_axis("concatenate", axis, first)
     for t in types:
         if (
             t.dtype != first.dtype

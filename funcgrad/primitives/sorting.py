@@ -16,7 +16,7 @@ from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.indexing import take_along
-from funcgrad.primitives.shape import broadcast, iota, moved, reverse
+from funcgrad.primitives.shape import broadcast, check_axis, iota, moved, reverse
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- sort
@@ -26,8 +26,7 @@ def _sort_infer(*types: ArrayType, axis: int, keys: int, stable: bool) -> list[A
     first = types[0]
     if any(t.shape != first.shape for t in types):
         raise ValueError(f"sort: operands must have one shape, got {', '.join(map(str, types))}")
-    if not 0 <= axis < first.ndim:
-        raise ValueError(f"sort: axis {axis} is out of range for {first}")
+    check_axis("sort", axis, first)
     if not 1 <= keys <= len(types):
         raise ValueError(f"sort: keys must be between 1 and the number of operands, {len(types)}, got {keys}")
     return list(types)
