@@ -88,7 +88,7 @@ class Hosted(UntypedStorage):
             del self._memory
 
     def resizable(self) -> bool:
-        return _unshared(self._memory)
+        return not self.lent and _unshared(self._memory)
 
     def data_ptr(self) -> int:
         if not hasattr(self, "_address"):
@@ -169,6 +169,19 @@ def array_over(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarr
     flat = elements_of(_memory_of(storage), dtype)
     step = layout.dtype.itemsize
     return np.ndarray(tuple(layout.size), dtype, flat, offset * step, [n * step for n in layout.stride])
+
+
+def lent(storage: UntypedStorage, layout: Layout, offset: int) -> np.ndarray:
+    """``array_over``, for who asked for an array: the storage keeps its size from now on."""
+    place_of(storage, offset)[0].lent = True
+    return array_over(storage, layout, offset)
+
+
+def borrowed(array: np.ndarray, dtype: Dtype) -> tuple[UntypedStorage, Layout]:
+    """``storage_over`` an array that somebody has: the storage keeps its size."""
+    storage, layout = storage_over(array, dtype)
+    storage.lent = True
+    return storage, layout
 
 
 def _memory_of(storage: UntypedStorage) -> np.ndarray:

@@ -36,6 +36,8 @@ class UntypedStorage:
     filename: str | None = None
     #: How it is seen inside a transform, where that is not as it is (``compat.placing``).
     placing: Any = None
+    #: Whether its memory is, or was, in common with NumPy: its size stays.
+    lent = False
     buffer: Any
     #: What a storage that has its memory in common with NumPy keeps (``compat.hosted``).
     _memory: np.ndarray
@@ -189,8 +191,9 @@ class UntypedStorage:
     __copy__ = clone
 
     def resizable(self) -> bool:
-        """Whether its size may change: not while others refer to its memory."""
-        return True
+        """Whether its size may change: not when NumPy was given its memory, or gave it, and not while others refer to
+        it."""
+        return not self.lent
 
     def resize_(self, nbytes: int) -> UntypedStorage:
         """Makes it hold ``nbytes``, keeping the contents that fit; what is added is zero.

@@ -11,7 +11,7 @@ import numpy as np
 from compat import dtypes, lens, levels
 from compat.errors import Once
 from compat.grad_mode import mode, no_grad
-from compat.hosted import array_over
+from compat.hosted import lent
 from compat.layout import layout_of
 from compat.meta import Unknown, on_meta
 from compat.printing import contents_text, tensor_text
@@ -69,7 +69,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
         raise TypeError("Got unsupported ScalarType BFloat16")
     if layout.base.traced or layout.conj or layout.neg:
         return np.array(array_of(self))
-    return array_over(self._storage, layout, self._offset)
+    return lent(self._storage, layout, self._offset)
 
 
 @function("Tensor.__array__")

@@ -12,7 +12,6 @@ from compat.dtypes import dtype as Dtype
 from compat.dtypes import get_default_dtype, int64
 from compat.errors import wrap_dim
 from compat.formats import contiguous_format
-from compat.layout import channels_last_strides
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.creation import empty, from_table
@@ -20,7 +19,6 @@ from compat.ops.joining import flatten
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Arrays, Dim
 from compat.ops.views import expand, reshape, unsqueeze
-from compat.ops.windows import suggests_channels_last
 from compat.registry import function, publish
 from compat.tensor import Tensor, from_array
 from funcgrad import numpy as np
@@ -53,14 +51,7 @@ def _nothing(x: Any) -> Any:
     return full(type_of(x).dtype.type(0), type_of(x).shape)
 
 
-def _triangle_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    layout = given["input"]
-    if suggests_channels_last(layout.size, layout.stride):
-        return [channels_last_strides(tuple(layout.size))]
-    return [None]
-
-
-@op("TrilBackward0", saved="diagonal", check=_check_triangle("tril"), strides=_triangle_strides)
+@op("TrilBackward0", saved="diagonal", check=_check_triangle("tril"))
 def tril(input: Array, diagonal: int = 0) -> Any:
     """The lower triangle of matrices, zeros above ``diagonal``.
 
@@ -76,7 +67,7 @@ def tril(input: Array, diagonal: int = 0) -> Any:
     return select(_below(input, diagonal), input, _nothing(input))
 
 
-@op("TriuBackward0", saved="diagonal", check=_check_triangle("triu"), strides=_triangle_strides)
+@op("TriuBackward0", saved="diagonal", check=_check_triangle("triu"))
 def triu(input: Array, diagonal: int = 0) -> Any:
     """The upper triangle of matrices, zeros below ``diagonal``.
 

@@ -11,7 +11,7 @@ from compat import dlpack, dtypes
 from compat.device import META, available, place
 from compat.dtypes import dtype as Dtype
 from compat.errors import warn
-from compat.hosted import storage_over
+from compat.hosted import borrowed
 from compat.layout import layout_of
 from compat.mapped import storage_of_file
 from compat.ops.creation import with_grad
@@ -49,7 +49,7 @@ def over(array: np.ndarray) -> Tensor:
             "currently not supported."
         )
     dtype = dtypes.from_numpy(array.dtype)
-    return wrap(*storage_over(array, dtype))
+    return wrap(*borrowed(array, dtype))
 
 
 @function("torch.from_numpy")
@@ -123,7 +123,7 @@ def frombuffer(buffer: Any, *, dtype: Dtype, count: int = -1, offset: int = 0, r
             "you can write to the underlying (supposedly non-writable) buffer using the tensor",
         )
     array = np.frombuffer(memory, dtype.numpy, count, offset)
-    return with_grad(wrap(*storage_over(array, dtype)), requires_grad)
+    return with_grad(wrap(*borrowed(array, dtype)), requires_grad)
 
 
 @function("torch.from_file")
@@ -277,7 +277,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
     if device is not None:
         available(device)
     array, dtype = dlpack.array_from(ext_tensor)
-    made = wrap(*storage_over(array, dtype))
+    made = wrap(*borrowed(array, dtype))
     return made.clone() if copy else made
 
 

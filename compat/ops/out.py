@@ -55,7 +55,7 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
                     "allowed!"
                 )
         for r, t in zip(results, outs):
-            resize_out(t, tuple(r.shape))
+            resize_out(t, tuple(r.shape), r.stride() if op.strides == "elementwise" else None)
             t.copy_(r)
     if isinstance(out, Tensor):
         return out
@@ -111,8 +111,8 @@ def of_dtype(message: str, *also: dtypes.dtype) -> Callable[..., None]:
 same_dtype = of_dtype("Found dtype {out} but expected {result}")
 
 
-def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
-    """Gives ``out`` the size that it needs; warns if that was another."""
+def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
+    """Gives ``out`` the size that it needs, and strides if they are not to be row-major; warns if it had another."""
     if tuple(t.shape) == size:
         return
     if t.numel():
@@ -122,7 +122,7 @@ def resize_out(t: Tensor, size: tuple[int, ...]) -> None:
             "outputs will not be resized unless they have zero elements. You can explicitly reuse an out tensor t by "
             "resizing it, inplace, to zero elements with t.resize_(0)."
         )
-    resize(t, size)
+    resize(t, size, stride)
 
 
 def make_room(
@@ -135,9 +135,9 @@ def make_room(
         storage.resize_elements(int(need * ratio), unset_value(dtype) if ratio == 1 else 0)
 
 
-def resize(t: Tensor, size: tuple[int, ...]) -> None:
-    """Gives a tensor another size, row-major from its offset; its storage grows if it must."""
-    stride = contiguous_strides(size)
+def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
+    """Gives a tensor another size, row-major from its offset or of given strides; its storage grows if it must."""
+    stride = contiguous_strides(size) if stride is None else stride
     storage: UntypedStorage = t._storage
     make_room(storage, size, stride, t._offset, t.dtype)
     t._layout = layout_of(storage.base, size, stride, t._offset, t.dtype)

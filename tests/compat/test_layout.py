@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import compat as torch
 from compat import dtypes
 from compat.layout import (
     Base,
@@ -103,3 +104,21 @@ def test_overlap() -> None:
     assert overlap(layout_of(base, (4,), (2,), 0), 0, first, 1) == "unknown"
     assert overlaps_itself((3, 2), (0, 1))
     assert not overlaps_itself((1, 2), (0, 1))
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (2, 1, 0)])
+def test_what_is_made_to_hold_elementwise_results_has_their_memory_order(order: tuple[int, ...]) -> None:
+    x = torch.rand(2, 3, 4).permute(order)
+    for call in (torch.exp, lambda t, **k: torch.add(t, t, **k), lambda t, **k: torch.eq(t, t, **k)):
+        found = call(x)
+        out = torch.empty(0, dtype=found.dtype)
+        assert call(x, out=out) is out and out.stride() == found.stride() == x.stride()
+        assert torch.equal(out, found)
+        ready = torch.empty(x.shape, dtype=found.dtype)
+        assert call(x, out=ready).is_contiguous() and torch.equal(ready, found)
+
+
+def test_triangles_are_row_major() -> None:
+    x = torch.rand(2, 3, 4, 5).contiguous(memory_format=torch.channels_last)
+    assert x.tril().is_contiguous() and x.triu().is_contiguous() and torch.rand(4, 5).T.tril().is_contiguous()
+    assert x.clone().tril_().stride() == x.stride()

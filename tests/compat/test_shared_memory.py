@@ -139,9 +139,9 @@ def test_a_storage_is_an_ordinary_one_again_when_nothing_else_refers_to_its_memo
     assert type(x.untyped_storage()) is not Hosted
 
 
-def test_it_may_be_resized_only_then() -> None:
+def test_what_others_refer_to_is_not_resized() -> None:
     x = torch.ones(2)
-    held = x.numpy()
+    held = np.from_dlpack(x)
     with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
         x.resize_(10)
     assert held.tolist() == x.tolist() == [1, 1]
@@ -371,3 +371,37 @@ def test_threads_find_together_that_memory_is_shared_no_more(monkeypatch: pytest
     monkeypatch.setattr(hosted, "_same_bytes", slowly)
     with ThreadPoolExecutor(4) as threads:
         assert [t.tolist() for t in threads.map(lambda n: x + n, range(4))] == [[n + 1.0] * 3 for n in range(4)]
+
+
+def _sizes_that_stay() -> list[torch.Tensor]:
+    given, part, through = torch.ones(5), torch.ones(5), torch.ones(5)
+    given.numpy()
+    part[1:3].numpy()
+    np.asarray(through)
+    buffer = bytearray(20)
+    return [
+        given,
+        part,
+        through,
+        torch.from_numpy(np.ones(5)),
+        torch.as_tensor(np.ones(5)),
+        torch.frombuffer(buffer, dtype=torch.float32),
+        torch.from_dlpack(torch.ones(5)),
+    ]
+
+
+@pytest.mark.parametrize("i", range(7))
+def test_the_size_of_memory_that_numpy_has_or_had_stays(i: int) -> None:
+    x = _sizes_that_stay()[i]
+    assert not x.untyped_storage().resizable()
+    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+        x.resize_(10)
+    assert x.shape == (5,) and x.resize_(3).shape == (3,)
+    assert x.clone().resize_(10).shape == (10,)
+    assert x.set_(torch.ones(2, dtype=x.dtype)).resize_(10).shape == (10,)
+
+
+def test_looking_at_values_leaves_the_size_free() -> None:
+    x = torch.ones(5)
+    x.tolist(), x[0].item(), repr(x), x.__dlpack__()
+    assert x.untyped_storage().resizable() and x.resize_(10).shape == (10,)
