@@ -45,6 +45,7 @@ class Kernel:
         edges: which inputs a node has an edge for.
         saveable: names of the inputs and results (``result0``, ...) that backward may use; None for any input.
         stated: a backward that was given: ``(inputs, results, cotangents) -> gradient per input``.
+        absent: numbers of the results whose gradient the stated backward takes as None where none came.
         constant: numbers of the results without a derivative.
         shows: what nodes need to know of the call: static arguments by name.
         keeps: names of inputs and results that nodes keep though backward may do without them.
@@ -55,7 +56,7 @@ class Kernel:
     """
 
     __slots__ = (
-        "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "constant", "shows",
+        "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "absent", "constant", "shows",
         "keeps", "plans", "device", "strict", "formula",
         "_programs", "_derivatives",
     )  # fmt: skip
@@ -71,6 +72,7 @@ class Kernel:
         edges: Sequence[int] | None = None,
         saveable: frozenset[str] | None = None,
         stated: Callable[..., Sequence[Any]] | None = None,
+        absent: frozenset[int] = frozenset(),
         constant: frozenset[int] = frozenset(),
         shows: dict[str, Any] | None = None,
         keeps: frozenset[str] = frozenset(),
@@ -86,6 +88,7 @@ class Kernel:
         self.edges = tuple(range(len(inputs))) if edges is None else tuple(edges)
         self.saveable = saveable
         self.stated = stated
+        self.absent = absent
         self.constant = constant
         self.shows = shows or {}
         self.keeps = keeps
@@ -312,8 +315,8 @@ class Derivative:
         assert self.kernel.stated is not None
         results = evaluate(self.forward, [a for a in primals if a is not None])
         full = [
-            zeros(t.strong()) if ct is None and d else ct
-            for ct, t, d in zip(received, self.out_types, self.differentiable())
+            zeros(t.strong()) if ct is None and d and i not in self.kernel.absent else ct
+            for i, (ct, t, d) in enumerate(zip(received, self.out_types, self.differentiable()))
         ]
         grads = self.kernel.stated(primals, results, full)
         return results, [g if m else None for g, m in zip(grads, self.mask)]

@@ -23,7 +23,7 @@ same kind of code::
 
 The parameters of a stated backward are, by name: ``ct`` (``ct0``, ``ct1``, ... for several results), operands,
 ``result`` (``result0``, ...), and static arguments. It returns the gradient, or a tuple with one per ``Array``
-parameter.
+parameter. Where no gradient comes for one of several results, it is zero; ``ct0=None`` has it be None.
 
 Options of ``op``:
 
@@ -94,6 +94,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,7 @@ class Op(Declared):
         self.keeps = frozenset(options.get("keeps", "").split())
         self.integers = frozenset(options.get("integers", "").split())
         self.stated: Callable[..., Any] | None = None
+        self.absent: frozenset[int] = frozenset()
         self.node_name = node
         self.recorded = node is not None or options.get("undifferentiable", False)
         self.saved = tuple(saved.split())
@@ -174,6 +176,8 @@ class Op(Declared):
     def backward(self, stated: Callable[..., Any]) -> Callable[..., Any]:
         """States the backward instead of deriving it; a decorator."""
         self.stated = stated
+        defaulted = [p.name for p in signature(stated).parameters.values() if p.default is None]
+        self.absent = frozenset(int(n[2:]) for n in defaulted if n[:2] == "ct" and n[2:].isdigit())
         return stated
 
     # ---------------------------------------------------------------- calls not seen before
@@ -321,6 +325,7 @@ class Op(Declared):
             edges=call.edges,
             saveable=self._saveable(call),
             stated=call.stated if self.stated is not None else None,
+            absent=self.absent,
             constant=self.constant,
             shows=raw,
             keeps=self.keeps,

@@ -431,12 +431,22 @@ def _deviation_gradient(ct: Any, x: Any, deviation: Any, axes: tuple[int, ...], 
     return np.multiply(restore(scale, x, axes), _centred(x, axes))
 
 
+def _variance_gradient(ct: Any, x: Any, axes: tuple[int, ...], correction: Any) -> Any:
+    freedom = e.number(_freedom(x, axes, correction), ct)
+    return np.multiply(restore(np.multiply(ct, np.divide(e.number(2, ct), freedom)), x, axes), _centred(x, axes))
+
+
 _VARIANCE = dict(names="", out="cast", check=check_variance)
 
 
 @op("VarBackward0", saved="self dim correction keepdim", name="var", **_VARIANCE)
 def var_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return _variance(input, axes_of(input, dim), correction, keepdim)
+
+
+@var_correction.backward
+def var_backward(ct: Any, input: Any, dim: Any, correction: Any) -> Any:
+    return _variance_gradient(ct, input, axes_of(input, dim), correction)
 
 
 @op("StdBackward0", saved="self result dim correction keepdim", name="std", **_VARIANCE)
@@ -455,6 +465,13 @@ def var_mean_correction(input: Array, dim: Dims | None = None, *, correction: An
     return _variance(input, axes, correction, keepdim), _mean(input, axes, keepdim)
 
 
+@var_mean_correction.backward
+def var_mean_backward(input: Any, dim: Any, correction: Any, ct0: Any = None, ct1: Any = None) -> Any:
+    axes = axes_of(input, dim)
+    through = None if ct0 is None else _variance_gradient(ct0, input, axes, correction)
+    return _with_mean(through, ct1, input, axes)
+
+
 @op("StdMeanBackward0", saved="self result0 dim correction keepdim", name="std_mean", **_VARIANCE)
 def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     axes = axes_of(input, dim)
@@ -464,9 +481,17 @@ def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: An
 @std_mean_correction.backward
 def std_mean_backward(ct0: Any, ct1: Any, input: Any, result0: Any, dim: Any, correction: Any) -> Any:
     axes = axes_of(input, dim)
-    count = math.prod(type_of(input).shape[a] for a in axes)
-    through_mean = np.broadcast_to(restore(np.divide(ct1, count), input, axes), type_of(input).shape)
-    return np.add(_deviation_gradient(ct0, input, result0, axes, correction), through_mean)
+    through = None if ct0 is None else _deviation_gradient(ct0, input, result0, axes, correction)
+    return _with_mean(through, ct1, input, axes)
+
+
+def _with_mean(found: Any, ct: Any, x: Any, axes: tuple[int, ...]) -> Any:
+    """A gradient together with what comes through the mean: of too few numbers the one is none, the other is."""
+    if ct is None:
+        return found
+    count = math.prod(type_of(x).shape[a] for a in axes)
+    through = np.broadcast_to(restore(np.divide(ct, count), x, axes), type_of(x).shape)
+    return through if found is None else np.add(found, through)
 
 
 def _warn_of_freedom(name: str, x: Tensor, dim: Any, correction: Any) -> None:

@@ -251,8 +251,8 @@ BLOCKS = (
     "torch.inference_mode(False)",
 )
 
-#: What is not written in inference mode: what makes leaves there, and what asks leaves for their nodes.
-NEVER_WITHIN = r"requires_grad|Parameter|copy|multi_grad|edge"
+#: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
+NEVER_WITHIN = r"requires_grad|Parameter|copy|backward\(|multi_grad|edge"
 
 #: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
