@@ -1,36 +1,229 @@
 """Functions made of many operations, called on arrays: their operations run together.
 
 Outside every transform an operation runs at once, by an executable compiled for it and for its operands' types. A
-function of twenty operations would wait for twenty of them to be compiled, for every new shape. These note their
-operations down, as a transform does, and the runtime takes them as one window.
+function of twenty operations would wait for twenty of them to be compiled, for every new shape. These are traced once
+for each kind of call, as ``jit`` does, and from then on run as one program: by NumPy while it is small and has not come
+often, else compiled.
+
+Where a function asks for values, or has arguments that say nothing when they are compared, its operations are noted
+down each time, and the runtime takes them as one window.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
-from funcgrad import trees
-from funcgrad.runtime.deferred import Deferred, flush, local, ready
-from funcgrad.tracing import deferring, state
+import numpy as np
+
+from funcgrad import host, trees
+from funcgrad.interpreters.staging import StagedTracer, Staging, stage
+from funcgrad.ir import Equation, Program, Var
+from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.runtime.constants import copied
+from funcgrad.runtime.deferred import Deferred, flush, local, ready, value_of
+from funcgrad.runtime.programs import Executable
+from funcgrad.tracing import JaxArray, deferring, located, state, traced, type_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+#: How many kinds of calls of a function are remembered, and how many that differ in a float only are traced.
+KINDS, VALUES = 256, 4
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
     """Has the operations of ``function`` run together when it is called outside every transform; a decorator.
 
-    Within a transform or another such function it is ``function`` itself. Small operations run by NumPy until they were
-    met often, so that results may differ by rounding between the first call and the hundredth.
+    Within a transform or another such function it is ``function`` itself, which must depend on nothing but its
+    arguments. Small programs run by NumPy until they were met often, so that results may differ by rounding between the
+    first call and the hundredth.
     """
-    return _together(function, lambda: None)
+    return _together(function, at_once=False)
 
 
 def compiled(function: Callable[P, R]) -> Callable[P, R]:
     """As ``composite``, where results must be the same each time to the last bit: compiled at the first call."""
-    return _together(function, _whole)
+    return _together(function, at_once=True)
+
+
+def _together(function: Callable[P, R], at_once: bool) -> Callable[P, R]:
+    calls = _Calls(function, at_once)
+
+    @wraps(function)
+    def called(*args: P.args, **kwargs: P.kwargs) -> R:
+        if state.depth or state.deferring or state.floor:
+            return function(*args, **kwargs)
+        arrays: list[Any] = []
+        call = calls.found(args, kwargs, arrays)
+        if call is not None:
+            return cast(R, call(arrays))
+        return _noted(function, _whole if at_once else _nothing, args, kwargs)
+
+    return called
+
+
+# ---------------------------------------------------------------- as a program
+
+
+class _Asked(Exception):
+    """The function asks for values: what it does depends on them."""
+
+
+class _Values(Staging):
+    """Staging that ends when somebody asks an array for its value, also where that would only be a check."""
+
+    __slots__ = ()
+
+    def needed(self, variable: Var) -> list[Equation] | None:
+        found = super().needed(variable)
+        if found is None:
+            raise _Asked
+        return found
+
+    def asked(self) -> None:
+        raise _Asked
+
+
+class _Calls:
+    """A function's calls so far: what runs those of a kind."""
+
+    __slots__ = ("function", "at_once", "known", "values")
+
+    def __init__(self, function: Callable[..., Any], at_once: bool):
+        self.function = function
+        self.at_once = at_once
+        self.known: dict[tuple, Callable[[Sequence[Any]], Any] | None] = {}
+        self.values: dict[tuple, int] = {}
+
+    def found(self, args: tuple, kwargs: dict[str, Any], arrays: list[Any]) -> Callable[[Sequence[Any]], Any] | None:
+        """What runs a call with such arguments on ``arrays``, which are the arrays among them; None if nothing does."""
+        floats: list[str] = []
+        try:
+            kinds = [_kind(x, arrays, floats) for x in args]
+            for name, x in kwargs.items():
+                kinds += name, _kind(x, arrays, floats)
+        except _Unknown:
+            return None
+        base = tuple(kinds)
+        key = (*base, *floats) if floats else base
+        try:
+            return self.known[key]
+        except KeyError:
+            pass
+        if len(self.known) >= KINDS:
+            self.known.clear()
+            self.values.clear()
+        if floats:
+            count = self.values[base] = self.values.get(base, 0) + 1
+            if count > VALUES:
+                return None  # each would be traced and compiled for itself
+        call = self.known[key] = self._traced(args, kwargs, arrays)
+        return call
+
+    def _traced(self, args: tuple, kwargs: dict[str, Any], arrays: Sequence[Any]) -> Callable[..., Any] | None:
+        trees_out: list[Any] = []
+
+        def of_arrays(*given: Any) -> list[Any]:
+            rest = iter(given)
+            result = self.function(
+                *[_filled(x, rest) for x in args], **{k: _filled(x, rest) for k, x in kwargs.items()}
+            )
+            leaves, tree = trees.flatten(result)
+            if not all(isinstance(x, StagedTracer) for x in leaves) or any(x.type.weak for x in leaves):
+                raise _Asked
+            trees_out.append(tree)
+            return leaves
+
+        try:
+            with located():
+                program = stage(of_arrays, [type_of(x) for x in arrays], name=self.function.__name__, by=_Values())
+        except Exception:
+            return None  # what is wrong it says when it runs
+        if any(traced(x) for _, x in program.constants):
+            return None
+        return _runner(dead_code(common_subexpressions(program)), trees_out[0], self.at_once)
+
+
+def _runner(program: Program, tree: Any, at_once: bool) -> Callable[[Sequence[Any]], Any]:
+    """What runs a program on arrays, and makes a result of the structure ``tree`` of its outputs."""
+    code = Executable(program)
+    single = tree == _LEAF
+
+    def run(arrays: Sequence[Any]) -> Any:
+        if at_once or code.warm:
+            found = code.run(*arrays)
+        else:
+            with host.quiet():
+                found = [copied(x) if x.__class__ is np.ndarray else x for x in code.now(arrays, ())]
+        return found[0] if single else trees.unflatten(tree, found)
+
+    return run
+
+
+_LEAF = trees.structure(0)
+
+
+class _Unknown(Exception):
+    """An argument that says nothing when it is compared: what a function does with it is not known beforehand."""
+
+
+_PLAIN = frozenset((bool, int, str, type(None)))
+#: The longest sequence that is looked through.
+LONG = 32
+
+
+def _kind(x: Any, arrays: list[Any], floats: list[Any]) -> Any:
+    """What tells an argument from others, which is hashable; its arrays and floats go to lists of their own."""
+    cls = x.__class__
+    if cls is JaxArray:
+        arrays.append(x)
+        return type_of(x)
+    if cls in _PLAIN:
+        return cls, x  # True and 1 are equal
+    if cls is float or cls is complex or issubclass(cls, np.generic):
+        floats.append(x.tobytes() if issubclass(cls, np.generic) else repr(x))  # 0.0 and -0.0 are equal
+        return cls
+    if cls is Deferred:
+        arrays.append(value_of(x))
+        return x.type
+    if cls is np.ndarray and x.dtype.kind in "biufcV":
+        arrays.append(x.copy())  # a compiled program may read it later
+        return type_of(x)
+    if (cls is tuple or cls is list) and len(x) <= LONG:
+        return cls, *[_kind(element, arrays, floats) for element in x]
+    if isinstance(x, type | np.dtype):
+        return x
+    raise _Unknown
+
+
+def _filled(x: Any, arrays: Iterator[Any]) -> Any:
+    """An argument with the next of ``arrays`` for each array in it."""
+    cls = x.__class__
+    if cls is tuple or cls is list:
+        return cls([_filled(element, arrays) for element in x])
+    return next(arrays) if cls is JaxArray or cls is Deferred or cls is np.ndarray else x
+
+
+# ---------------------------------------------------------------- noted down
+
+
+def _noted(function: Callable[..., Any], run: Callable[[], None], args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The result by operations that are noted down, and run together by ``run`` at the latest."""
+    flush()  # what somebody noted down before is no part of it
+    with deferring():
+        result = function(*args, **kwargs)
+        waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]
+        if not any(x.type.weak for x in waiting):
+            run()
+            return trees.map(ready, result) if waiting else result
+    # What comes of Python numbers alone is weak only if each operation runs by itself.
+    return function(*args, **kwargs)
+
+
+def _nothing() -> None:
+    """They run when the first of the results is asked for."""
 
 
 def _whole() -> None:
@@ -41,21 +234,3 @@ def _whole() -> None:
             flush()
         finally:
             queue.whole = False
-
-
-def _together(function: Callable[P, R], run: Callable[[], None]) -> Callable[P, R]:
-    @wraps(function)
-    def called(*args: P.args, **kwargs: P.kwargs) -> R:
-        if state.depth or state.deferring or state.floor:
-            return function(*args, **kwargs)
-        flush()  # what somebody noted down before is no part of it
-        with deferring():
-            result = function(*args, **kwargs)
-            waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]
-            if not any(x.type.weak for x in waiting):
-                run()
-                return cast(R, trees.map(ready, result)) if waiting else result
-        # What comes of Python numbers alone is weak only if each operation runs by itself.
-        return function(*args, **kwargs)
-
-    return called

@@ -65,6 +65,9 @@ class Interpreter:
         """The result of ``primitive`` on operands of which at least one is this interpreter's tracer."""
         raise NotImplementedError
 
+    def asked(self) -> None:
+        """Told that somebody would look at the value of one of its tracers if there were one."""
+
 
 _STORE = dis.opmap["STORE_SUBSCR"]
 
@@ -359,6 +362,14 @@ def check_outside(interpreter: Interpreter, primitive: Primitive, results: Seque
 def traced(x: Any) -> bool:
     """Whether ``x`` is traced by a transform, not an array that is only computed later."""
     return isinstance(x, Tracer) and x.interpreter is not _base
+
+
+def valueless(x: Any) -> bool:
+    """Whether ``x`` is traced, so that its values cannot be looked at: to be asked where else they would be."""
+    if not isinstance(x, Tracer):
+        return False
+    x.interpreter.asked()
+    return True
 
 
 def type_of(x: Any) -> ArrayType:

@@ -144,7 +144,12 @@ class Staging(Interpreter):
 
 
 def stage(
-    f: Callable[..., Sequence[Any]], types: Sequence[ArrayType], *, name: str = "program", description: str = "trace"
+    f: Callable[..., Sequence[Any]],
+    types: Sequence[ArrayType],
+    *,
+    name: str = "program",
+    description: str = "trace",
+    by: Staging | None = None,
 ) -> Program:
     """The program that ``f`` performs on arrays of ``types``.
 
@@ -153,8 +158,9 @@ def stage(
         types: one per argument.
         name: what the program is called when printed.
         description: what an error message calls the transform.
+        by: the interpreter that writes it down, if it is not just any.
     """
-    interpreter = Staging(description)
+    interpreter = Staging(description) if by is None else by
     # Plain arrays that the function closes over stay plain, also where JAX traces: what their own methods and operators
     # compute is computed now.
     with uncollected(), jax.ensure_compile_time_eval(), running(interpreter, floor=True):

@@ -15,7 +15,7 @@ from funcgrad.numpy.shape import broadcast_to, concatenate, moveaxis, ndim, rave
 from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives.shape import full
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import type_of, valueless
 
 
 @composite
@@ -90,7 +90,7 @@ def _chosen(where: Any, size: int, name: str) -> np.ndarray:
     if isinstance(where, slice):
         return np.arange(size)[where]
     where = ready(asoperand(where, name))
-    if isinstance(where, Tracer):
+    if valueless(where):
         raise TypeError(f"{name}: obj is a traced array; where elements are put or taken must be known when tracing")
     places = np.asarray(where)
     if places.dtype == np.bool_:

@@ -27,7 +27,7 @@ from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import shape as s
 from funcgrad.primitives.shape import Dims
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, state, type_of
+from funcgrad.tracing import Tracer, state, type_of, valueless
 
 # ---------------------------------------------------------------- windows
 
@@ -408,7 +408,7 @@ def check_inside(
 
 def _at_hand(x: Any) -> np.ndarray | None:
     x = ready(x)
-    if isinstance(x, Tracer | jax.core.Tracer):
+    if valueless(x) or isinstance(x, jax.core.Tracer):
         return None
     local = not isinstance(x, jax.Array) or (x.is_fully_addressable and all(d.platform == "cpu" for d in x.devices()))
     return np.asarray(x) if local else None

@@ -21,7 +21,7 @@ from funcgrad.numpy.writable import Writable
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.convolution import convolve as convolve_p
 from funcgrad.primitives.shape import full, reverse
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import type_of, valueless
 
 # ---------------------------------------------------------------- differences and integrals
 
@@ -127,7 +127,7 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     if type_of(xp).ndim != 1 or type_of(xp).shape != type_of(fp).shape or not type_of(xp).size:
         raise ValueError(f"interp: xp and fp must be vectors of one size, got {type_of(xp)} and {type_of(fp)}")
     if period is not None:
-        period = period if isinstance(period, Tracer) else checks.number("interp", "period", period)
+        period = period if valueless(period) else checks.number("interp", "period", period)
         x, xp, fp = _periodic(x, xp, fp, abs(period))
         left = right = None
     size = type_of(xp).shape[0]
@@ -136,7 +136,8 @@ def interp(x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period
     else:
         above = e.clip(searchsorted(xp, x, "right"), 1, size - 1)
         below = p.sub(above, np.int64(1))
-        x0, x1, f0, f1 = take(xp, below), take(xp, above), take(fp, below), take(fp, above)
+        # They are inside: to be told so is cheaper than to look.
+        x0, x1, f0, f1 = (take(v, at, mode="clip") for v in (xp, fp) for at in (below, above))
         width = p.sub(x1, x0)
         flat = p.eq(width, p.number(0, width))
         share = p.div(p.sub(x, x0), p.select(flat, p.number(1, width), width))
@@ -150,7 +151,7 @@ def _periodic(x: Any, xp: Any, fp: Any, period: Any) -> tuple[Any, Any, Any]:
     """All places brought into one period, the points in order, and one more of them at either end."""
     x, xp = remainder(x, period), remainder(xp, period)
     order = argsort(xp)
-    xp, fp = take(xp, order), take(fp, order)
+    xp, fp = take(xp, order, mode="clip"), take(fp, order, mode="clip")
     xp = concatenate([e.subtract(xp[-1:], period), xp, e.add(xp[:1], period)])
     return x, xp, concatenate([fp[-1:], fp, fp[:1]])
 
@@ -253,7 +254,7 @@ def unwrap(x: Any, discont: Any = None, axis: int = -1, *, period: Any = 6.28318
         >>> print(unwrap([0, 3, 6, 1], period=8))
         [0 3 6 9]
     """
-    if not isinstance(period, Tracer):
+    if not valueless(period):
         checks.number("unwrap", "period", period)
     (x,) = promoted(asoperand(x, "unwrap"), floating=not isinstance(period, int))
     axis = checks.axis("unwrap", axis, type_of(x).ndim)

@@ -23,7 +23,7 @@ from funcgrad.numpy.shape import atleast_1d, concatenate, expand_dims, ravel, re
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import full
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import type_of, valueless
 
 
 def _coefficients(x: Any, name: str) -> Any:
@@ -247,7 +247,7 @@ def poly(seq_of_zeros: Any) -> Any:
         zeros = eigvals(zeros)
     elif len(shape) != 1:
         raise ValueError(f"poly: wants a vector or a square matrix, got {type_of(zeros)}")
-    elif not real and not isinstance(ready(zeros), Tracer):
+    elif not real and not valueless(ready(zeros)):
         values = np.asarray(zeros)
         real = bool(np.all(np.sort(values) == np.sort(values.conj())))
     found = full(p.number(1, zeros), (1,))

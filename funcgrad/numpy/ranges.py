@@ -12,7 +12,7 @@ from funcgrad.composite import composite
 from funcgrad.numpy.promotion import asoperand, astype, placed, promoted
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.shape import expanded, iota, moved
-from funcgrad.tracing import Tracer, is_array, type_of
+from funcgrad.tracing import is_array, type_of, valueless
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *, device: Any = None) -> Any:
@@ -53,7 +53,7 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, dtype: Any = None, *,
 
 def _check_bound(name: str, value: Any) -> None:
     """Raises for what is no known, finite, real number."""
-    if isinstance(value, Tracer):
+    if valueless(value):
         raise TypeError(f"arange: {name} is a traced array; the length of an array must be known when tracing")
     if not is_array(value) or type_of(value).shape != () or dtypes.is_complex(type_of(value).dtype):
         raise TypeError(f"arange: {name} must be a real number, got {kind(value)}")

@@ -8,14 +8,15 @@ import numpy as np
 
 from funcgrad import checks, dtypes
 from funcgrad.composite import composite
+from funcgrad.control.scan import scan
 from funcgrad.numpy.promotion import asoperand, astype, beside, promoted
 from funcgrad.numpy.shape.forms import along_axis
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import sorting
-from funcgrad.primitives.shape import full, iota
+from funcgrad.primitives.shape import broadcast, full, iota
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import type_of, valueless
 
 
 def _promoted(x: Any, axis: int | None, name: str) -> tuple[Any, int]:
@@ -104,15 +105,24 @@ def searchsorted(x: Any, values: Any, /, side: str = "left", sorter: Any = None)
         raise ValueError(f"searchsorted: wants a vector to search in, got {type_of(x)}")
     if sorter is not None:
         x = ix.take(x, asoperand(sorter, "searchsorted"), axis=0)
+    return _places(p.stop_gradient(x), p.stop_gradient(values), side)
+
+
+def _places(x: Any, values: Any, side: str) -> Any:
+    """The answer from its highest bit down: a step is taken if the element before it still goes first."""
     size, shape = type_of(x).shape[0], type_of(values).shape
-    # The answer is built from its highest bit down: a step is taken if the element before it still goes first.
-    found, step = full(np.int64(0), shape), 1 << size.bit_length()
-    while (step := step >> 1) > 0:
-        reached = p.add(found, np.int64(step))
-        before = ix.take(x, p.minimum(p.sub(reached, np.int64(1)), np.int64(max(size - 1, 0))), axis=0) if size else x
-        goes = _goes_before(before, values, side) if size else np.bool_(False)
-        found = p.select(p.bitwise_and(p.le(reached, np.int64(size)), goes), reached, found)
-    return found
+    # Written out one after the other, the steps take five times as long in XLA, and in int64 three times.
+    dtype = np.dtype(np.int32 if size < 1 << 30 else np.int64)
+
+    def step(found: Any, length: Any) -> tuple[Any, None]:
+        reached = p.add(found, broadcast(length, shape=shape, dims=()))
+        before = ix.take(x, p.minimum(p.sub(reached, dtype.type(1)), dtype.type(size - 1)), axis=0)
+        goes = p.bitwise_and(p.le(reached, dtype.type(size)), _goes_before(before, values, side))
+        return p.select(goes, reached, found), None
+
+    lengths = 1 << np.arange(size.bit_length(), dtype=dtype)[::-1]
+    found = full(dtype.type(0), shape)
+    return astype(scan(step, found, lengths)[0] if size else found, np.dtype(np.int64))
 
 
 def _goes_before(element: Any, value: Any, side: str) -> Any:
@@ -150,7 +160,7 @@ def digitize(x: Any, bins: Any, right: bool = False) -> Any:
     if type_of(bins).ndim != 1:
         raise ValueError(f"digitize: bins must be a vector, got {type_of(bins)}")
     size = type_of(bins).size
-    if not isinstance(bins, Tracer) and size > 1 and np.asarray(bins)[0] > np.asarray(bins)[-1]:
+    if not valueless(bins) and size > 1 and np.asarray(bins)[0] > np.asarray(bins)[-1]:
         rising = p.sub(np.int64(size), searchsorted(np.asarray(bins)[::-1], x, "left" if not right else "right"))
         return rising
     return searchsorted(bins, x, "left" if right else "right")

@@ -116,3 +116,99 @@ def test_random_numbers_are_the_same_each_time() -> None:
 
 def test_it_is_pickled_by_name() -> None:
     assert pickle.loads(pickle.dumps(fnp.interp)) is fnp.interp
+
+
+# ---------------------------------------------------------------- kinds of calls
+
+
+@pytest.fixture
+def traces() -> tuple[Any, list[tuple]]:
+    """A composite function, and the arguments that its body met."""
+    met: list[tuple] = []
+
+    @composite
+    def scaled(x: Any, by: Any = 2.0, *, shift: Any = 0) -> Any:
+        met.append((by, shift))
+        return fnp.add(fnp.multiply(x, by), shift)
+
+    return scaled, met
+
+
+def test_a_kind_of_call_is_traced_once(traces: Any) -> None:
+    scaled, met = traces
+    x = fnp.asarray(np.array([1.0, 2.0]))
+    for _ in range(3):
+        np.testing.assert_array_equal(scaled(x, 3.0, shift=1), [4, 7])
+    assert len(met) == 1
+    scaled(x, 3.0, shift=True), scaled(x, 3), scaled(fnp.ones(2, np.float32), 3.0), scaled(fnp.ones(3), 3.0)
+    assert len(met) == 5
+
+
+def test_kinds_tell_what_is_equal_but_not_the_same() -> None:
+    divided = composite(lambda x, by: fnp.add(fnp.divide(x, by), 0))
+    one = fnp.ones(1)
+    assert divided(one, 0.0)[0] == np.inf and divided(one, -0.0)[0] == -np.inf
+    assert np.isnan(divided(one, np.nan)[0]) and divided(one, np.float32(-0.0)).dtype == np.float32
+    assert divided(fnp.ones(1, np.int8), True).dtype == np.float32
+
+
+def test_numbers_that_are_ever_new_are_not_traced_each(traces: Any) -> None:
+    scaled, met = traces
+    x = fnp.ones(2)
+    for by in [i / 4 for i in range(20)]:
+        np.testing.assert_array_equal(scaled(x, by), [by, by])
+    traced = len(met)
+    scaled(x, 0.0)
+    assert len(met) == traced, "one of the first is still known"
+
+
+def test_arrays_of_numpy_may_change_after_a_call(traces: Any) -> None:
+    scaled, _ = traces
+    x = np.zeros((512, 512), np.float32)  # large enough to be compiled
+    found = [scaled(x, 1.0, shift=1) for _ in range(3)]
+    x[:] = 7
+    assert all((np.asarray(f) == 1).all() for f in found)
+    np.testing.assert_array_equal(scaled([fnp.ones(2), np.ones(2)][1], 3.0), [3, 3])
+
+
+def test_what_asks_for_values_runs_with_them() -> None:
+    doubled = composite(lambda x: fnp.multiply(x, 2) if x[0] > 0 else x)
+    assert doubled(fnp.ones(2)).tolist() == [2, 2] and doubled(-fnp.ones(2)).tolist() == [-1, -1]
+    x = fnp.asarray(np.array([1, 5, 9]))
+    assert fnp.digitize(x, fnp.asarray([0, 4, 8])).tolist() == [1, 2, 3]
+    assert fnp.digitize(x, fnp.asarray([8, 4, 0])).tolist() == [2, 1, 0], "decreasing bins are seen by their values"
+
+
+def test_errors_that_depend_on_values_come_each_time() -> None:
+    good, bad = fnp.eye(2), fnp.ones((2, 2))
+    for _ in range(2):
+        assert fnp.linalg.inv(good).shape == (2, 2)
+        with pytest.raises(np.linalg.LinAlgError):
+            fnp.linalg.cholesky(-good)
+        with pytest.raises(np.linalg.LinAlgError):
+            fnp.linalg.inv(bad)
+        assert fnp.take_along_axis(good, fnp.asarray([[0], [1]]), 1).shape == (2, 1)
+        with pytest.raises(IndexError, match="out of bounds"):
+            fnp.take_along_axis(good, fnp.asarray([[0], [2]]), 1)
+
+
+def test_functions_among_the_arguments_are_called_each_time() -> None:
+    factor = 2
+    applied = composite(lambda f, x: f(x))
+    assert applied(lambda x: fnp.multiply(x, factor), fnp.ones(2)).tolist() == [2, 2]
+    factor = 3
+    assert applied(lambda x: fnp.multiply(x, factor), fnp.ones(2)).tolist() == [3, 3]
+
+
+def test_search_by_halving_agrees_at_all_sizes() -> None:
+    rng = np.random.default_rng(0)
+    for size in (0, 1, 2, 3, 7, 8, 9, 100):
+        x = np.sort(rng.integers(0, 30, size)).astype(np.float64)
+        x[size // 2 + 1 :][-1:] = np.nan
+        wanted = np.r_[x, -1, 31, np.nan, x + 0.5]
+        for side in ("left", "right"):
+            np.testing.assert_array_equal(fnp.searchsorted(x, wanted, side), np.searchsorted(x, wanted, side))
+            np.testing.assert_array_equal(
+                fg.vmap(lambda v, x=x, side=side: fnp.searchsorted(x, v, side))(wanted),
+                np.searchsorted(x, wanted, side),
+            )

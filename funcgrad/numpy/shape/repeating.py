@@ -17,7 +17,7 @@ from funcgrad.primitives import elementwise as p
 from funcgrad.primitives import indexing as ix
 from funcgrad.primitives import reductions as r
 from funcgrad.primitives import shape as s
-from funcgrad.tracing import Tracer, type_of
+from funcgrad.tracing import type_of, valueless
 
 
 @composite
@@ -48,9 +48,9 @@ def repeat(x: Any, repeats: Any, axis: int | None = None, *, total_repeat_length
     repeats = asoperand(repeats, "repeat")
     if type_of(repeats).dtype.kind not in "iu":
         raise TypeError(f"repeat: repeats must be an int or integers, got {repeats!r}")
-    if not isinstance(repeats, Tracer):
+    if not valueless(repeats):
         _check_times(np.asarray(repeats), mine[axis])
-    if type_of(repeats).size == 1 and not isinstance(repeats, Tracer):
+    if type_of(repeats).size == 1 and not valueless(repeats):
         n = int(np.asarray(repeats).reshape(()))
         wide = broadcast_to(expand_dims(x, axis + 1), (*mine[: axis + 1], n, *mine[axis + 1 :]))
         return reshape(wide, (*mine[:axis], mine[axis] * n, *mine[axis + 1 :]))
