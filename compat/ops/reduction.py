@@ -479,7 +479,7 @@ def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: An
 
 
 @std_mean_correction.backward
-def std_mean_backward(ct0: Any, ct1: Any, input: Any, result0: Any, dim: Any, correction: Any) -> Any:
+def std_mean_backward(input: Any, result0: Any, dim: Any, correction: Any, ct0: Any = None, ct1: Any = None) -> Any:
     axes = axes_of(input, dim)
     through = None if ct0 is None else _deviation_gradient(ct0, input, result0, axes, correction)
     return _with_mean(through, ct1, input, axes)
