@@ -292,14 +292,33 @@ def hvp(
 def basis(tensors: Sequence[Tensor]) -> list[Tensor]:
     """The unit vectors of the space of several tensors together: for each tensor, its part of them all, along a new
     first dimension."""
-    total, start = sum(t.numel() for t in tensors), 0
-    found = []
-    for t in tensors:
-        part = t.detach().new_zeros(total, t.numel())
+    parts = _construct_standard_basis_for(tensors, [t.numel() for t in tensors]) if tensors else ()
+    return [part.reshape(part.shape[0], *t.shape) for part, t in zip(parts, tensors)]
+
+
+def _construct_standard_basis_for(tensors: Sequence[Tensor], tensor_numels: Sequence[int]) -> tuple[Tensor, ...]:
+    """The same with the elements of each tensor in a row.
+
+    Args:
+        tensor_numels: how many elements each has.
+
+    Raises:
+        AssertionError: if there are not as many numbers as tensors, or none.
+    """
+    if len(tensors) != len(tensor_numels):
+        raise AssertionError(
+            "Expected tensors and tensor_numels to have the same length, but got "
+            f"{len(tensors)} and {len(tensor_numels)}"
+        )
+    if not tensors:
+        raise AssertionError("Expected at least one tensor")
+    total, start, found = sum(tensor_numels), 0, []
+    for t, n in zip(tensors, tensor_numels):
+        part = t.detach().new_zeros(total, n)
         part.diagonal(-start).fill_(1)
-        start += t.numel()
-        found.append(part.reshape(total, *t.shape))
-    return found
+        start += n
+        found.append(part)
+    return tuple(found)
 
 
 def jacobian(

@@ -25,7 +25,7 @@ from compat.autograd.gradcheck_cases import (
     several,
     torch_function,
 )
-from compat.autograd.node import Node, edge_of, next_sequence
+from compat.autograd.introspection import UndefinedGradBackward, put_behind
 from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.tensor import Tensor
@@ -96,25 +96,11 @@ def _check_zero_seeds(outputs: Sequence[Tensor], inputs: Sequence[Tensor], maske
             raise GradcheckError("grad is incorrect size")
 
 
-class _UndefinedGrad(Node):
-    """Lets no gradient through."""
-
-    __slots__ = ()
-
-    def __init__(self, t: Tensor):
-        self.next_functions = (edge_of(t),)
-        self._sequence = next_sequence()
-        self._hooks = None
-
-    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
-        return (None,)
-
-
 def _without_gradient(t: Tensor) -> Tensor:
     """A tensor whose gradient goes nowhere, so that what made it gets none."""
     with no_grad():
         made = t.clone()
-    made._rg, made._node = True, _UndefinedGrad(t)
+    put_behind(UndefinedGradBackward(), (t,), (made,))
     return made
 
 

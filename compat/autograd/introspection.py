@@ -151,6 +151,14 @@ class UndefinedGradBackward(Node):
         return [None] * len(grads)
 
 
+def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]) -> None:
+    """Makes tensors the results of a node."""
+    node.next_functions = tuple(edge_of(t) for t in operands)
+    node._sequence, node._hooks = next_sequence(), None
+    for nr, t in enumerate(results):
+        t._rg, t._node, t._nr = True, node, nr
+
+
 class _Barrier:
     """What gives tensors on, behind a node of its own.
 
@@ -165,12 +173,8 @@ class _Barrier:
     def __call__(self, *tensors: Tensor) -> Any:
         if len(tensors) != self._count:
             raise TypeError(f"expected {self._count} arguments, got {len(tensors)} instead")
-        node = self._make()
-        node.next_functions = tuple(edge_of(t) for t in tensors)
-        node._sequence, node._hooks = next_sequence(), None
         results = tuple(t.detach() for t in tensors)
-        for nr, t in enumerate(results):
-            t._rg, t._node, t._nr = True, node, nr
+        put_behind(self._make(), tensors, results)
         return results[0] if self._count == 1 else results
 
 

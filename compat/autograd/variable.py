@@ -6,7 +6,19 @@ from typing import Any
 
 from compat.autograd.engine import queue_callback
 from compat.errors import warn
+from compat.registry import publish
 from compat.tensor import Tensor
+
+_VOLATILE = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
+
+
+def _volatile(t: Tensor) -> bool:
+    """Whether it is of those that ``no_grad`` has replaced: never."""
+    warn("volatile was removed (Variable.volatile is always False)")
+    return False
+
+
+publish(property(_volatile, lambda t, value: warn(_VOLATILE)), "Tensor.volatile")
 
 
 class VariableMeta(type):
@@ -50,8 +62,7 @@ class Variable(metaclass=VariableMeta):
 
     def __new__(cls, data: Any = None, requires_grad: bool = False, volatile: Any = None) -> Any:
         if volatile is not None:
-            text = "volatile was removed and now has no effect. Use `with torch.no_grad():` instead."
-            warn(text)
+            warn(_VOLATILE)
         if data is None:
             return Tensor().requires_grad_(requires_grad)
         if not isinstance(data, Tensor):

@@ -93,6 +93,5 @@ for _name, _what in {
     "is_quantized": "holds integers that stand for other numbers",
     "is_mkldnn": "lies as oneDNN has it",
     "is_nested": "has rows of different lengths",
-    "volatile": "is of those that ``no_grad`` has replaced",
 }.items():
     _never(_name, _what)

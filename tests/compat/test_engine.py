@@ -200,3 +200,11 @@ def test_order_of_execution_is_known_of_one_thread() -> None:
     assert [n.name() for n in found[0]] == ["SumBackward0", "ExpBackward0", "torch::autograd::AccumulateGrad"]
     with pytest.raises(RuntimeError, match="expects the current backward to be executed with multithreading disabled"):
         y.sum().backward()
+
+
+def test_volatile_has_no_effect() -> None:
+    x = torch.ones(1)
+    with pytest.warns(UserWarning, match=r"^volatile was removed \(Variable.volatile is always False\)$"):
+        assert x.volatile is False
+    with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
+        x.volatile = True

@@ -37,3 +37,16 @@ def test_captured_tensors_are_not_inputs() -> None:
     x = torch.ones(2, requires_grad=True)
     found = jacobian(lambda y: y * x, x)
     assert found.tolist() == [[1.0, 0.0], [0.0, 1.0]] and x.grad is None
+
+
+def test_the_basis_of_several_tensors_has_a_column_for_each_element() -> None:
+    construct = torch.autograd.functional._construct_standard_basis_for
+    parts = construct((torch.ones(2, 1), torch.ones((), dtype=torch.float64), torch.ones(0)), (2, 1, 0))
+    assert [(tuple(p.shape), p.dtype) for p in parts] == [
+        ((3, 2), torch.float32), ((3, 1), torch.float64), ((3, 0), torch.float32)
+    ]  # fmt: skip
+    assert torch.equal(torch.cat([p.float() for p in parts], 1), torch.eye(3))
+    with pytest.raises(AssertionError, match="to have the same length, but got 1 and 2"):
+        construct((torch.ones(2),), (1, 2))
+    with pytest.raises(AssertionError, match="Expected at least one tensor"):
+        construct((), ())
