@@ -14,11 +14,11 @@ from compat.ops.complex import conj_physical
 from compat.ops.complex_views import conj
 from compat.ops.composite import composite
 from compat.ops.copying import to
-from compat.ops.joining import roll
 from compat.ops.op import op
 from compat.ops.padding import constant_pad_nd
 from compat.ops.parts import slice_view
 from compat.ops.signature import Array, Ints
+from compat.ops.turning import roll
 from compat.registry import function, names_of
 from compat.tensor import Tensor
 from funcgrad.primitives import fft as p

@@ -1,4 +1,4 @@
-"""Joining, repeating, flipping, rolling."""
+"""Joining, flattening, repeating."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from math import prod
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, wrap_dim, wrap_dims, wrong_argument
+from compat.errors import size_text, wrap_dim, wrong_argument
 from compat.layout import (
     Layout,
     broadcast_size,
     channels_last_strides,
-    contiguous_strides,
-    preserved_strides,
     view_strides,
 )
 from compat.ops.arguments import missing, size_argument, tensor_argument, tensors_argument
@@ -25,7 +23,7 @@ from compat.ops.windows import suggests_channels_last
 from compat.registry import function
 from compat.tensor import Tensor
 from funcgrad import numpy as np
-from funcgrad.primitives.shape import concatenate, reverse
+from funcgrad.primitives.shape import concatenate
 from funcgrad.primitives.shape import reshape as reshaped
 from funcgrad.tracing import type_of
 
@@ -337,149 +335,6 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
             "the input tensor"
         ) from None
     return view_size(input, (*size[:d], *new, *size[d + 1 :]))
-
-
-# ---------------------------------------------------------------- flip, roll, rot90
-
-
-def _kept(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    layout = given["input"]
-    return [preserved_strides(tuple(layout.size), layout.stride)]
-
-
-def _check_flip(input: Tensor, *dims: Any) -> None:
-    wrap_dims(dims[0] if len(dims) == 1 and isinstance(dims[0], tuple) else dims, input.dim())
-
-
-@op("FlipBackward0", saved="dims", strides=_kept, check=_check_flip, out=False)
-def flip(input: Array, *dims: Ints) -> Any:
-    """The order along some dimensions reversed; always a copy.
-
-    Raises:
-        IndexError: for a dimension that does not exist.
-        RuntimeError: for one named twice.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.flip(torch.tensor([[1, 2], [3, 4]]), [0])
-        tensor([[3, 4],
-                [1, 2]])
-    """
-    ndim = type_of(input).ndim
-    return reverse(input, axes=wrap_dims(dims, ndim)) if dims and ndim else input
-
-
-@composite("torch.fliplr", "Tensor.fliplr")
-def fliplr(input: Tensor) -> Tensor:
-    """Columns in reverse.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.fliplr(torch.tensor([[1, 2], [3, 4]]))
-        tensor([[2, 1],
-                [4, 3]])
-    """
-    if input.dim() < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return flip(input, (1,))
-
-
-@composite("torch.flipud", "Tensor.flipud")
-def flipud(input: Tensor) -> Tensor:
-    """Rows in reverse.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.flipud(torch.tensor([[1, 2], [3, 4]]))
-        tensor([[3, 4],
-                [1, 2]])
-    """
-    if input.dim() < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return flip(input, (0,))
-
-
-def _check_roll(input: Tensor, shifts: tuple[int, ...], dims: tuple[int, ...] = ()) -> None:
-    if not shifts:
-        raise RuntimeError("`shifts` required")
-    if len(shifts) != len(dims) and not (not dims and len(shifts) == 1):
-        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:{len(dims)}")
-    for d in dims:
-        if input.dim() == 0:
-            raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
-        wrap_dim(d, input.dim())
-
-
-def _rolled_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Along one dimension after the other two parts change places, and are joined as by ``cat``."""
-    size, stride = tuple(given["input"].size), tuple(given["input"].stride)
-    if not given["dims"]:
-        return [None]
-    if 0 in size:
-        return [preserved_strides(size, stride)]
-    for shift, dim in zip(given["shifts"], given["dims"]):
-        d = wrap_dim(dim, len(size))
-        over = shift % size[d]
-        parts = [(*size[:d], n, *size[d + 1 :]) for n in (over, size[d] - over)]
-        last = all(suggests_channels_last(part, stride) for part in parts)
-        stride = channels_last_strides(size) if last else contiguous_strides(size)
-    return [stride]
-
-
-@op("RollBackward0", saved="dims shifts", check=_check_roll, out=False, strides=_rolled_strides)
-def roll(input: Array, shifts: Ints, dims: Ints = ()) -> Any:
-    """Elements moved along dimensions, those that fall off one end coming back at the other.
-
-    Args:
-        shifts: by how much, a number or one per dimension.
-        dims: along which dimensions; without, the elements are moved as if in one dimension.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.roll(torch.tensor([1, 2, 3]), 1)
-        tensor([3, 1, 2])
-    """
-    shape = type_of(input).shape
-    if not dims:
-        return reshaped(np.roll(reshaped(input, shape=(prod(shape),)), shifts[0]), shape=shape)
-    for n, d in zip(shifts, dims):
-        input = np.roll(input, n, wrap_dim(d, len(shape)))
-    return input
-
-
-def _check_rot90(input: Tensor, k: int = 1, dims: tuple[int, ...] = (0, 1)) -> None:
-    n = input.dim()
-    if len(dims) != 2:
-        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
-    if n < 2:
-        raise RuntimeError(f"expected total dims >= 2, but got total dims = {n}")
-    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == n:
-        raise RuntimeError(f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}")
-    for i, d in enumerate(dims):
-        if not -n <= d < n:
-            raise RuntimeError(f"Rotation dim{i} out of range, dim{i} = {d}")
-
-
-def _rotated_strides(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    layout, (a, b) = given["input"], [d % len(given["input"].size) for d in given["dims"]]
-    stride = list(preserved_strides(tuple(layout.size), layout.stride))
-    if given["k"] % 2:
-        stride[a], stride[b] = stride[b], stride[a]
-    return [tuple(stride)]
-
-
-@op("Rot90Backward0", saved="dims k", check=_check_rot90, strides=_rotated_strides, out=False)
-def rot90(input: Array, k: int = 1, dims: Ints = (0, 1)) -> Any:
-    """A plane turned by 90 degrees, ``k`` times, from the first dimension towards the second.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.rot90(torch.tensor([[1, 2], [3, 4]]))
-        tensor([[2, 4],
-                [1, 3]])
-    """
-    n = type_of(input).ndim
-    return np.rot90(input, k, (dims[0] % n, dims[1] % n))
 
 
 # ---------------------------------------------------------------- repetition
