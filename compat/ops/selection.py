@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes
-from compat.errors import cpp_name
+from compat import dtypes, levels
+from compat.errors import OVERLAPS_ITSELF, cpp_name
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
 from compat.ops.op import Op, elementwise
@@ -416,11 +416,18 @@ def clamp_max(input: Any, max: Any) -> Op:
 # ---------------------------------------------------------------- what is not a number
 
 
+def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
+    if input.dtype.category >= dtypes.FLOATING:
+        raise RuntimeError(OVERLAPS_ITSELF)
+    return input  # integers are all numbers
+
+
 @elementwise(
     "NanToNumBackward0",
     saved="self",
     numbers=False,
     inplace="Tensor.nan_to_num_",
+    overlapping=_shared_numbers,
     out=of_dtype("nan_to_num: dtype of out: {out} should be same as input: {result}"),
 )
 def nan_to_num(
