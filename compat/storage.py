@@ -11,7 +11,8 @@ import numpy as np
 from compat.device import META, available, device
 from compat.dtypes import dtype as Dtype
 from compat.layout import Base
-from compat.meta import NO_DATA, NO_VALUES, unknown
+from compat.meta import NO_VALUES, unknown
+from compat.storage_moves import Moves
 from funcgrad import runtime
 
 # Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
@@ -19,7 +20,7 @@ from funcgrad import runtime
 _addresses = itertools.count(1 << 12)
 
 
-class UntypedStorage:
+class UntypedStorage(Moves):
     """One buffer, and how often it has been written in place.
 
     A buffer is an immutable array, so writing means putting another one in its place. Tensors hold the storage, never
@@ -167,23 +168,6 @@ class UntypedStorage:
         """Bytes an element: one."""
         return 1
 
-    def is_shared(self) -> bool:
-        """Whether other processes share it."""
-        return False
-
-    is_pinned = is_shared
-    is_cuda = False
-
-    def cpu(self) -> UntypedStorage:
-        """The storage itself.
-
-        Raises:
-            NotImplementedError: on the meta device.
-        """
-        if self.base.device is META:
-            raise NotImplementedError(NO_DATA)
-        return self
-
     def clone(self) -> UntypedStorage:
         """Another storage with the same contents."""
         return UntypedStorage(self.buffer, self.base)
@@ -242,6 +226,9 @@ class UntypedStorage:
         return new_storage, (np.asarray(self.numpy()), self.base.dtype)
 
 
+UntypedStorage.__module__ = "torch.storage"  # what users see in its name
+
+
 def _of_bytes(given: Any) -> tuple[Any, Base]:
     """The buffer and its base of a storage of this many bytes, or of these."""
     if isinstance(given, int):
@@ -280,9 +267,9 @@ def new_storage(array: np.ndarray, dtype: Dtype) -> UntypedStorage:
 
 def __getattr__(name: str) -> Any:
     # The old face of storages is known here, too; it imports this module.
-    if name != "TypedStorage":
+    if name not in ("TypedStorage", "_dtype_to_storage_type_map"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return import_module("compat.typed_storage").TypedStorage
+    return getattr(import_module("compat.typed_storage"), name)
 
 
 def _mapped() -> Any:

@@ -14,6 +14,7 @@ from compat.dtypes import dtype as Dtype
 from compat.errors import TYPED_STORAGE, warn
 from compat.layout import Base
 from compat.storage import UntypedStorage, new_storage, unknown_storage
+from compat.storage_moves import Moves
 
 
 class _OfDtype(type):
@@ -54,7 +55,7 @@ def _storage_of(args: Sequence[Any], dtype: Dtype, device: Any) -> UntypedStorag
     return new_storage(array, dtype)
 
 
-class TypedStorage(metaclass=_OfDtype):
+class TypedStorage(Moves, metaclass=_OfDtype):
     """A storage seen as elements of a dtype.
 
     Called with a size, or with the elements; ``wrap_storage`` is a storage to see so.
@@ -64,7 +65,6 @@ class TypedStorage(metaclass=_OfDtype):
     """
 
     dtype: Any = None
-    is_cuda = False
 
     def __init__(self, *args: Any, wrap_storage: Any = None, dtype: Any = None, device: Any = None):
         self.dtype = dtype or dtypes.get_default_dtype()
@@ -106,6 +106,10 @@ class TypedStorage(metaclass=_OfDtype):
     def __sizeof__(self) -> int:
         return object.__sizeof__(self) + self.nbytes()
 
+    def pickle_storage_type(self) -> str:
+        """The name of its class without the module."""
+        return _NAMES[self.dtype]
+
     @property
     def _untyped_storage(self) -> UntypedStorage:
         return self._storage
@@ -139,12 +143,6 @@ class TypedStorage(metaclass=_OfDtype):
     def resize_(self, size: int) -> None:
         """Makes it hold ``size`` elements."""
         self._storage.resize_(size * self.dtype.itemsize)
-
-    def is_shared(self) -> bool:
-        """Whether other processes share it."""
-        return False
-
-    is_pinned = is_shared
 
     def _elements(self) -> np.ndarray:
         self._storage.check_values()
@@ -189,15 +187,6 @@ class TypedStorage(metaclass=_OfDtype):
 
     __copy__ = clone
 
-    def cpu(self) -> TypedStorage:
-        """The storage itself.
-
-        Raises:
-            NotImplementedError: on the meta device.
-        """
-        self._storage.cpu()
-        return self
-
     def type(self, dtype: Any = None) -> str:
         """The name of its class, ``torch.FloatStorage``."""
         return f"torch.{_NAMES[self.dtype]}"
@@ -224,8 +213,9 @@ _NAMES: dict[Dtype, str] = {
 
 
 def _conversion(dtype: Dtype) -> Any:
-    def convert(self: TypedStorage) -> TypedStorage:
-        return TypedStorage(self._elements().astype(dtype.numpy).tolist(), dtype=dtype)
+    def convert(self: TypedStorage | UntypedStorage) -> TypedStorage:
+        elements = self._elements() if isinstance(self, TypedStorage) else self.bytes()
+        return TypedStorage(wrap_storage=new_storage(elements.astype(dtype.numpy), dtype), dtype=dtype)
 
     name = _NAMES[dtype].removesuffix("Storage")
     convert.__name__ = {"ComplexDouble": "complex_double", "ComplexFloat": "complex_float"}.get(name, name.lower())
@@ -237,6 +227,7 @@ def _conversion(dtype: Dtype) -> Any:
 for _dtype in _NAMES:
     _converted = _conversion(_dtype)
     setattr(TypedStorage, _converted.__name__, _converted)
+    setattr(UntypedStorage, _converted.__name__, _converted)
 
 #: ``FloatStorage`` and its kin, by name.
 CLASSES = {
@@ -244,6 +235,10 @@ CLASSES = {
     for dtype, name in _NAMES.items()
 }
 TypedStorage.__module__ = "torch.storage"
+
+
+def _dtype_to_storage_type_map() -> dict[Dtype, str]:
+    return dict(_NAMES)
 
 
 def class_of(dtype: Dtype) -> Any:
