@@ -107,7 +107,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     return tensordot(input, other, ([-1], [-1]))
 
 
-@composite("torch.kron", "Tensor.kron", out=True)
+def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
+    check_dtype(result, out, exact=False)
+
+
+@composite("torch.kron", "Tensor.kron", out=_can_hold)
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of the first times the whole second, laid out as blocks.
 
@@ -123,10 +127,6 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
     right = unsafe_view(other, tuple(v for k in b for v in (1, k)))
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
-
-
-def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
-    check_dtype(result, out, exact=False)
 
 
 @composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=_can_hold)

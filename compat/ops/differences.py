@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
-from compat.errors import warn, wrap_dim
+from compat.errors import warn, wrap_dim, wrong_combination
+from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.parts import narrow, select, slice_view
 from compat.ops.scalars import div_number, mul_number
@@ -91,6 +92,26 @@ def _pairs(y: Tensor, dim: int) -> Tensor:
     return slice_view(y, dim, 0, -1) + slice_view(y, dim, 1, None)
 
 
+_TRAPEZOID = ("Tensor y, Tensor x, *, int dim = -1", "Tensor y, *, Number dx = 1, int dim = -1")
+
+
+def _check_kinds(name: str, y: Any, x: Any, dx: Any, dim: Any) -> None:
+    """Whether there are values, and places or a distance, not both.
+
+    Raises:
+        TypeError: for other kinds of arguments.
+    """
+    tensor_argument(name, "y", 1, y)
+    number = dx is None or isinstance(dx, bool | int | float | complex)
+    if (x is None or (isinstance(x, Tensor) and dx is None)) and number and hasattr(dim, "__index__"):
+        return
+    named = {"dx": dx, "dim": None if dim == -1 else dim}
+    given = {k: v for k, v in named.items() if v is not None}
+    got = wrong_combination(name, [y] if x is None else [y, x], given)
+    either = "".join(f" * ({s})\n" for s in _TRAPEZOID)
+    raise TypeError(f"{got}, but expected one of:\n{either}")
+
+
 def _check_trapezoid(name: str, y: Tensor, dx: Any, dim: int) -> int:
     """The dimension to integrate along, counted from the left.
 
@@ -123,6 +144,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, dim: int = 
         >>> torch.trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor(4.)
     """
+    _check_kinds("trapezoid", y, x, dx, dim)
     along = _check_trapezoid("trapezoid", y, dx, dim)
     if not y.shape[along]:
         return names_of("torch")["zeros"]([n for d, n in enumerate(y.shape) if d != along], dtype=y.dtype)
@@ -141,6 +163,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = None, 
         >>> torch.cumulative_trapezoid(torch.tensor([1.0, 2.0, 3.0]))
         tensor([1.5000, 4.0000])
     """
+    _check_kinds("cumulative_trapezoid", y, x, dx, dim)
     along = _check_trapezoid("cumulative_trapezoid", y, dx, dim)
     if x is not None:
         return _over((_pairs(y, along) * _widths(y, x, along)).cumsum(along), 2.0)

@@ -366,12 +366,17 @@ def set_default_tensor_type(t: Any, /) -> None:
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use torch.set_default_dtype() and "
         "torch.set_default_device() as alternatives."
     )
-    if getattr(t, "is_cuda", False) or (isinstance(t, str) and t.startswith("torch.cuda.")):
+    if getattr(t, "is_cuda", False) is True or (isinstance(t, str) and t.startswith("torch.cuda.")):
         name = t.removeprefix("torch.cuda.") if isinstance(t, str) else t.__name__
         raise TypeError(f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled.")
-    name = t if isinstance(t, str) else f"torch.{t.__name__}"
+    name = t if isinstance(t, str) else f"torch.{t.__name__}" if isinstance(t, type) else ""
     short = name.removeprefix("torch.").removesuffix("Tensor")
-    dtypes.set_default_dtype(next(d for d in dtypes.ALL if d.scalar_name == short))
+    found = next((d for d in dtypes.ALL if d.scalar_name == short), None)
+    if found is None and isinstance(t, str):
+        raise AttributeError(f"module 'torch' has no attribute '{name.removeprefix('torch.')}'")
+    if found is None:
+        raise TypeError("invalid type object: only floating-point types are supported as the default type")
+    dtypes.set_default_dtype(found)
 
 
 @function("torch.get_default_device")
