@@ -144,6 +144,6 @@ def view(node: str, *, saved: str = "", **options: Any) -> Callable[[Callable[..
         saved: what the node shows as ``_saved_...``.
         options: ``names``, ``check``, ``shows`` as for ``op``; ``inplace``, the variant that makes a tensor its own
             view, and ``inplace_node``, its node; ``undone``, when PyTorch undoes it by a view: ``"always"``, or where
-            that makes a difference (``"changed"``); ``inside``, a check of what is traced by the strides that users see.
+            that makes a difference (``"changed"``); ``inside``, a check of what is traced by the strides users see.
     """
     return lambda body: ViewOp(body, node, saved, options)
