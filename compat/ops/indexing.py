@@ -11,6 +11,7 @@ from compat import dtypes, lens, levels
 from compat.errors import size_text, warn, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat.ops.arguments import tensor_argument
+from compat.ops.by_example import by_example
 from compat.ops.composite import composite
 from compat.ops.inspection import values_of
 from compat.ops.op import op
@@ -517,6 +518,7 @@ def _columns(rows: numpy.ndarray) -> Tensor:
 
 
 @composite("torch.argwhere", "Tensor.argwhere")
+@by_example("argwhere")
 def argwhere(input: Tensor) -> Tensor:
     """Where the elements are nonzero, one row of positions for each.
 

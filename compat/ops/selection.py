@@ -61,6 +61,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """
     tensor_argument("where", "condition", 1, condition)
     if input is None and other is None:
+        levels.check_counted("where", condition)
         return names_of("torch")["nonzero"](condition, as_tuple=True)
     return (
         _where.function(condition, input, other) if out is None else _where.function(condition, input, other, out=out)

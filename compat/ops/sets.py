@@ -13,6 +13,7 @@ from compat.errors import Once, size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.meta import check_values
 from compat.ops.arguments import bools_argument, tensor_argument
+from compat.ops.by_example import by_example
 from compat.ops.composite import composite
 from compat.ops.inspection import values_of
 from compat.ops.op import elementwise, op
@@ -140,6 +141,7 @@ def unique_consecutive(
 
 
 @composite("torch.bincount", "Tensor.bincount")
+@by_example("bincount")
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 on is there; or the sum of the weights of its occurrences.
 

@@ -76,3 +76,22 @@ def test_operators(name: str) -> None:
     check(f, arguments, dims)
     check(lambda *xs: (r := vjp(f, *xs), r[1](r[0].cos()))[1][0], arguments, dims)
     check(lambda *xs: jvp(f, xs, tuple(x.cos() for x in xs))[1], arguments, dims)
+
+
+def test_what_is_done_for_one_example_after_the_other() -> None:
+    x = torch.tensor([[0, 1, 2, 0], [1, 1, 2, 0], [2, 2, 0, 1]])
+    w = torch.arange(12.0).reshape(3, 4)
+    with pytest.warns(UserWarning, match="not yet implemented the batching rule for aten::bincount. Please file us"):
+        got = torch.vmap(lambda x, w: x.bincount(weights=w, minlength=4))(x, w)
+    assert torch.equal(got, torch.stack([torch.bincount(a, b, 4) for a, b in zip(x, w)]))
+    with pytest.warns(UserWarning, match="aten::bincount"):
+        assert torch.equal(torch.vmap(lambda w: torch.bincount(x[0], w))(w)[1], torch.bincount(x[0], w[1]))
+    with pytest.warns(UserWarning, match="aten::bincount"):
+        nested = torch.vmap(torch.vmap(torch.bincount, 1, 1), 1, 1)(x.reshape(3, 1, 4).expand(3, 2, 4).transpose(0, 2))
+    assert torch.equal(nested[:, 0], torch.stack([torch.bincount(a) for a in x], 1))
+    with pytest.warns(UserWarning, match="aten::argwhere"):
+        assert torch.vmap(torch.argwhere)(w[1:]).shape == (2, 4, 1)
+    with pytest.warns(UserWarning, match="argwhere"), pytest.raises(RuntimeError, match=r"\[3, 1\] at entry 0 and"):
+        torch.vmap(torch.argwhere)(w)
+    with pytest.raises(RuntimeError, match="Attempted to vmap over aten::where"):
+        torch.vmap(torch.where)(w)

@@ -1,0 +1,64 @@
+"""Operations whose results depend on values too much to be done for all examples of a ``vmap`` at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from compat import levels
+from compat.arrays import elements, tensor_of
+from compat.errors import warn
+from compat.ops.joining import stack
+from compat.tensor import Tensor
+from funcgrad.interpreters.batching import Batching, BatchTracer
+from funcgrad.interpreters.forward import ForwardTracer
+from funcgrad.interpreters.reverse import ReverseTracer
+
+Function = Callable[..., Tensor]
+
+
+def by_example(name: str) -> Callable[[Function], Function]:
+    """Declares that a function, which has no derivatives, is called with one example of a ``vmap`` after the other.
+
+    What it gives for them has to be of one size.
+
+    Args:
+        name: what the warning calls it.
+    """
+
+    def declare(function: Function) -> Function:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Tensor:
+            over = _innermost((*args, *kwargs.values()))
+            if over is None:
+                return function(*args, **kwargs)
+            warn(
+                f"There is a performance drop because we have not yet implemented the batching rule for aten::{name}. "
+                "Please file us an issue on GitHub so that we can prioritize its implementation."
+            )
+            found = [
+                call(*[_of(x, over, i) for x in args], **{key: _of(x, over, i) for key, x in kwargs.items()})
+                for i in range(over.size)
+            ]
+            return tensor_of(BatchTracer(over, elements(stack(found)), 0))
+
+        return call
+
+    return declare
+
+
+def _innermost(arguments: tuple) -> Batching | None:
+    """The innermost ``vmap`` over which an argument differs."""
+    traced = [x for x in arguments if isinstance(x, Tensor) and x._storage.base.traced]
+    return max((m for x in traced for m in levels.maps(x._storage.buffer)), key=lambda m: m.level, default=None)
+
+
+def _of(x: Any, over: Batching, i: int) -> Any:
+    """What an argument is to one example."""
+    if not isinstance(x, Tensor) or over not in levels.maps(x._storage.buffer):
+        return x
+    value = elements(x)
+    while isinstance(value, ForwardTracer | ReverseTracer):
+        value = value.primal if isinstance(value, ForwardTracer) else value.value
+    return tensor_of(value.value).select(value.dim, i)
