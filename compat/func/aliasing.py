@@ -91,7 +91,7 @@ def _followed(t: Tensor) -> bool:
     """Whether a transform other than ``vmap`` follows what is done to a tensor."""
     x = runtime.ready(t._storage.buffer)
     while isinstance(x, BatchTracer):
-        x = x.value
+        x = runtime.ready(x.value)
     return isinstance(x, Tracer)
 
 

@@ -150,3 +150,9 @@ def test_nothing_that_requires_grad_joined_to_something() -> None:
     assert got.requires_grad
     got.sum().backward()
     assert nothing.grad is not None
+
+
+def test_new_memory_of_examples_of_examples() -> None:
+    x = torch.zeros(7, 11)
+    got = vmap(vmap(lambda y: y.new_empty_strided((2, 3, 5), (0, 5, 1))), in_dims=1)(x)
+    assert got.stride() == (7 * 15, 15, 0, 5, 1)
