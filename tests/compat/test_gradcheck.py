@@ -78,6 +78,22 @@ def test_a_gradient_that_changes_is_found() -> None:
     assert gradcheck(Drifting.apply, double(), nondet_tol=1e-6, check_undefined_grad=False)
 
 
+def test_a_gradient_that_is_rounded_otherwise_does_not_change() -> None:
+    class Rounded(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            Rounded.up = not Rounded.up
+            return g * (2 + 4e-16 * Rounded.up)
+
+        up = False
+
+    assert gradcheck(Rounded.apply, torch.ones(1, dtype=torch.double, requires_grad=True), check_undefined_grad=False)
+
+
 def test_types_of_gradients() -> None:
     class Half(torch.autograd.Function):
         @staticmethod
