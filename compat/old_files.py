@@ -78,8 +78,14 @@ class _OldLoaded(Loaded):
             storage._write_bytes(contents.reshape(-1, itemsize)[:, ::-1].reshape(-1) if self.swapped else contents)
 
 
-def read(file: Any, place: Callable[..., Any], allowed: dict[Global, Any] | None, options: dict[str, Any]) -> Any:
-    """Reads an object; arguments as for ``compat.pickling``'s ``Loaded`` and ``Reader``.
+def read(
+    file: Any,
+    place: Callable[..., Any],
+    allowed: dict[Global, Any] | None,
+    options: dict[str, Any],
+    reader: type[Reader] = Reader,
+) -> Any:
+    """Reads an object; arguments as for ``compat.pickling``'s ``Loaded`` and ``Reader``, which ``reader`` is.
 
     Raises:
         RuntimeError: if the file is none, or of another version.
@@ -91,7 +97,7 @@ def read(file: Any, place: Callable[..., Any], allowed: dict[Global, Any] | None
     loaded = _OldLoaded(zeros, place)
 
     def following() -> Any:
-        return Reader(file, loaded, allowed, **options).load()
+        return reader(file, loaded, allowed, **options).load()
 
     if following() != _MAGIC:
         raise RuntimeError("Invalid magic number; corrupt file?")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pickle
+import pickletools
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from types import FunctionType
@@ -367,8 +368,8 @@ class Forbidden(pickle.UnpicklingError):
     """A name in a file that may not be used."""
 
 
-class Reader(pickle.Unpickler):
-    """An unpickler that finds PyTorch's names here.
+class _Reading:
+    """What makes an unpickler find PyTorch's names here.
 
     Args:
         loaded: the storages.
@@ -376,7 +377,7 @@ class Reader(pickle.Unpickler):
     """
 
     def __init__(self, file: Any, loaded: Loaded, allowed: dict[Global, Any] | None, **options: Any):
-        super().__init__(file, **options)
+        super().__init__(file, **options)  # type: ignore[call-arg]
         self._loaded = loaded
         self._allowed = allowed
 
@@ -403,8 +404,38 @@ class Reader(pickle.Unpickler):
             return self._allowed[wanted]
         ours = _ours(module)
         if ours is None:
-            return super().find_class(module, name)
+            return super().find_class(module, name)  # type: ignore[misc]
         found: Any = importlib.import_module(ours)
         for part in name.split("."):
             found = getattr(found, part)
         return found
+
+
+class Reader(_Reading, pickle.Unpickler):
+    """An unpickler that finds PyTorch's names here."""
+
+
+def reader_on(module: Any) -> type[Reader]:
+    """``Reader``, on the unpickler of another module than the standard library's."""
+    return Reader if module in (None, pickle) else type("Reader", (_Reading, module.Unpickler), {})
+
+
+def names_in(pickled: bytes) -> list[Global]:
+    """The classes and functions that a pickle names and that may not stand in any file, in the alphabet's order."""
+    found: set[Global] = set()
+    texts: list[str] = []
+    memo: dict[int, str | None] = {}
+    text: str | None = None
+    for opcode, value, _ in pickletools.genops(pickled):
+        if opcode.name == "GLOBAL":
+            found.add(Global(*value.split(" ", 1)))
+        elif opcode.name == "STACK_GLOBAL":
+            found.add(Global(*texts[-2:]))
+        elif opcode.name == "MEMOIZE" or "PUT" in opcode.name:
+            memo[len(memo) if value is None else value] = text
+        else:
+            text = memo.get(value) if "GET" in opcode.name else value if isinstance(value, str) else None
+            texts += [text] if text is not None else []
+            continue
+        text = None
+    return sorted(found - KNOWN.keys())

@@ -23,13 +23,14 @@ from compat.device import META
 from compat.device import device as Device
 from compat.errors import warn
 from compat.layout import Base
-from compat.pickling import Forbidden, Global, Loaded, Reader, Writer
+from compat.pickling import Forbidden, Global, Loaded, Writer, names_in, reader_on
 from compat.registry import function
 from compat.storage import UntypedStorage, unknown_storage
 
 __all__ = [
-    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "get_default_load_endianness",
-    "get_default_mmap_options", "get_safe_globals", "load", "safe_globals", "save",
+    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
+    "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save", "set_crc32_options",
     "set_default_load_endianness", "set_default_mmap_options",
 ]  # fmt: skip
 
@@ -50,6 +51,7 @@ class LoadEndianness(enum.Enum):
 class _Options:
     endianness: LoadEndianness | None = None
     flags: int = mapping.MAP_PRIVATE
+    checksums: bool = True
 
 
 def get_default_load_endianness() -> LoadEndianness | None:
@@ -72,6 +74,23 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
     if endianness is not None and not isinstance(endianness, LoadEndianness):
         raise TypeError("Invalid argument type in function set_default_load_endianness")
     _Options.endianness = endianness
+
+
+def get_crc32_options() -> bool:
+    """Whether ``save`` computes checksums: what ``set_crc32_options`` was last told."""
+    return _Options.checksums
+
+
+def set_crc32_options(compute_crc32: bool) -> None:
+    """Says whether checksums are asked for. The standard library, which writes the files here, always computes them.
+
+    Example:
+        >>> set_crc32_options(False)
+        >>> get_crc32_options()
+        False
+        >>> set_crc32_options(True)
+    """
+    _Options.checksums = compute_crc32
 
 
 def get_default_mmap_options() -> int:
@@ -256,6 +275,34 @@ def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
         _safe.update(before)
 
 
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a file that ``load`` with ``weights_only`` would refuse.
+
+    Args:
+        f: a path, or a file open for reading bytes that can be sought.
+
+    Raises:
+        ValueError: if ``save`` did not write it, or wrote it as PyTorch did before version 1.6.
+
+    Example:
+        >>> import io, fractions
+        >>> import compat as torch
+        >>> file = io.BytesIO()
+        >>> torch.save({"half": fractions.Fraction(1, 2), "weight": torch.ones(2)}, file)
+        >>> get_unsafe_globals_in_checkpoint(file)
+        ['fractions.Fraction']
+    """
+    import zipfile
+
+    if not zipfile.is_zipfile(f):
+        raise ValueError("Expected input to be a checkpoint returned by torch.save")
+    with zipfile.ZipFile(f) as archive:
+        entry = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
+        if entry is None:
+            raise ValueError("Expected input to be a checkpoint returned by torch.save")
+        return [f"{name.module}.{name.name}" for name in names_in(archive.read(entry)) if name not in _safe]
+
+
 # ---------------------------------------------------------------- loading
 
 
@@ -275,7 +322,7 @@ def load(
         f: a path, or a file open for reading bytes that can be sought.
         map_location: where the storages are to be: a device, a dictionary from devices in the file to others, or a
             function of a storage and its device that returns a storage or None.
-        pickle_module: accepted; the standard library's is used.
+        pickle_module: what has the ``Unpickler`` to use, without ``weights_only``.
         weights_only: whether only tensors, containers and plain values may be in it; True by default. A file that
             holds anything else can run any code when loaded.
         mmap: whether to map the file, given by its path: with ``set_default_mmap_options(mmap.MAP_SHARED)``, what is
@@ -297,7 +344,7 @@ def load(
     if isinstance(f, str | os.PathLike):
         mapped = os.fspath(f) if mmap and _Options.flags == mapping.MAP_SHARED else None
         with open(f, "rb") as file:
-            return _load(file, _placing(map_location), weights_only, options, mapped)
+            return _load(file, _placing(map_location), weights_only, options, mapped, pickle_module)
     if not hasattr(f, "seek") or not hasattr(f, "tell"):
         raise AttributeError(
             f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is "
@@ -305,7 +352,7 @@ def load(
         )
     # The standard library's zipfile asks for more than reading and seeking.
     readable = f if hasattr(f, "seekable") else io.BytesIO(f.read())
-    return _load(readable, _placing(map_location), weights_only, options)
+    return _load(readable, _placing(map_location), weights_only, options, None, pickle_module)
 
 
 def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
@@ -326,7 +373,8 @@ def _load(
     place: Callable[[UntypedStorage, str], Any],
     weights_only: bool,
     options: dict,
-    mapped: str | None = None,
+    mapped: str | None,
+    pickle_module: Any,
 ) -> Any:
     import zipfile
 
@@ -337,7 +385,7 @@ def _load(
         raise EOFError("" if weights_only else "Ran out of input")
     allowed = _safe if weights_only else None
     if head != b"PK\x03\x04":
-        read = partial(old_files.read, file, place, allowed, options)
+        read = partial(old_files.read, file, place, allowed, options, reader_on(pickle_module))
         return _guarded(read) if weights_only else read()
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
@@ -355,7 +403,7 @@ def _load(
 
         loaded = Loaded(contents, place, swapped)
         pickled = io.BytesIO(_entry_of(file, archive, f"{root}data.pkl"))
-        reader = Reader(pickled, loaded, allowed, **options)
+        reader = reader_on(pickle_module)(pickled, loaded, allowed, **options)
         return _guarded(reader.load) if weights_only else reader.load()
 
 
@@ -412,23 +460,39 @@ def _guarded(read: Callable[[], Any]) -> Any:
 def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:
     """What puts a storage where ``map_location`` wants it."""
     if map_location is None:
-        return _restored
+        return default_restore_location
     if isinstance(map_location, dict):
-        return lambda storage, location: _restored(storage, map_location.get(location, location))
+        return lambda storage, location: default_restore_location(storage, map_location.get(location, location))
     if isinstance(map_location, str | bytes):
         text = map_location if isinstance(map_location, str) else map_location.decode()
-        return lambda storage, location: _restored(storage, text)
+        return lambda storage, location: default_restore_location(storage, text)
     if isinstance(map_location, Device):
-        return lambda storage, location: _restored(storage, str(map_location))
+        return lambda storage, location: default_restore_location(storage, str(map_location))
 
     def called(storage: UntypedStorage, location: str) -> Any:
         found = map_location(storage, location)
-        return _restored(storage, location) if found is None else found
+        return default_restore_location(storage, location) if found is None else found
 
     return called
 
 
-def _restored(storage: UntypedStorage, location: str) -> UntypedStorage:
+def location_tag(storage: Any) -> str:
+    """Where a storage is, as files say it."""
+    return str(storage.device)
+
+
+def default_restore_location(storage: UntypedStorage, location: str) -> UntypedStorage:
+    """A storage that was read, where ``location`` says: the one of ``map_location``s that leave it to others.
+
+    Raises:
+        RuntimeError: for a device that is not there.
+
+    Example:
+        >>> import compat as torch
+        >>> storage = torch.ones(2).untyped_storage()
+        >>> default_restore_location(storage, "cpu") is storage
+        True
+    """
     if location == "cpu":
         return storage
     if location == "meta":

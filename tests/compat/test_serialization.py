@@ -9,6 +9,7 @@ import mmap
 import pickle
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -275,3 +276,30 @@ def test_the_order_of_bytes_of_files_that_do_not_say_it() -> None:
     assert load(_disable_byteorder_record=True) == [1, 2]
     with pytest.raises(TypeError, match="Invalid argument type in function set_default_load_endianness"):
         torch.serialization.set_default_load_endianness("big")
+
+
+def test_what_a_file_names_that_is_not_safe() -> None:
+    content = {"half": fractions.Fraction(1, 2), "third": fractions.Fraction(1, 3), "weight": torch.ones(2)}
+    for protocol in (2, 4):
+        with io.BytesIO() as file:
+            torch.save(content, file, pickle_protocol=protocol)
+            assert torch.serialization.get_unsafe_globals_in_checkpoint(file) == ["fractions.Fraction"]
+            with torch.serialization.safe_globals([fractions.Fraction]):
+                assert torch.serialization.get_unsafe_globals_in_checkpoint(file) == []
+    with pytest.raises(ValueError, match="Expected input to be a checkpoint returned by"):
+        torch.serialization.get_unsafe_globals_in_checkpoint(io.BytesIO(b"none"))
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_another_module_reads(zipped: bool) -> None:
+    class Telling(pickle.Unpickler):
+        def find_class(self, module: str, name: str) -> Any:
+            found.append(name)
+            return super().find_class(module, name)
+
+    found: list[str] = []
+    with io.BytesIO() as file:
+        torch.save([fractions.Fraction(1, 2), torch.ones(2)], file, _use_new_zipfile_serialization=zipped)
+        file.seek(0)
+        half, ones = torch.load(file, pickle_module=SimpleNamespace(Unpickler=Telling))
+    assert half == fractions.Fraction(1, 2) and ones.tolist() == [1, 1] and found == ["Fraction"]
