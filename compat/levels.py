@@ -369,7 +369,8 @@ def buffer(t: Any) -> Any:
         for entered in state.levels:
             through(entered.interpreter)
         base = t._layout.base
-        around = base.numel - t._layout.numel  # what is in the buffer beside the tensor's elements
+        # What is in the buffer beside the tensor's elements, and parts of numbers that they are.
+        around = base.numel != t._layout.numel or base.dtype is not t._layout.dtype
         blank = zeros(ArrayType(base.shape, base.dtype.numpy)) if around else None
         return lens.write(blank, t._layout, t._offset, _lift(t))
     x = t._storage.buffer

@@ -80,3 +80,14 @@ def test_what_a_jvp_returns_is_a_view_as_its_result_is(view: bool) -> None:
             with pytest.raises(RuntimeError, match=message):
                 Part.apply(dual.view_as(dual) if view else dual, change)
         assert fwAD.unpack_dual(Part.apply(fwAD.make_dual(x, v), lambda t: t)).tangent.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("part", "want"), [("real", [1.0, 6.0]), ("imag", [2.0, -3.0])])
+def test_parts_of_complex_leaves_outside_go_through(part: str, want: list[float]) -> None:
+    """They are half of every number in memory that holds as many as they are."""
+    z = torch.tensor([0.5 + 1j, 2.0 - 1j], requires_grad=True)
+    with fwAD.dual_level():
+        y = getattr(z, part) * fwAD.make_dual(torch.ones(2), torch.tensor([2.0, 3.0]))
+        assert fwAD.unpack_dual(y).tangent.tolist() == want
+        y.sum().backward()
+    assert z.grad.tolist() == [1 if part == "real" else 1j] * 2
