@@ -15,18 +15,25 @@ Example:
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from funcgrad import checks, dtypes
-from funcgrad.numpy.promotion import asoperand, astype, promoted
+from funcgrad.numpy.fourier import (
+    OPPOSITE,
+    Axes,
+    checked_norm,
+    complex_transform,
+    size_of_one,
+    transform_of_real,
+    transform_to_real,
+    transformable,
+)
+from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.shape import roll
-from funcgrad.primitives import fft as p
-from funcgrad.primitives.elementwise import conj, scale
-from funcgrad.primitives.shape import pad, slice_
+from funcgrad.primitives.elementwise import conj
 from funcgrad.runtime import from_numpy
 from funcgrad.tracing import type_of
 
@@ -34,124 +41,6 @@ __all__ = [
     "fft", "ifft", "fft2", "ifft2", "fftn", "ifftn", "rfft", "irfft", "rfft2", "irfft2", "rfftn", "irfftn",
     "hfft", "ihfft", "fftfreq", "rfftfreq", "fftshift", "ifftshift",
 ]  # fmt: skip
-
-Axes = Sequence[int] | None
-
-# ---------------------------------------------------------------- parts
-
-_OPPOSITE = {"backward": "forward", "ortho": "ortho", "forward": "backward"}
-
-
-def _normalized(x: Any, norm: str | None, n: int, inverse: bool, name: str) -> Any:
-    """A transform as XLA gives it, the inverse divided by ``n``, as ``norm`` wants it."""
-    norm = _direction(norm, name)
-    wanted = _OPPOSITE[norm] if not inverse else norm
-    factor = {"backward": 1.0, "ortho": 1 / math.sqrt(n), "forward": 1 / n}[_OPPOSITE[wanted]]
-    if inverse:
-        factor *= n
-    return x if factor == 1 else scale(x, factor)
-
-
-def _direction(norm: str | None, name: str) -> str:
-    return checks.one_of(name, "norm", "backward" if norm is None else norm, _OPPOSITE)
-
-
-def _operand(x: Any, name: str, real: bool = False) -> Any:
-    """``x`` as an array that there are transforms of: real or complex, in single or double precision."""
-    (x,) = promoted(asoperand(x, name), floating=True)
-    dtype = type_of(x).dtype
-    if real and dtypes.is_complex(dtype):
-        raise TypeError(f"{name}: takes real arrays, got {type_of(x)}")
-    if dtype.itemsize < 4:
-        dtype = dtypes.float32
-    return astype(x, dtype if real else dtypes.complex_of(dtype) if not dtypes.is_complex(dtype) else dtype)
-
-
-def _resized(x: Any, sizes: Sequence[int], axes: Sequence[int], name: str) -> Any:
-    """``x`` cut, or filled up with zeros at the end, to ``sizes`` along ``axes``."""
-    shape = list(type_of(x).shape)
-    for n, axis in zip(sizes, axes, strict=True):
-        if n < 1:
-            raise ValueError(f"{name}: invalid number of data points ({n}) along axis {axis} of {type_of(x)}")
-        shape[axis] = n
-    mine = type_of(x).shape
-    if any(n < m for n, m in zip(shape, mine, strict=True)):
-        limit = tuple(min(n, m) for n, m in zip(shape, mine, strict=True))
-        x = slice_(x, start=(0,) * len(mine), limit=limit, strides=(1,) * len(mine))
-        mine = limit
-    if tuple(shape) == tuple(mine):
-        return x
-    none = (0,) * len(mine)
-    high = tuple(n - m for n, m in zip(shape, mine, strict=True))
-    return pad(x, type_of(x).dtype.type(0), low=none, high=high, interior=none)
-
-
-def _sizes_and_axes(x: Any, s: Axes, axes: Axes, name: str) -> tuple[list[int], list[int]]:
-    """What ``s`` and ``axes`` mean for ``x``: one size for each axis."""
-    ndim, shape = type_of(x).ndim, type_of(x).shape
-    s = s if s is None else checks.sequence(name, "s", s)
-    if axes is None:
-        count = ndim if s is None else len(s)
-        if count > ndim:
-            raise ValueError(f"{name}: s {tuple(s or ())} has more sizes than {type_of(x)} has axes")
-        chosen = list(range(ndim - count, ndim))
-    else:
-        chosen = [checks.axis(name, a, ndim) for a in checks.sequence(name, "axes", axes)]
-    if s is None:
-        return [shape[a] for a in chosen], chosen
-    if len(s) != len(chosen):
-        raise ValueError(f"{name}: s {tuple(s)} and axes {tuple(chosen)} must have the same length")
-    sizes = [-1 if n is None else checks.integer(name, "the size", n) for n in s]
-    return [shape[a] if n == -1 else n for n, a in zip(sizes, chosen, strict=True)], chosen
-
-
-def _along(x: Any, axes: Sequence[int], inverse: bool) -> Any:
-    """Transforms along ``axes``, the last first; an axis that is there twice is transformed twice."""
-    group: list[int] = []
-    for axis in reversed(axes):
-        if axis in group or len(group) == 3:
-            x = p.fft(x, axes=tuple(sorted(group)), inverse=inverse)
-            group = []
-        group.append(axis)
-    return p.fft(x, axes=tuple(sorted(group)), inverse=inverse) if group else x
-
-
-def _complex(x: Any, s: Axes, axes: Axes, norm: str | None, inverse: bool, name: str) -> Any:
-    x = _operand(x, name)
-    sizes, chosen = _sizes_and_axes(x, s, axes, name)
-    x = _resized(x, sizes, chosen, name)
-    return _normalized(_along(x, chosen, inverse), norm, math.prod(sizes), inverse, name)
-
-
-def _check_real_axes(axes: Sequence[int], name: str) -> None:
-    if not axes or axes[-1] in axes[:-1]:
-        raise ValueError(f"{name}: wants at least one axis, the last of them only once, got {tuple(axes)}")
-
-
-def _from_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) -> Any:
-    x = _operand(x, name, real=True)
-    sizes, chosen = _sizes_and_axes(x, s, axes, name)
-    _check_real_axes(chosen, name)
-    x = p.rfft(_resized(x, sizes, chosen, name), axis=chosen[-1])
-    return _normalized(_along(x, chosen[:-1], False), norm, math.prod(sizes), False, name)
-
-
-def _to_real(x: Any, s: Axes, axes: Axes, norm: str | None, name: str) -> Any:
-    x = _operand(x, name)
-    sizes, chosen = _sizes_and_axes(x, s, axes, name)
-    _check_real_axes(chosen, name)
-    if s is None or s[-1] in (None, -1):
-        sizes[-1] = 2 * (sizes[-1] - 1)
-    if sizes[-1] < 1:
-        raise ValueError(f"{name}: invalid number of data points ({sizes[-1]}) along axis {chosen[-1]} of {type_of(x)}")
-    x = _resized(x, [*sizes[:-1], sizes[-1] // 2 + 1], chosen, name)
-    x = p.irfft(_along(x, chosen[:-1], True), axis=chosen[-1], n=sizes[-1])
-    return _normalized(x, norm, math.prod(sizes), True, name)
-
-
-def _one(n: int | None) -> Axes:
-    return None if n is None else (n,)
-
 
 # ---------------------------------------------------------------- complex
 
@@ -176,7 +65,7 @@ def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -
         >>> print(fft(np.array([1.0, 0.0, 0.0, 0.0])).real)
         [1. 1. 1. 1.]
     """
-    return _complex(a, _one(n), (axis,), norm, False, "fft")
+    return complex_transform(a, size_of_one(n), (axis,), norm, False, "fft")
 
 
 def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -199,7 +88,7 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         >>> print(ifft(fft(np.array([1.0, 2.0, 4.0]))).real.round(5))
         [1. 2. 4.]
     """
-    return _complex(a, _one(n), (axis,), norm, True, "ifft")
+    return complex_transform(a, size_of_one(n), (axis,), norm, True, "ifft")
 
 
 def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
@@ -225,7 +114,7 @@ def fftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> 
         [[4. 0.]
          [0. 0.]]
     """
-    return _complex(a, s, axes, norm, False, "fftn")
+    return complex_transform(a, s, axes, norm, False, "fftn")
 
 
 def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
@@ -251,7 +140,7 @@ def ifftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
         [[1. 0.]
          [0. 1.]]
     """
-    return _complex(a, s, axes, norm, True, "ifftn")
+    return complex_transform(a, s, axes, norm, True, "ifftn")
 
 
 def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
@@ -275,7 +164,7 @@ def fft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None)
         >>> fft2(np.ones((3, 2, 4))).shape
         (3, 2, 4)
     """
-    return _complex(a, s, axes, norm, False, "fft2")
+    return complex_transform(a, s, axes, norm, False, "fft2")
 
 
 def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
@@ -299,7 +188,7 @@ def ifft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
         >>> ifft2(np.ones((3, 2, 4))).shape
         (3, 2, 4)
     """
-    return _complex(a, s, axes, norm, True, "ifft2")
+    return complex_transform(a, s, axes, norm, True, "ifft2")
 
 
 # ---------------------------------------------------------------- real
@@ -325,7 +214,7 @@ def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         >>> print(rfft(np.array([1.0, 1.0, 1.0])).real)
         [3. 0.]
     """
-    return _from_real(a, _one(n), (axis,), norm, "rfft")
+    return transform_of_real(a, size_of_one(n), (axis,), norm, "rfft")
 
 
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -347,7 +236,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
         >>> print(irfft(rfft(np.array([1.0, 2.0, 3.0])), 3).round(5))
         [1. 2. 3.]
     """
-    return _to_real(a, _one(n), (axis,), norm, "irfft")
+    return transform_to_real(a, size_of_one(n), (axis,), norm, "irfft")
 
 
 def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
@@ -372,7 +261,7 @@ def rfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) ->
         >>> rfftn(np.ones((3, 4))).shape
         (3, 3)
     """
-    return _from_real(a, s, axes, norm, "rfftn")
+    return transform_of_real(a, s, axes, norm, "rfftn")
 
 
 def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -> Any:
@@ -397,7 +286,7 @@ def irfftn(a: Any, s: Axes = None, axes: Axes = None, norm: str | None = None) -
         >>> irfftn(rfftn(np.ones((3, 5))), (3, 5)).shape
         (3, 5)
     """
-    return _to_real(a, s, axes, norm, "irfftn")
+    return transform_to_real(a, s, axes, norm, "irfftn")
 
 
 def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
@@ -422,7 +311,7 @@ def rfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None
         >>> rfft2(np.ones((5, 3, 4))).shape
         (5, 3, 3)
     """
-    return _from_real(a, s, axes, norm, "rfft2")
+    return transform_of_real(a, s, axes, norm, "rfft2")
 
 
 def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = None) -> Any:
@@ -447,7 +336,7 @@ def irfft2(a: Any, s: Axes = None, axes: Axes = (-2, -1), norm: str | None = Non
         >>> irfft2(np.ones((5, 3, 3))).shape
         (5, 3, 4)
     """
-    return _to_real(a, s, axes, norm, "irfft2")
+    return transform_to_real(a, s, axes, norm, "irfft2")
 
 
 def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -469,8 +358,8 @@ def hfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
         >>> print(hfft(np.array([1.0, 0.0, 0.0])))
         [1. 1. 1. 1.]
     """
-    x = conj(_operand(a, "hfft"))
-    return _to_real(x, _one(n), (axis,), _OPPOSITE.get(norm or "backward", norm), "hfft")
+    x = conj(transformable(a, "hfft"))
+    return transform_to_real(x, size_of_one(n), (axis,), OPPOSITE.get(norm or "backward", norm), "hfft")
 
 
 def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Any:
@@ -493,7 +382,7 @@ def ihfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
         >>> print(ihfft(np.array([1.0, 1.0, 1.0, 1.0])).real)
         [1. 0. 0.]
     """
-    return conj(_from_real(a, _one(n), (axis,), _OPPOSITE[_direction(norm, "ihfft")], "ihfft"))
+    return conj(transform_of_real(a, size_of_one(n), (axis,), OPPOSITE[checked_norm(norm, "ihfft")], "ihfft"))
 
 
 # ---------------------------------------------------------------- frequencies
