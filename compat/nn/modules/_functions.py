@@ -43,7 +43,7 @@ class CrossMapLRN2d(Function):
         ctx.size, ctx.alpha, ctx.beta, ctx.k, ctx.scale = size, alpha, beta, k, None
         if input.dim() != 4:
             raise ValueError(f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead.")
-        squares = _gathered(_over(input.shape[1], size), input**2)
+        squares = _gathered(_over(input.shape[1], size), input.square())
         ctx.scale = squares * (alpha / size) + k
         output = ctx.scale**-beta * input
         ctx.save_for_backward(input, output)
