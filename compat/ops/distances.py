@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+import math
 from typing import Any
 
 import numpy
@@ -159,17 +159,40 @@ def _differences(x1: Any, x2: Any) -> Any:
     return np.subtract(np.expand_dims(x1, -2), np.expand_dims(x2, -3))
 
 
+def _pair_norm(difference: Any, p: float) -> Any:
+    """The norms along the last axis; how many differ, of NaN, is not known."""
+    axes = (type_of(difference).ndim - 1,)
+    if p == 0:
+        differs = np.where(difference == difference, np.not_equal(difference, 0), difference)
+        return r.reduce_sum(np.astype(differs, type_of(difference).dtype), axes=axes)
+    return norm_over(difference, p, axes, False)
+
+
+def _pair_gradient(ct: Any, difference: Any, p: float, result: Any) -> Any:
+    """The gradient of ``_pair_norm``: each of several that are the largest gets all of it; None if there is none."""
+    axes = (type_of(difference).ndim - 1,)
+    if math.isinf(p):
+        ct, result = np.expand_dims(ct, -1), np.expand_dims(result, -1)
+        short = np.minimum(np.ceil(np.abs(np.abs(difference) - result)), 1)
+        return np.multiply(ct, np.multiply(e.sign(difference), 1 - short))
+    if p == 1:
+        return np.multiply(np.expand_dims(ct, -1), e.sign(difference))
+    grad = norm_gradient(ct, difference, p, result, axes)
+    if grad is None or p > 1:
+        return grad
+    return np.where(np.equal(difference, 0), e.number(0, grad), grad)
+
+
 @op("CdistBackward0", saved="x1 x2 p result", keeps="x1 x2 result0", name="cdist", names="")
 def cdist_of(x1: Array, x2: Array, p: float) -> Any:
-    difference = _differences(x1, x2)
-    return norm_over(difference, p, (type_of(difference).ndim - 1,), False)
+    return _pair_norm(_differences(x1, x2), p)
 
 
 @cdist_of.backward
 def cdist_backward(ct: Any, x1: Any, x2: Any, p: float, result: Any) -> Any:
     difference = _differences(x1, x2)
     n = type_of(difference).ndim
-    grad = norm_gradient(ct, difference, p, result, (n - 1,))
+    grad = _pair_gradient(ct, difference, p, result)
     if grad is None:
         return np.zeros(type_of(x1).shape, type_of(x1).dtype), np.zeros(type_of(x2).shape, type_of(x2).dtype)
     first, second = r.reduce_sum(grad, axes=(n - 2,)), np.negative(r.reduce_sum(grad, axes=(n - 3,)))
@@ -243,7 +266,7 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_fo
 def _batch(x: Tensor, lead: tuple[int, ...]) -> Tensor:
     """The matrices of a batch with one leading dimension, or none."""
     rows = x.shape[-2:]
-    return x.expand(*lead, *rows).contiguous().view(prod(lead), *rows) if lead else x
+    return x.expand(*lead, *rows).contiguous().view(math.prod(lead), *rows) if lead else x
 
 
 def _check_pdist(input: Tensor, p: float = 2) -> None:
@@ -287,14 +310,14 @@ def pdist(input: Array, p: float = 2.0) -> Any:
         tensor([5.0000, 1.0000, 4.2426])
     """
     first, second = (take_slices(input, rows, axis=0, mode="clip") for rows in _pairs(input))
-    return norm_over(np.subtract(first, second), p, (1,), False)
+    return _pair_norm(np.subtract(first, second), p)
 
 
 @pdist.backward
 def pdist_backward(ct: Any, input: Any, p: float, result: Any) -> Any:
     rows = _pairs(input)
     first, second = (take_slices(input, i, axis=0, mode="clip") for i in rows)
-    grad = norm_gradient(ct, np.subtract(first, second), p, result, (1,))
+    grad = _pair_gradient(ct, np.subtract(first, second), p, result)
     total = np.zeros(type_of(input).shape, type_of(input).dtype)
     if grad is None:
         return total
@@ -344,6 +367,16 @@ def renorm(input: Array, p: int | float, dim: Dim, maxnorm: int | float) -> Any:
     size = norm_over(input, p, axes, True)
     factor = np.where(np.greater(size, maxnorm), np.divide(maxnorm, np.add(size, 1e-7)), e.number(1, size))
     return np.multiply(input, factor)
+
+
+@renorm.backward
+def renorm_backward(ct: Any, input: Any, p: float, dim: int, maxnorm: float) -> Any:
+    axes = tuple(d for d in range(type_of(input).ndim) if d != dim)
+    size = norm_over(input, p, axes, True)
+    through_size = norm_gradient(np.sum(np.real(np.conj(input) * ct), axes, keepdims=True), input, p, size, axes)
+    inverse = np.divide(1, np.add(size, 1e-7))
+    scaled = np.multiply(maxnorm * inverse, np.subtract(ct, np.multiply(inverse, through_size)))
+    return np.where(np.greater(size, maxnorm), scaled, ct)
 
 
 # ---------------------------------------------------------------- products

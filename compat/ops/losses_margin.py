@@ -113,7 +113,8 @@ def multi_margin_rows(
     own = np.equal(steps, target)
     zero = e.number(0, scores)
     chosen = np.expand_dims(r.reduce_sum(np.where(own, scores, zero), axes=(1,)), 1)
-    short = np.maximum(np.add(np.subtract(scores, chosen), margin), 0.0)
+    short = np.add(np.subtract(scores, chosen), margin)
+    short = np.where(np.greater(short, 0), short, zero)  # what is NaN does not count
     loss = e.square(short) if p == 2 else short
     if weight is not None:
         factors = r.reduce_sum(np.where(own, reshape(weight, shape=(1, classes)), zero), axes=(1,))

@@ -143,6 +143,12 @@ def _hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> An
     return np.where(input <= low, low, np.where(input >= high, high, input))
 
 
+@_hardtanh.backward
+def _hardtanh_backward(ct: Any, input: Any, min_val: Any, max_val: Any) -> Any:
+    inside = np.logical_and(input > filled(input, min_val), input < filled(input, max_val))
+    return np.where(inside, ct, zeros_like(ct))  # of NaN, too
+
+
 @function("F.hardtanh")
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """The elements held between ``min_val`` and ``max_val``.
@@ -387,6 +393,12 @@ def hardshrink(input: Array, lambd: Scalar = 0.5) -> Any:
     return np.where(_outside(input, lambd), input, zeros_like(input))
 
 
+@hardshrink.backward
+def _shrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
+    lambd = filled(input, lambd)
+    return np.where(np.logical_or(input > lambd, input < -lambd), ct, zeros_like(ct))
+
+
 @elementwise("SoftshrinkBackward0", **private("softshrink", "lambd self", only_floating("softshrink_check"), out=True))
 @in_single
 def _softshrink(input: Array, lambd: Scalar = 0.5) -> Any:
@@ -394,9 +406,7 @@ def _softshrink(input: Array, lambd: Scalar = 0.5) -> Any:
     return np.where(input > lambd, input - lambd, np.where(input < -lambd, input + lambd, input * e.number(0, input)))
 
 
-@_softshrink.backward
-def _softshrink_backward(ct: Any, input: Any, lambd: Any) -> Any:
-    return np.where(_outside(input, lambd), ct, zeros_like(ct))
+_softshrink.backward(_shrink_backward)
 
 
 @function("F.softshrink")

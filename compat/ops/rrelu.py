@@ -23,7 +23,7 @@ from funcgrad.primitives import elementwise as e
     strides="like:input")  # fmt: skip
 def rrelu_with_noise(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
     slope = noise if training else e.number((lower + upper) / 2, input)
-    negative = np.less_equal(input, 0) if training else np.less(input, 0)
+    negative = np.less_equal(input, 0) if training else np.logical_not(np.greater(input, 0))
     return np.where(negative, np.multiply(input, slope), input)
 
 
@@ -36,7 +36,7 @@ def rrelu_in_place(input: Array, noise: Index, lower: int | float, upper: int | 
 @rrelu_in_place.backward
 def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, training: bool, result: Any) -> Any:
     slope = noise if training else e.number((lower + upper) / 2, result)
-    negative = np.less_equal(result, 0) if training else np.less(result, 0)
+    negative = np.less_equal(result, 0) if training else np.logical_not(np.greater(result, 0))
     return np.multiply(ct, np.where(negative, slope, e.number(1, ct)))
 
 

@@ -100,14 +100,21 @@ def _check_polygamma(input: Tensor, n: int) -> None:
     **private("polygamma", "n self", _check_polygamma, promote="float", out=True, numbers=False),
 )
 def _polygamma(input: Array, n: int) -> Any:
+    return _digamma_derived(input, n)
+
+
+def _digamma_derived(x: Any, n: int) -> Any:
+    """The ``n``-th derivative of digamma: from the second on infinite at its poles, 0 and below."""
     if n < 2:
-        return e.digamma(input) if n == 0 else e.trigamma(input)
-    return e.polygamma(e.number(n, input), input)
+        return e.digamma(x) if n == 0 else e.trigamma(x)
+    zero = e.number(0, x)
+    pole = np.logical_and(x <= zero, x == np.floor(x))
+    return np.where(pole, e.number(math.inf if n % 2 else -math.inf, x), e.polygamma(e.number(n, x), x))
 
 
 @_polygamma.backward
 def _polygamma_backward(ct: Any, input: Any, n: int) -> Any:
-    return ct * (e.trigamma(input) if n == 0 else e.polygamma(e.number(n + 1, input), input))
+    return ct * _digamma_derived(input, n + 1)
 
 
 @function("torch.polygamma", "special.polygamma")
@@ -237,7 +244,7 @@ def _logit_backward(ct: Any, input: Any, eps: Any) -> Any:
     zero, one = e.number(0, input), e.number(1, input)
     low: Any = zero if eps is None else filled(input, eps)
     inside = np.logical_and(input >= low, input <= one - low)
-    beyond = e.number(numpy.nan, ct) if eps is None else zeros_like(ct)
+    beyond = e.number(numpy.nan, ct) if eps is None else np.where(input == input, zeros_like(ct), input)
     return np.where(inside, ct / (input * (one - input)), beyond)
 
 

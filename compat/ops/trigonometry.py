@@ -8,8 +8,10 @@ from typing import Any
 from compat.ops.elements import binary, refuses, unary, zero_gradient, zeros_like
 from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
+from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
 
 sin = unary("sin", "SinBackward0", e.sin, "The sine of radians.", saved="self")
 cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saved="self")
@@ -23,6 +25,15 @@ tanh = unary("tanh", "TanhBackward0", e.tanh, "The hyperbolic tangent.", saved="
 asinh = unary(
     "asinh", "AsinhBackward0", e.asinh, "The inverse hyperbolic sine.", saved="self", aliases="arcsinh", inplace=""
 )
+
+
+def _acosh_backward(ct: Any, input: Any) -> Any:
+    one = e.number(1, input)
+    if fdtypes.is_complex(type_of(input).dtype):  # the root of a product is not the product of the roots there
+        return ct * np.conj(e.rsqrt(input - one) * e.rsqrt(input + one))
+    return ct * e.rsqrt(input * input - one)  # also below -1, where there is no value
+
+
 acosh = unary(
     "acosh",
     "AcoshBackward0",
@@ -31,6 +42,7 @@ acosh = unary(
     saved="self",
     aliases="arccosh",
     inplace="",
+    backward=_acosh_backward,
     example="torch.tensor([1.5, 2.0])",
 )
 atanh = unary(

@@ -22,6 +22,10 @@ def _scipy(name: str) -> Callable[..., Any]:
     return run
 
 
+def _lgamma(x: Any) -> Any:
+    return _scipy("gammaln")(np.where(np.isneginf(x), -x, x))  # where SciPy has minus infinity
+
+
 #: NumPy's functions that mean the same for all dtypes that the primitive takes.
 _SAME: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "square": np.square, "max": np.maximum,
@@ -37,7 +41,7 @@ _FLOATING: dict[str, Callable[..., Any]] = {
     "cbrt": np.cbrt, "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos,
     "atan": np.arctan, "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
     "atanh": np.arctanh, "atan2": np.arctan2, "pow": np.power, "logistic": _scipy("expit"), "erf": _scipy("erf"),
-    "erfc": _scipy("erfc"), "lgamma": _scipy("gammaln"), "digamma": _scipy("digamma"),
+    "erfc": _scipy("erfc"), "lgamma": _lgamma, "digamma": _scipy("digamma"),
     "erf_inv": _scipy("erfinv"), "rsqrt": lambda x: 1 / np.sqrt(x),
 }  # fmt: skip
 

@@ -322,19 +322,26 @@ erf_inv = elementwise(
 polygamma = elementwise(
     "polygamma", lax.polygamma, (None, lambda g, out, n, x: mul(g, polygamma(shift(n, 1), x))), accepts="float"
 )
-digamma = elementwise("digamma", lax.digamma, (lambda g, out, x: mul(g, trigamma(x)),), accepts="float")
+digamma = elementwise(
+    "digamma",
+    lambda x: lax.select(x == 0, -1 / x, lax.digamma(x)),  # infinite at zero, where XLA has NaN
+    (lambda g, out, x: mul(g, trigamma(x)),),
+    accepts="float",
+)
 lgamma = elementwise("lgamma", lax.lgamma, (lambda g, out, x: mul(g, digamma(x)),), accepts="float")
 
 
 def trigamma(x: Any) -> Any:
-    """The derivative of digamma; below 1/2, where XLA has NaN, it is ``pi**2 / sin(pi x)**2 - trigamma(1 - x)``.
+    """The derivative of digamma; below 1/2, where XLA has NaN, it is ``pi**2 / sin(pi x)**2 - trigamma(1 - x)``; zero
+    at infinity.
 
     Source: Abramowitz and Stegun, "Handbook of Mathematical Functions", 6.4.7.
     """
     reflected = lt(x, number(0.5, x))
     upper = polygamma(number(1, x), select(reflected, sub(number(1, x), x), x))
     pole = square(div(number(math.pi, x), sin(scale(x, math.pi))))
-    return select(reflected, sub(pole, upper), upper)
+    far = eq(x, number(math.inf, x))
+    return select(far, number(0, x), select(reflected, sub(pole, upper), upper))
 
 
 # ---------------------------------------------------------------- piecewise constant

@@ -1,0 +1,17 @@
+"""Values and gradients where numbers end: zeros of both signs, infinities, NaN, what is equal, the edges of domains."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(
+    ("script", "want"), cases("extremes"), ids=lambda v: v.splitlines()[-2][:40] if type(v) is str else ""
+)
+def test_a_gradient_is_what_it_is_in_pytorch(script: str, want: Any) -> None:
+    assert_same(observe(torch, script), want)
