@@ -16,7 +16,7 @@ from compat.layout import layout_of
 from compat.meta import Unknown, on_meta
 from compat.printing import contents_text, tensor_text
 from compat.registry import function
-from compat.tensor import SHARED, Tensor, Version, array_of, refresh, set_memory, wrap
+from compat.tensor import SHARED, WITHIN, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
 
 
@@ -279,8 +279,7 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     memo[id(self)] = copied
     set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
     copied._view = self._view and SHARED
-    _count_apart(copied)
-    copied._rg = self._rg
+    _on_its_own(copied, self.requires_grad)
     if self._meta is not None and self._meta.grad is not None:
         copied.grad = self._meta.grad.__deepcopy__(memo)
     for name, value in self.__dict__.items():
@@ -288,10 +287,11 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     return copied
 
 
-def _count_apart(t: Tensor) -> None:
-    """Has a tensor that was given its memory after it was made count for itself."""
+def _on_its_own(t: Tensor, requires_grad: bool) -> None:
+    """Makes a tensor a leaf that counts for itself: its memory was given to it after it was made."""
     if not mode.inference:
         t._counter = Version(1)
+    t._rg = WITHIN if requires_grad and t._counter is None else requires_grad
 
 
 @function("Tensor.__copy__")
@@ -301,8 +301,7 @@ def shallow_copy(self: Tensor) -> Tensor:
     self._view = self._view or SHARED
     set_memory(copied, self._storage, self._layout, self._offset)
     copied._view = SHARED
-    _count_apart(copied)
-    copied._rg = self.requires_grad
+    _on_its_own(copied, self.requires_grad)
     copied.__dict__.update(self.__dict__)
     return copied
 
@@ -327,7 +326,6 @@ def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, 
     made = wrap(storage, layout_of(storage.base, size, stride, offset, dtype, conj, neg), offset)
     if cls is not None:
         made = made._of_class(cls)
-    _count_apart(made)
-    made._rg = requires_grad
+    _on_its_own(made, requires_grad)
     made.__dict__.update(attributes)
     return made

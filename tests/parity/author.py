@@ -252,7 +252,7 @@ BLOCKS = (
 )
 
 #: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
-NEVER_WITHIN = r"requires_grad|Parameter|copy|backward\(|multi_grad|edge"
+NEVER_WITHIN = r"requires_grad|Parameter|copy|pickle|backward\(|multi_grad|edge"
 
 #: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
