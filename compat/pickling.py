@@ -426,6 +426,7 @@ def names_in(pickled: bytes) -> list[Global]:
     texts: list[str] = []
     memo: dict[int, str | None] = {}
     text: str | None = None
+    value: Any
     for opcode, value, _ in pickletools.genops(pickled):
         if opcode.name == "GLOBAL":
             found.add(Global(*value.split(" ", 1)))

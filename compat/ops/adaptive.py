@@ -317,7 +317,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return squeeze(found, -2)
 
 
-@composite("torch.adaptive_max_pool1d", "F.adaptive_max_pool1d")
+@composite("F.adaptive_max_pool1d")
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     sizes = _one("adaptive_max_pool1d", input, output_size)
     values, indices = _MAX[2](unsqueeze(input, -2), sizes)

@@ -176,7 +176,7 @@ def _max_pool(n: int) -> Op:
         f"MaxPool{n}DWithIndicesBackward0",
         saved="ceil_mode dilation kernel_size padding result1 self stride",
         keeps="input result1",
-        names=f"F.max_pool{n}d_with_indices _C._nn.max_pool{n}d_with_indices",
+        names=f"_C._nn.max_pool{n}d_with_indices",
         name=f"max_pool{n}d_with_indices",
         strides=_kept_format,
         check=_check_max(n),
