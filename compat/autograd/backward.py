@@ -110,7 +110,7 @@ def _begin(roots: Sequence[Any], given: Sequence[Any]) -> tuple[list[Edge], list
     Raises:
         RuntimeError: if a root does not require grad, or a gradient is missing or does not fit.
     """
-    if len(given) != len(roots):
+    if len(given) < len(roots):  # more of them are as if they were not there
         raise RuntimeError(f"got {len(roots)} tensors and {len(given)} gradients")
     known = [_Root.of(r) for r in roots]
     grads = [r.gradient(i, g, root) for i, (r, g, root) in enumerate(zip(known, given, roots))]

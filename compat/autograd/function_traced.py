@@ -229,6 +229,22 @@ def _like(tangent: Tensor, output: Tensor) -> Any:
     return array(tangent)
 
 
+def _check_tangents(outputs: tuple, found: tuple) -> None:
+    """Whether ``jvp`` gave a tensor or None for each output.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    if len(found) != len(outputs):
+        raise RuntimeError(
+            f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
+            f"{len(found)})"
+        )
+    for i, t in enumerate(found):
+        if t is not None and not isinstance(t, Tensor):
+            raise RuntimeError(f"expected Variable or None (got {type(t).__name__}) for grad output {i}.")
+
+
 def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     """The result of ``forward`` on dual numbers: ``jvp`` gives it tangents.
 
@@ -251,10 +267,7 @@ def forward_dual(cls: Any, ctx: Any, args: tuple) -> Any:
     with set_fwd_grad_enabled(False):
         found = cls.jvp(ctx, *tangents)
     found = found if isinstance(found, tuple) else (found,)
-    if len(found) != len(outputs):
-        raise RuntimeError(
-            f"Function's jvp returned an incorrect number of tangents (expected {len(outputs)}, got {len(found)})"
-        )
+    _check_tangents(outputs, found)
     if cls._separate():
         check_saved(ctx, outputs, args, ctx.dirty_tensors or ())
     results = []

@@ -27,6 +27,11 @@ _PACK_WRITES = (
     "modified by in-place operations as this can lead to unexpected side-effects. Please open an issue if you need to "
     "perform in-place operations on the input to a pack hook."
 )
+_HOOKED_LATE = (
+    "Calling register_hooks on a saved tensor after it has been freed. Saved intermediate values of the graph are "
+    "freed when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved variables after calling backward."
+)
 _HOOKED_TWICE = (
     "Calling register_hooks on a saved tensor whose hooks have already been set. Hint: only one pair of hooks is "
     "allowed at a time."
@@ -167,7 +172,7 @@ class SavedTensor:
         pack_hook, unpack_hook = hooks
         saved = self._node.saved
         if saved is None:
-            raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. " + FREED)
+            raise RuntimeError(_HOOKED_LATE)
         entry = None if self._place is None else saved[self._place]
         if type(entry) is Packed:
             raise RuntimeError(_HOOKED_TWICE)

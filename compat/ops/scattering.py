@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.errors import cpp_name, size_text, wrap_dim
 from compat.grad_mode import mode
 from compat.layout import broadcast_size
+from compat.ops.composite import composite
 from compat.ops.indexing import (
     MASKS,
     as_vector,
@@ -206,7 +207,7 @@ def _put_arguments(
     return positions(input, indices), values
 
 
-@function("torch.index_put", "Tensor.index_put")
+@composite("torch.index_put", "Tensor.index_put")
 def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """The input with ``values`` at indices: what ``x[indices] = values`` does, to a copy.
 
@@ -228,7 +229,7 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
     return put_positions.function(input, found, values, bool(accumulate))
 
 
-@function("torch.index_put_", "Tensor.index_put_", "torch._index_put_")
+@composite("torch.index_put_", "Tensor.index_put_", "torch._index_put_")
 def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False) -> Tensor:
     """Writes ``values`` at indices, in place; arguments as for ``index_put``.
 

@@ -19,7 +19,8 @@ from compat.grad_mode import mode
 from compat.hosted import place_of
 from compat.layout import contiguous_strides, layout_of
 from compat.meta import Unknown
-from compat.ops.arguments import tensor_argument
+from compat.ops.arguments import missing, size_argument, tensor_argument
+from compat.ops.composite import composite
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
 from compat.ops.inplace import check_memory, check_recorded, rebase
@@ -68,7 +69,7 @@ def detach(input: Tensor) -> Tensor:
 # ---------------------------------------------------------------- size and storage
 
 
-@function("Tensor.resize_")
+@composite("Tensor.resize_")
 def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Gives the tensor another size, row-major; its storage grows if it must. Returns the tensor.
 
@@ -83,8 +84,9 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """
     if self.requires_grad and not mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
-    given = tuple(sizes[0]) if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else sizes
-    size = tuple(n.__index__() for n in given)
+    if not sizes:
+        raise missing("resize_", "size")
+    size = size_argument("resize_", "size", 1, sizes)
     if any(n < 0 for n in size):
         raise RuntimeError("numel: integer multiplication overflow")
     if prod(size) >= 2**63:
@@ -109,7 +111,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return self
 
 
-@function("Tensor.resize_as_", "torch.resize_as_")
+@composite("Tensor.resize_as_", "torch.resize_as_")
 def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) -> Tensor:
     """``resize_`` to the size of another tensor, and to its memory order if ``memory_format`` is to be preserved."""
     if memory_format is preserve_format:
@@ -119,7 +121,7 @@ def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any = None) ->
     return resize_(self, tuple(wanted), memory_format=memory_format)
 
 
-@function("Tensor.sum_to_size")
+@composite("Tensor.sum_to_size")
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     """The sum over what a tensor of ``size`` would be repeated along when broadcast to this one.
 
@@ -131,7 +133,9 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
         >>> torch.ones(2, 3).sum_to_size(1, 3)
         tensor([[2., 2., 2.]])
     """
-    wanted = tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else size
+    if not size:
+        raise missing("sum_to_size", "size")
+    wanted = size_argument("sum_to_size", "size", 1, size)
     shift = self.dim() - len(wanted)
     if shift < 0 or any(n not in (1, m) for n, m in zip(wanted, self.shape[shift:])):
         raise RuntimeError(f"size {{{size_text(wanted)}}} is not expandable to size {{{size_text(self.shape)}}}.")
@@ -220,19 +224,31 @@ def _history_of_set(t: Tensor, source: Any) -> Node | None:
     return node
 
 
-@function("Tensor.share_memory_", "Tensor.pin_memory")
-def as_it_is(self: Tensor, *_: Any) -> Tensor:
-    """The tensor itself: memory is neither pinned nor shared with other processes here."""
+@function("Tensor.share_memory_")
+def share_memory_(self: Tensor) -> Tensor:
+    """The tensor itself: memory is not shared with other processes here."""
     return self
 
 
-@function("Tensor.is_shared", "Tensor.is_pinned", "Tensor.is_distributed")
-def no(self: Tensor, *_: Any) -> bool:
+@composite("Tensor.pin_memory", checked=True)
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """The tensor itself: there is no other device to copy it to."""
+    return self
+
+
+@composite("Tensor.is_pinned", checked=True)
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """False, for there is no other device to copy it to."""
+    return False
+
+
+@composite("Tensor.is_shared", "Tensor.is_distributed")
+def no(self: Tensor) -> bool:
     """False."""
     return False
 
 
-@function("Tensor.is_set_to")
+@composite("Tensor.is_set_to")
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Whether both look at the same elements of the same storage in the same way."""
     tensor_argument("is_set_to", "tensor", 1, tensor)
@@ -240,7 +256,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     return same and self.shape == tensor.shape and self.stride() == tensor.stride()
 
 
-@function("Tensor.is_same_size")
+@composite("Tensor.is_same_size")
 def is_same_size(self: Tensor, other: Tensor) -> bool:
     """Whether both have the same size."""
     return self.shape == tensor_argument("is_same_size", "other", 1, other).shape
@@ -321,7 +337,7 @@ def is_inference(input: Tensor) -> bool:
     return input.is_inference()
 
 
-@function("torch.is_nonzero", "Tensor.is_nonzero")
+@composite("torch.is_nonzero", "Tensor.is_nonzero")
 def is_nonzero(input: Tensor) -> bool:
     """Whether the one element of a tensor is not zero.
 
