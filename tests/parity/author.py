@@ -19,11 +19,12 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
 - indices that a node kept replaced by ``data = ``, which may point anywhere;
 - bools where PyTorch's gradient would subtract or negate them, at which it complains in backward;
+- more than one operation on halves: their kernels round each at other places, and not all do here as they do there;
 - numbers read as such of another width, where rounding becomes anything;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
-- which of equal numbers ``kthvalue`` finds, to which its gradient goes; complex numbers of halves, which there are
-  not here; ``vmap`` over no numbers, where PyTorch looks at the first of them;
+- which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
+  are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them;
 - what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
   and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
@@ -62,8 +63,9 @@ UNARY = (
     "{x}.nonzero()", "{x}.std(0)", "{x}.norm()", "{x}.cumprod(-1)", "{x}.exp().log_softmax(0)", "{x}.trace()",
     "{x}.square().rsqrt()", "{x}.frac()", "{x}.expm1()", "{x}.mul(0.5).asinh()", "{x}.angle()",
     "{x}.amin(-1)", "{x}.min(-1, keepdim=True)[0]", "{x}.median()", "{x}.kthvalue(1, 0)[0].detach()",
-    "{x}.topk(1, 0)[0]",
-    "{x}.diff(dim=0)", "{x}.repeat_interleave(2, 0)", "{x}.tile(2)", "{x}.rot90()", "{x}.diag_embed()", "{x}.half()",
+    "{x}.topk(1, 0)[0].detach()",
+    "{x}.diff(dim=0)", "{x}.repeat_interleave(2, 0)", "{x}.tile(2)", "{x}.rot90()", "{x}.diag_embed()",
+    "{x}.half().to({x}.dtype)",
     "{x}.nansum()", "{x}.count_nonzero()", "{x}.all()", "{x}.argsort(0, stable=True)", "{x}.type_as({y})",
     "torch.special.logit({x}.sigmoid())", "torch.nn.functional.gelu({x})", "torch.nn.functional.layer_norm({x}, (3,))",
     "{x}.new_full((2,), 1.5)", "{x}.resolve_conj()", "{x}.detach().requires_grad_()", "{x}.clone().slice_scatter({x})",
