@@ -203,7 +203,9 @@ def test_copies_and_files() -> None:
 # ---------------------------------------------------------------- modules
 
 
-def test_modules_move_there_and_are_filled_from_a_dictionary() -> None:
+@pytest.mark.parametrize("swapping", [False, True])
+def test_modules_move_there_and_are_filled_from_a_dictionary(swapping: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.__future__, "get_swap_module_params_on_conversion", lambda: swapping)
     full = nn.Linear(3, 2)
     model = copy.deepcopy(full).to("meta")
     assert model.weight.is_meta and isinstance(model.weight, nn.Parameter) and not full.weight.is_meta

@@ -318,14 +318,14 @@ def _load_one(module: Any, name: str, key: str, tensor: Tensor, given: Any, assi
         )
     try:
         with no_grad():
+            if tensor.is_meta and not given.is_meta and not assign:
+                warn(_NO_OP.format(key))
             if future.get_swap_module_params_on_conversion():
                 swap_loaded(tensor, given, assign)
-            elif not assign:
-                if tensor.is_meta and not given.is_meta:
-                    warn(_NO_OP.format(key))
-                tensor.copy_(given)
-            else:
+            elif assign:
                 setattr(module, name, _assigned(tensor, given))
+            else:
+                tensor.copy_(given)
     except Exception as error:
         return (
             f'While copying the parameter named "{key}", whose dimensions in the model are {tensor.size()} and whose '
