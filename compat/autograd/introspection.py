@@ -159,16 +159,16 @@ def put_behind(node: Node, operands: Sequence[Tensor], results: Sequence[Tensor]
         t._rg, t._node, t._nr = True, node, nr
 
 
-class _Barrier:
-    """What gives tensors on, behind a node of its own.
+class _Barrier(Node):
+    """What gives tensors on, behind a node of its own; it counts as a node itself.
 
     Args:
-        node: makes the node.
+        make: makes the node.
         count: how many tensors it takes.
     """
 
-    def __init__(self, node: Callable[[], Node], count: int = 1):
-        self._make, self._count = node, count
+    def __init__(self, make: Callable[[], Node], count: int):
+        self._make, self._count = make, count
 
     def __call__(self, *tensors: Tensor) -> Any:
         if len(tensors) != self._count:
@@ -178,18 +178,22 @@ class _Barrier:
         return results[0] if self._count == 1 else results
 
 
+class DelayedError(_Barrier):
+    """Has backward raise ``message`` where it comes to one of ``count`` tensors."""
+
+    def __init__(self, message: str, count: int):
+        super().__init__(partial(Error, message), count)
+
+
+class UndefinedGrad(_Barrier):
+    """Has the gradient of a tensor get lost."""
+
+    def __init__(self) -> None:
+        super().__init__(UndefinedGradBackward, 1)
+
+
 class _Functions:
-    """The classes of nodes by name, and what puts nodes of their own behind tensors."""
-
-    @staticmethod
-    def DelayedError(message: str, count: int) -> _Barrier:  # noqa: N802 (PyTorch's name)
-        """What has backward raise ``message`` where it comes to one of ``count`` tensors."""
-        return _Barrier(partial(Error, message), count)
-
-    @staticmethod
-    def UndefinedGrad() -> _Barrier:  # noqa: N802 (PyTorch's name)
-        """What has the gradient of a tensor get lost."""
-        return _Barrier(UndefinedGradBackward)
+    """The classes of nodes by name."""
 
     def __getattr__(self, name: str) -> type:
         kind: type
