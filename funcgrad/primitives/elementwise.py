@@ -175,7 +175,7 @@ div = elementwise(
 )
 
 
-def _safe_integers(x: Any, y: Any) -> tuple[Any, Any]:
+def _safe_integers(y: Any) -> tuple[Any, Any]:
     """Where ``y`` is 0, and integers ``y`` with 1 there: XLA divides by zero in a way of its own."""
     absent = lax.eq(y, lax.full_like(y, 0))
     return absent, lax.select(absent, lax.full_like(y, 1), y)
@@ -183,7 +183,7 @@ def _safe_integers(x: Any, y: Any) -> tuple[Any, Any]:
 
 def _remainder_lower(x: Any, y: Any) -> Any:
     zero = lax.full_like(x, 0)
-    r = lax.rem(x, y if dtypes.is_inexact(x.dtype) else _safe_integers(x, y)[1])
+    r = lax.rem(x, y if dtypes.is_inexact(x.dtype) else _safe_integers(y)[1])
     beyond = (r != zero) & ((r < zero) != (y < zero))
     r = lax.select(beyond, r + y, r)
     if not dtypes.is_inexact(x.dtype):
@@ -196,7 +196,7 @@ def _floor_divide_lower(x: Any, y: Any) -> Any:
     zero = lax.full_like(x, 0)
     below = (x < zero) != (y < zero)
     if not dtypes.is_inexact(x.dtype):
-        absent, safe = _safe_integers(x, y)
+        absent, safe = _safe_integers(y)
         quotient = lax.div(x, safe)
         rounded = lax.select((quotient * safe != x) & below, quotient - lax.full_like(x, 1), quotient)
         return lax.select(absent, zero, rounded)
