@@ -506,7 +506,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return (x.conj() * y).sum(dim) if x.dtype.is_complex else (x * y).sum(dim)
 
 
-def _letters(x: Any, expand: tuple[int, ...], total: int) -> str:
+def _letters(expand: tuple[int, ...], total: int) -> str:
     """The axes that an operand has of the ``total``, as letters."""
     return "".join(chr(ord("a") + d) for d in range(total) if d not in expand)
 
@@ -517,9 +517,8 @@ def trilinear(
 ) -> Any:
     """Products of three tensors, each with axes of size one put in where named, summed over ``sumdim``."""
     total = type_of(i1).ndim + len(expand1)
-    operands = zip((i1, i2, i3), (expand1, expand2, expand3))
-    terms = ",".join(_letters(x, expand, total) for x, expand in operands)
-    return np.einsum(f"{terms}->{_letters(None, tuple(sumdim), total)}", i1, i2, i3)
+    terms = ",".join(_letters(expand, total) for expand in (expand1, expand2, expand3))
+    return np.einsum(f"{terms}->{_letters(tuple(sumdim), total)}", i1, i2, i3)
 
 
 def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> None:
