@@ -7,6 +7,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.grad_mode import mode
+from compat.ops import linalg_phases as phases
 from compat.ops.composite import composite
 from compat.ops.linalg import (
     by_columns,
@@ -98,6 +99,8 @@ def _svd(A: Tensor, full: bool, vectors: bool, driver: str | None = None) -> Any
     chosen = _svd_full_of if full else _svd_of
     left, values, right, info = chosen.function(A, full, vectors, driver=driver)
     check_converged(info)
+    if vectors:
+        phases.refuse_phases(phases.SVD, phases.Vectors(0, left), phases.Vectors(2, right, rows=True))
     return left, values, right
 
 
@@ -216,7 +219,9 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> Any:
         >>> torch.linalg.eigh(torch.tensor([[2.0, 0.0], [0.0, 1.0]])).eigenvalues
         tensor([1., 2.])
     """
-    return _results("linalg_eigh", ("eigenvalues", "eigenvectors"), _eigh_of.function(A, UPLO), out)
+    values, vectors = _eigh_of.function(A, UPLO)
+    phases.refuse_phases(phases.EIGH, phases.Vectors(1, vectors))
+    return _results("linalg_eigh", ("eigenvalues", "eigenvectors"), (values, vectors), out)
 
 
 @composite("linalg.eigvalsh", out=True)
@@ -274,6 +279,7 @@ def _eig(chosen: Any, input: Tensor) -> tuple[Tensor, Tensor]:
     values, vectors, info = chosen.function(input)
     if failure(info) is not None:
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    phases.refuse_phases(phases.EIG, phases.Vectors(1, vectors))
     return values, vectors
 
 

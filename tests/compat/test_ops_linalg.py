@@ -208,3 +208,28 @@ def test_decompositions_of_a_low_rank_draw_as_pytorch_does_and_check_their_argum
         torch.pca_lowrank(A, q=5)
     with pytest.raises(ValueError, match=r"niter\(=-1\) must be non-negative integer"):
         torch.pca_lowrank(A, niter=-1)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda x: torch.linalg.svd(x)[0].real.sum(), "^svd_backward: The singular vectors in the complex case"),
+        (lambda x: torch.linalg.svd(x[:2], full_matrices=False).Vh.real.sum(), "^svd_backward: The singular vectors"),
+        (lambda x: torch.svd(x).V.real.sum(), "^svd_backward: The singular vectors in the complex case"),
+        (lambda x: torch.linalg.eigh(x).eigenvectors.real.sum(), "^linalg_eigh_backward: The eigenvectors in the"),
+        (lambda x: torch.linalg.eig(x).eigenvectors.real.sum(), "^linalg_eig_backward: The eigenvectors in the"),
+    ],
+)  # fmt: skip
+def test_a_gradient_that_depends_on_the_phase_of_vectors_is_refused(call: Any, message: str) -> None:
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)), requires_grad=True)
+    with pytest.raises(RuntimeError, match=message):
+        call(x).backward()
+
+
+def test_gradients_that_no_phase_changes_are_taken() -> None:
+    rng = np.random.default_rng(0)
+    x = torch.tensor(rng.normal(size=(2, 3)) + 1j * rng.normal(size=(2, 3)), requires_grad=True)
+    left, values, right = torch.linalg.svd(x)
+    ((left * values) @ right[:2]).real.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 3)), atol=1e-12)

@@ -1,0 +1,65 @@
+"""Complex vectors are determined up to a phase: a gradient that depends on it means nothing, and backward says so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from compat.grad_mode import no_grad
+from compat.registry import names_of
+from compat.tensor import Tensor
+
+SVD = (
+    "svd_backward: The singular vectors in the complex case are specified up to multiplication by e^{i phi}. The "
+    "specified loss function depends on this phase term, making it ill-defined."
+)
+EIG = (
+    "linalg_eig_backward: The eigenvectors in the complex case are specified up to multiplication by e^{i phi}. The "
+    "specified loss function depends on this quantity, so it is ill-defined."
+)
+EIGH = EIG.replace("eig_", "eigh_")
+
+
+class Vectors(NamedTuple):
+    """Vectors that an operation returned.
+
+    Attributes:
+        number: which of its results they are.
+        values: the vectors.
+        rows: whether they lie in rows.
+    """
+
+    number: int
+    values: Tensor
+    rows: bool = False
+
+
+def refuse_phases(text: str, *found: Vectors) -> None:
+    """Has the node of an operation look whether gradients turn its complex vectors, each of a group by one angle.
+
+    Its backward raises a RuntimeError of ``text`` if they do. Where there are only types there is nothing to look at.
+    """
+    first = found[0].values
+    node = first.grad_fn
+    if node is None or not first.is_complex() or first._layout.base.traced:
+        return
+    count = min(n for v in found for n in v.values.shape[-2:])  # of full matrices, those of singular values
+    kept = [v._replace(values=v.values.detach()) for v in found]
+
+    def look(grads: Sequence[Any]) -> None:
+        with no_grad():
+            twists = [_twist(v, grads[v.number], count) for v in kept if grads[v.number] is not None]
+            if not twists or any(t._layout.base.traced for t in twists):
+                return
+            other = -twists[1] if len(twists) > 1 else twists[0] * 0
+            if not names_of("torch")["allclose"](twists[0], other, rtol=1e-2, atol=1e-2):
+                raise RuntimeError(text)
+
+    node.register_prehook(look)
+
+
+def _twist(vectors: Vectors, grad: Tensor, count: int) -> Tensor:
+    """How far a gradient turns each of the first vectors around."""
+    x = vectors.values
+    turned = (x * grad.conj()).sum(-1) if vectors.rows else (x.conj() * grad).sum(-2)
+    return turned[..., :count].imag
