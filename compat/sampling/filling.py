@@ -208,7 +208,7 @@ def normal_(self: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any
     """
     engine = engine_of("normal_", generator)
     mean, std = number("normal_", "mean", 1, mean), number("normal_", "std", 2, std)
-    contiguous = self.is_contiguous() and in_usual_order(self)
+    contiguous = self._layout.contiguous and in_usual_order(self)  # not as vmap shows it
     return fill(self, lambda n, dtype: rng.normal(engine, n, dtype, mean, std, contiguous=contiguous), NORMAL)
 
 

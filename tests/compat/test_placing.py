@@ -156,3 +156,11 @@ def test_new_memory_of_examples_of_examples() -> None:
     x = torch.zeros(7, 11)
     got = vmap(vmap(lambda y: y.new_empty_strided((2, 3, 5), (0, 5, 1))), in_dims=1)(x)
     assert got.stride() == (7 * 15, 15, 0, 5, 1)
+
+
+def test_the_same_numbers_whatever_the_strides() -> None:
+    def draw(x: Any, dim: int) -> Any:
+        torch.manual_seed(0)
+        return vmap(lambda y: y.normal_(), dim, dim, randomness="same")(x).select(dim, 0)
+
+    assert torch.equal(draw(torch.zeros(3, 20, 40), 0), draw(torch.zeros(20, 40, 3), 2))
