@@ -6,6 +6,7 @@ the arguments and their tangents, None for those that have none. It gives the ta
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,10 +89,17 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
+def state_of(t: Tensor) -> dict[str, Any]:
+    """The attributes of a tensor, also those that are slots of its class."""
+    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
+    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
+
+
 def twin(t: Tensor) -> Tensor:
     """The same tensor as another object, for another place in the graph."""
     made: Tensor = t._of_class(type(t))
-    made.__dict__.update(t.__dict__)
+    for name, value in state_of(t).items():
+        setattr(made, name, value)
     made._node, made._meta = None, None
     return made
 
@@ -105,4 +113,4 @@ def _attach(t: Tensor, tangent: Tensor | None) -> None:
         t._storage, t._layout, t._offset = made, made.layout, 0
 
 
-__all__ = ["is_wrapper", "pushed", "pushing", "twin"]
+__all__ = ["is_wrapper", "pushed", "pushing", "state_of", "twin"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import copyreg
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ from compat.layout import Base, contiguous_strides, layout_of
 from compat.meta import unknown
 from compat.ops.asked_sizes import ask_for
 from compat.ops.asking import has_say, owners
-from compat.ops.dispatched_duals import NoMemory, is_wrapper
+from compat.ops.dispatched_duals import NoMemory, is_wrapper, state_of
 from compat.ops.dispatching import replace_if_asked, when_enabled
 from compat.registry import publish
 from compat.tensor import Tensor, autograd_of, set_memory
@@ -115,12 +114,6 @@ def rebuilt(cls: type, place: tuple, state: dict[str, Any]) -> Any:
 def place_of(t: Tensor) -> tuple:
     """What ``rebuild`` takes besides the class."""
     return t.dtype, tuple(t.size()), t.stride(), t.storage_offset(), t.layout, t.device, t.requires_grad
-
-
-def state_of(t: Tensor) -> dict[str, Any]:
-    """The attributes of a tensor, also those that are slots of its class."""
-    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
-    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
 
 
 # ---------------------------------------------------------------- as Python objects

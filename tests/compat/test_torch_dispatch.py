@@ -563,3 +563,21 @@ def test_types_are_asked_for_device_and_layout() -> None:
         _ = x.layout
     x, seen = _asked(True, {layout: None})
     assert x.layout is torch.strided and x.device.type == "cpu" and not seen
+
+
+def test_what_a_wrapper_keeps_in_slots_goes_through_duals() -> None:
+    class Slotted(Wrapper):
+        __slots__ = ("kept",)
+
+        @property
+        def inner(self) -> Any:
+            return self.kept
+
+        @inner.setter
+        def inner(self, value: Any) -> None:
+            self.kept = value
+
+    found = torch.autograd.functional.jacobian(
+        lambda t: 3 * t**2, Slotted(torch.ones(2)), strategy="forward-mode", vectorize=True
+    )
+    assert torch.equal(getattr(found, "inner", found), 6 * torch.eye(2))
