@@ -51,7 +51,7 @@ def refuse_phases(text: str, *found: Vectors) -> None:
             twists = [_twist(v, grads[v.number], count) for v in kept if grads[v.number] is not None]
             if not twists or any(t._layout.base.traced for t in twists):
                 return
-            other = -twists[1] if len(twists) > 1 else twists[0] * 0
+            other = twists[1] * -1 if len(twists) > 1 else twists[0] * 0
             if not names_of("torch")["allclose"](twists[0], other, rtol=1e-2, atol=1e-2):
                 raise RuntimeError(text)
 
