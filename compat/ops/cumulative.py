@@ -170,7 +170,7 @@ def logcumsumexp(input: Array, dim: Dim) -> Any:
 def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str, shown: str) -> None:
     def check(input: Tensor, dim: int) -> None:
         wrap_dim(dim, input.dim())
-        if input.dim() and input.dtype.is_complex:
+        if input.dim() and input.numel() and input.dtype.is_complex:
             raise NotImplementedError(f"\"{name}_cpu\" not implemented for '{input.dtype.scalar_name}'")
         no_complex_derivative(name, input)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import wrap_dim, wrap_dims
+from compat.ops.arguments import no_complex_derivative
 from compat.ops.op import Op, op
 from compat.ops.out import of_dtype
 from compat.ops.reduction import axes_of, kept_shape, no_dim, reduce, restore
@@ -53,6 +54,8 @@ def _check_real(kernel: str, input: Tensor) -> None:
 
 def extreme(primitive: Callable[..., Any], x: Any, axes: tuple[int, ...], keepdim: bool) -> Any:
     """The extreme elements over axes; of a single number, too, a result of its own: nodes keep it beside the number."""
+    if type_of(x).dtype.kind == "c":
+        return reduce(r.reduce_sum, x, axes, keepdim)  # only where there is nothing to compare
     if not type_of(x).shape:
         x, axes, keepdim = reshape(x, shape=(1,)), (0,), False
     return reduce(primitive, x, axes, keepdim)
@@ -77,7 +80,9 @@ _same_as_input = of_dtype(
 def _declare_extreme(name: str, node: str, primitive: Callable[..., Any], what: str) -> None:
     def check(input: Tensor, dim: Any = (), keepdim: bool = False) -> None:
         _check_elements(name, input, dim, hint=_HINT)
-        _check_real(f"{what}_values_cpu", input)
+        if input.numel():
+            _check_real(f"{what}_values_cpu", input)
+        no_complex_derivative(name, input)
 
     def body(input: Array, dim: Dims = (), keepdim: bool = False) -> Any:
         return extreme(primitive, input, axes_of(input, dim), keepdim)
