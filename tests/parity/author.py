@@ -24,7 +24,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
-  are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them;
+  are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
   and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
@@ -437,6 +437,7 @@ class Author:
 
     def status(self, tensors: dict[str, Any]) -> str:
         plain = {n: t for n, t in tensors.items() if self.writable(t) and alone(t, tensors)}
+        plain = {n: t for n, t in plain.items() if n not in self.run.uncounted}  # some are views of nobody knows what
         if not plain:
             return self.leaf()
         line = self.fill(ALONE, plain)
@@ -466,7 +467,7 @@ class Author:
 
     def gradient(self, tensors: dict[str, Any]) -> str:
         x, y = self.pick(tensors), self.pick(tensors)
-        given = [g for g in GRADIENTS if "vmap" not in g or tensors[x].numel()]
+        given = [g for g in GRADIENTS if tensors[x].numel() or not re.search("vmap|create_graph", g)]
         if any(t.retains_grad for t in tensors.values()):
             given = [g for g in given if "batched" not in g]
         if tensors[x].is_inference() or tensors[y].is_inference():
