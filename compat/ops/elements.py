@@ -364,7 +364,7 @@ def private(name: str, saved: str, check: Callable[..., None] | None, **options:
 
 def new_or_inplace(op: Op, inplace: Op | bool, *args: Any) -> Tensor:
     """An operation's result: new, or written into its operand by an operation that may have nodes of its own."""
-    if inplace is False:
+    if not inplace:
         return op.function(*args)
     return (inplace if isinstance(inplace, Op) else op).inplace(*args)
 
