@@ -7,15 +7,18 @@ with None for what is known anyway. The tensors of other types pay nothing for i
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 from compat.formats import contiguous_format
 from compat.ops.asking import nobody_knows, state
+from compat.ops.dispatching import replace
 from compat.ops.libraries import namespace
 from compat.ops.overloads import OpOverload, OpOverloadPacket, aten, showing
 from compat.size import Size
 from compat.tensor import Tensor
+from compat.torch_function import OverridableProperty
 
 #: What is asked for each policy: the methods and properties, with how they are shown.
 _STRIDES = {"stride": "sym_stride", "is_contiguous": "is_contiguous"}
@@ -48,54 +51,57 @@ def ask_for(
     if not asked:
         return
     t._asked = frozenset(asked)
-    kind: Any = type(t)
     for name, packet in asked.items():
-        if name not in vars(kind):
-            setattr(kind, name, _asking(name, packet, getattr(kind, name)))
+        _have_ask(name, packet)
+
+
+@functools.cache
+def _have_ask(name: str, packet: OpOverloadPacket) -> None:
+    """Has a method or a property of all tensors ask the type of those that want it; a class keeps none of its own."""
+    if name not in _PROPERTIES:
+        replace(Tensor, name, functools.partial(_asking, name, packet))
+        return
+    found: Any = vars(Tensor)[name]
+    if isinstance(found, OverridableProperty):
+        found.read = _asking(name, packet, found.read)
+    else:
+        setattr(Tensor, name, property(_asking(name, packet, found.fget), found.fset, found.fdel, found.__doc__))
 
 
 def _asking(name: str, packet: OpOverloadPacket, plain: Any) -> Any:
-    """A method or a property that asks the tensor's type."""
+    """A method, or what reads a property, that asks the tensor's type."""
     overload = packet.overload("default")
-    if name in _PROPERTIES:
-        read: Callable[[Any], Any] = plain.__get__ if hasattr(plain, "__get__") else lambda t: plain
-        return property(lambda t: _known(name, _answer(t, name, overload, read), read, t))
 
+    @functools.wraps(plain)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if type(self) is Tensor or name not in getattr(self, "_asked", ()) or state.below:
+            return plain(self, *args, **kwargs)
         if name == "is_contiguous" and (args or kwargs):
             order = args[0] if args else kwargs.get("memory_format", contiguous_format)
-            found = _answer(self, name, packet.overload("memory_format"), plain, order)
+            found = _answer(self, packet.overload("memory_format"), plain, order)
         else:
-            found = _answer(self, name, overload, plain)
-        found = _known(name, found, plain, self) if found is not None else plain(self)
+            found = _answer(self, overload, plain)
+        if found is None:
+            return plain(self, *args, **kwargs)
+        found = Size(found) if name in ("size", "shape") else tuple(found) if name == "stride" else found
         dim = args[0] if args else kwargs.get("dim")
         return found if dim is None or name not in ("size", "stride") else found[dim]
 
-    call.__name__, call.__doc__ = name, plain.__doc__
     return call
 
 
-def _answer(t: Any, name: str, overload: OpOverload, plain: Callable[..., Any], *more: Any) -> Any:
-    """What the type says; None if it leaves it to what is known, or is not asked.
+def _answer(t: Any, overload: OpOverload, plain: Callable[..., Any], *more: Any) -> Any:
+    """What the type says; None if it leaves it to what is known.
 
     Raises:
         TypeError: if it does not know.
     """
-    if name not in getattr(t, "_asked", ()) or state.below:
-        return None
     kind = type(t)
     with showing(overload, plain):
         found = kind.__torch_dispatch__(overload, (kind,), (t, *more), {})
     if found is NotImplemented:
         raise nobody_knows(f"torch.ops.{overload.overloadpacket}", [f"tensor subclass {kind}"])
     return found
-
-
-def _known(name: str, found: Any, plain: Callable[..., Any], t: Tensor) -> Any:
-    """An answer as the method or property gives it."""
-    if found is None:
-        return plain(t)
-    return Size(found) if name in ("size", "shape") else tuple(found) if name == "stride" else found
 
 
 __all__ = ["ask_for"]

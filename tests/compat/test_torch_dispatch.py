@@ -540,6 +540,7 @@ def test_types_are_asked_for_sizes_and_strides(wrapper: bool) -> None:
     x, seen = _asked(wrapper, answers, dispatch_sizes_strides_policy="sizes")
     assert x.size() == x.shape == (5, 4) and type(x.shape) is torch.Size and x.size(1) == 4 and x.stride() == (7, 1)
     assert x.dim() == x.ndim == 2  # it left that to what is known
+    assert type(x).size is Tensor.size and "shape" not in vars(type(x))  # types may look whether they have their own
     with pytest.raises(TypeError, match=r"^Multiple dispatch failed for 'torch.ops.aten.sym_numel'; all"):
         x.numel()
     assert set(seen) == {
