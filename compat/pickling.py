@@ -24,8 +24,8 @@ from compat.hosted import storage_over
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
-from compat.ops.dispatched_duals import is_wrapper
-from compat.ops.wrappers import place_of, rebuild, state_of
+from compat.ops.dispatched_duals import is_wrapper, state_of
+from compat.ops.wrappers import place_of, rebuild
 from compat.registry import address_of
 from compat.size import Size
 from compat.storage import UntypedStorage, new_storage

@@ -170,7 +170,7 @@ class _Barrier(Node):
     def __init__(self, make: Callable[[], Node], count: int):
         self._make, self._count = make, count
 
-    def __call__(self, *tensors: Tensor) -> Any:
+    def __call__(self, *tensors: Any, **kwargs: Any) -> Any:
         if len(tensors) != self._count:
             raise TypeError(f"expected {self._count} arguments, got {len(tensors)} instead")
         results = tuple(t.detach() for t in tensors)
