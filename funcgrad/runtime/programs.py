@@ -17,7 +17,7 @@ from funcgrad.ir import Program
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.options import compiler_options
-from funcgrad.tracing import type_of
+from funcgrad.tracing import JaxArray, type_of
 
 #: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
 #: convolutional network and a transformer.
@@ -216,9 +216,16 @@ def from_numpy(array: np.ndarray) -> jax.Array:
 
 
 def to_numpy(buffer: Any) -> np.ndarray:
-    """The buffer's contents, read-only, without a copy where the device is the CPU; waits until they are computed."""
+    """The buffer's contents, read-only, without a copy where the device is the CPU; waits until they are computed.
+
+    Raises:
+        RuntimeError: where there was no room for them.
+    """
     let_go()
-    found = np.asarray(value_of(buffer))
+    value = value_of(buffer)
+    if value.__class__ is JaxArray:
+        value.block_until_ready()  # raises if memory did not suffice, where NumPy's asking would end the process
+    found = np.asarray(value)
     if local.queue.due:
         catch_up()
     return found

@@ -358,3 +358,12 @@ def test_an_operation_that_always_fails_takes_only_what_depends_on_it(monkeypatc
         with pytest.raises(ValueError, match="it cannot be done"):
             alone.tolist()
     assert (x + 1).tolist() == [1, 2, 3]
+
+
+def test_where_memory_does_not_suffice_reading_raises() -> None:
+    x = torch.ones(10_000_000, 1)
+    y = x + x.T  # 400 TB, more than there are addresses for
+    for read in (y.tolist, y.numpy, (y[0, :3] * 2).tolist):
+        with pytest.raises(RuntimeError, match="memory"):
+            read()
+    assert (x[:2] + 1).tolist() == [[2.0], [2.0]]
