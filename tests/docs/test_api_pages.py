@@ -42,7 +42,7 @@ def test_what_a_page_lists() -> None:
     assert listed(text) == {"a.b.c", "a.b.d", "e.f"}
 
 
-@pytest.mark.parametrize("page", sorted(PAGES.glob("*.md")), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(PAGES.rglob("*.md")), ids=lambda page: page.stem)
 def test_everything_that_a_page_names_is_there(page: Path) -> None:
     missing = []
     for name in re.findall(r"^::: (\S+)$", page.read_text(), re.MULTILINE):
