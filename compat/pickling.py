@@ -24,13 +24,14 @@ from compat.hosted import storage_over
 from compat.layout import Base, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
-from compat.ops.dispatched_duals import is_wrapper, state_of
+from compat.ops.dispatched_duals import is_wrapper
 from compat.ops.wrappers import place_of, rebuild
 from compat.registry import address_of
 from compat.size import Size
 from compat.storage import UntypedStorage, new_storage
 from compat.tensor import SHARED, Tensor, sync, wrap
 from compat.typed_storage import TypedStorage
+from compat.values import state_of
 from funcgrad import runtime
 
 # ---------------------------------------------------------------- names

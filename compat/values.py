@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import copyreg
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -256,6 +257,22 @@ _NOT_COPIED = (
 )
 
 
+def state_of(t: Tensor) -> dict[str, Any]:
+    """The attributes of a tensor, also those that are slots of its class."""
+    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
+    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
+
+
+def set_state(t: Tensor, state: Mapping[str, Any]) -> None:
+    """Gives a tensor attributes, as ``state_of`` tells them of another one of its class."""
+    slots = copyreg._slotnames(type(t))  # type: ignore[attr-defined]
+    for name, value in state.items():
+        if name in slots:
+            setattr(t, name, value)
+        else:
+            t.__dict__[name] = value  # a property of that name has no say
+
+
 @function("Tensor.__deepcopy__")
 def deep_copy(self: Tensor, memo: dict) -> Tensor:
     """A copy with memory of its own; tensors that share memory share that of their copies.
@@ -282,8 +299,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     _on_its_own(copied, self.requires_grad)
     if self._meta is not None and self._meta.grad is not None:
         copied.grad = self._meta.grad.__deepcopy__(memo)
-    for name, value in self.__dict__.items():
-        copied.__dict__[name] = copy.deepcopy(value, memo)
+    for name, value in state_of(self).items():
+        set_state(copied, {name: copy.deepcopy(value, memo)})
     return copied
 
 
@@ -302,7 +319,7 @@ def shallow_copy(self: Tensor) -> Tensor:
     set_memory(copied, self._storage, self._layout, self._offset)
     copied._view = SHARED
     _on_its_own(copied, self.requires_grad)
-    copied.__dict__.update(self.__dict__)
+    set_state(copied, state_of(self))
     return copied
 
 
@@ -315,7 +332,7 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
         levels.concrete(self._storage.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
-    return rebuild, (cls, self._storage.__reduce__(), place, requires_grad, dict(self.__dict__))
+    return rebuild, (cls, self._storage.__reduce__(), place, requires_grad, state_of(self))
 
 
 def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, attributes: dict) -> Any:
@@ -327,5 +344,5 @@ def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, 
     if cls is not None:
         made = made._of_class(cls)
     _on_its_own(made, requires_grad)
-    made.__dict__.update(attributes)
+    set_state(made, attributes)
     return made

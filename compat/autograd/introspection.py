@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -221,16 +221,30 @@ publish(
 # ---------------------------------------------------------------- attributes that look behind a tensor
 
 
-def _backward_hooks(t: Tensor) -> Any:
-    """The hooks of a tensor by their numbers; None if it never had one."""
+class _NoHooks(HookDict):
+    """What was set as a tensor's hooks and is no dictionary of any."""
+
+    __slots__ = ("given",)
+    given: Any
+
+
+def _kept_hooks(t: Tensor) -> HookDict | None:
     if t.grad_fn is None:
         return None if t._meta is None else t._meta.hooks
     return None if t.grad_fn._hooks is None else t.grad_fn._hooks.tensor.get(t._nr)
 
 
+def _backward_hooks(t: Tensor) -> Any:
+    """The hooks of a tensor by their numbers; None if it never had one."""
+    found = _kept_hooks(t)
+    return found.given if isinstance(found, _NoHooks) else found
+
+
 def _set_backward_hooks(t: Tensor, given: Any) -> None:
-    found = None if given is None else HookDict(given)
-    before = _backward_hooks(t)
+    found = None if given is None else HookDict(given) if isinstance(given, Mapping) else _NoHooks()
+    if isinstance(found, _NoHooks):
+        found.given = given
+    before = _kept_hooks(t)
     if before:
         before.clear()  # a leaf's node may know them
     if t.grad_fn is None:

@@ -20,6 +20,7 @@ _CLASSES: dict[str, tuple[Any, ...]] = {
     "Tensor": (Tensor, type(None)), "int": (int,), "SymInt": (int,), "float": (int, float), "bool": (bool,),
     "str": (str,), "Scalar": _NUMBERS, "ScalarType": (dtype,), "Device": (device, str), "Layout": (layout,),
     "MemoryFormat": (memory_format,), "DeviceIndex": (int,), "complex": _NUMBERS,
+    "NoneType": (type(None),),
 }  # fmt: skip
 #: Types whose values are not looked at.
 _OTHERS = frozenset(["Any", "Dimname", "Dict", "Generator", "QScheme", "Storage", "Stream", "SymBool", "t"])
@@ -28,6 +29,8 @@ _UNKNOWN = (
     "list, please see https://github.com/pytorch/pytorch/blob/main/aten/src/ATen/native/README.md#func :\n{}\n{}{} "
     "<--- HERE\n"
 )
+#: Other names of types.
+_ALIASES = {"None": "NoneType"}
 _SHOWN = {"SymInt": "int", "Scalar": "number"}
 _ARGUMENT = re.compile(
     r"(?P<base>\w+)(?:\s*\((?P<alias>[\w|*]+)(?P<write>!)?(?:\s*->\s*[\w|*]+)?\))?"
@@ -202,21 +205,22 @@ def _argument(text: str, named: bool, schema: str) -> Argument:
     found = _ARGUMENT.fullmatch(text)
     if found is None:
         raise RuntimeError(f"'{schema}' is no schema: {text!r} is no argument")
-    if found["base"] not in _CLASSES and found["base"] not in _OTHERS:
-        raise RuntimeError(_UNKNOWN.format(schema, " " * schema.find(text), "~" * len(found["base"])))
+    base = _ALIASES.get(found["base"], found["base"])
+    if base not in _CLASSES and base not in _OTHERS:
+        raise RuntimeError(_UNKNOWN.format(schema, " " * schema.find(text), "~" * len(base)))
     default = _MISSING if found["default"] is None else _value(found["default"].strip())
-    if found["base"] == "Device" and isinstance(default, str):
+    if base == "Device" and isinstance(default, str):
         default = device(default)
     alias = f"({found['alias']}{found['write'] or ''})" if found["alias"] else ""
     name = f" {found['name']}" if found["name"] else ""
     shown = "" if default is _MISSING else f"={_text(default)}"
     return Argument(
         found["name"] or "",
-        found["base"] + found["marks"],
+        base + found["marks"],
         named,
         default,
         bool(found["write"]),
-        f"{found['base']}{alias}{found['marks']}{name}{shown}",
+        f"{base}{alias}{found['marks']}{name}{shown}",
     )
 
 

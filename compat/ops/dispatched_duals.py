@@ -6,7 +6,6 @@ the arguments and their tangents, None for those that have none. It gives the ta
 
 from __future__ import annotations
 
-import copyreg
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from compat.ops.overloads import OpOverload
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor
 from compat.trees import tree_flatten, tree_leaves, tree_unflatten
+from compat.values import set_state, state_of
 
 
 class NoMemory(UntypedStorage):
@@ -89,17 +89,10 @@ def _tensors(tree: Any) -> list[Tensor]:
     return [t for t in tree_leaves(tree) if isinstance(t, Tensor)]
 
 
-def state_of(t: Tensor) -> dict[str, Any]:
-    """The attributes of a tensor, also those that are slots of its class."""
-    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
-    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
-
-
 def twin(t: Tensor) -> Tensor:
     """The same tensor as another object, for another place in the graph."""
     made: Tensor = t._of_class(type(t))
-    for name, value in state_of(t).items():
-        setattr(made, name, value)
+    set_state(made, state_of(t))
     made._node, made._meta = None, None
     return made
 
@@ -113,4 +106,4 @@ def _attach(t: Tensor, tangent: Tensor | None) -> None:
         t._storage, t._layout, t._offset = made, made.layout, 0
 
 
-__all__ = ["is_wrapper", "pushed", "pushing", "state_of", "twin"]
+__all__ = ["is_wrapper", "pushed", "pushing", "twin"]

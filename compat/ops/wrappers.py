@@ -14,10 +14,11 @@ from compat.layout import Base, contiguous_strides, layout_of
 from compat.meta import unknown
 from compat.ops.asked_sizes import ask_for
 from compat.ops.asking import has_say, owners
-from compat.ops.dispatched_duals import NoMemory, is_wrapper, state_of
+from compat.ops.dispatched_duals import NoMemory, is_wrapper
 from compat.ops.dispatching import replace_if_asked, when_enabled
 from compat.registry import publish
 from compat.tensor import Tensor, autograd_of, set_memory
+from compat.values import set_state, state_of
 
 
 def _make_wrapper_subclass(
@@ -139,7 +140,7 @@ def _deep_copied(plain: Callable[..., Any]) -> Callable[..., Any]:
         if self._meta is not None and self._meta.grad is not None:
             autograd_of(made).grad = copy.deepcopy(self._meta.grad, memo)
         for name, value in state_of(self).items():
-            setattr(made, name, copy.deepcopy(value, memo))
+            set_state(made, {name: copy.deepcopy(value, memo)})
         return made
 
     return call

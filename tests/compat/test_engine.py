@@ -167,6 +167,11 @@ def test_attributes_that_look_behind_a_tensor() -> None:
         t._backward_hooks["own"] = hook
     y.sum().backward()
     assert x.grad.tolist() == [38.0, 38.0]
+    for t in (x, y := x * 2):
+        for value in (3, [1], x):  # what is no dictionary is kept
+            t._backward_hooks = value
+            assert t._backward_hooks is value
+        t._backward_hooks = None
     for name, text in (
         ("requires_grad", "requires_grad must be a bool"),
         ("_grad_fn", "Deletion of _grad_fn not allowed. Detach tensor instead!"),

@@ -414,3 +414,15 @@ def test_schemas_and_places_that_are_none(library: Any) -> None:
         return None if x is None else x * 2
 
     assert torch.ops.tests_lib.twice(torch.ones(1)) == 2 and torch.ops.tests_lib.twice(None) is None
+
+
+def test_what_has_no_value_is_a_type_of_schemas(library: Any) -> None:
+    for schema in ("nothing() -> None", "one(Tensor x, None y) -> (Tensor, None)"):
+        library.define(schema)
+    library.impl("nothing", lambda: None, "CompositeExplicitAutograd")
+    library.impl("one", lambda x, y: (x * 2, None), "CompositeExplicitAutograd")
+    ours = torch.ops.tests_lib
+    assert str(ours.nothing.default._schema) == "tests_lib::nothing() -> NoneType" and ours.nothing() is None
+    assert ours.one(torch.ones(1), None) == (torch.full((1,), 2.0), None)
+    with pytest.raises(RuntimeError, match="Expected a value of type 'NoneType' for argument 'y' but instead found"):
+        ours.one(torch.ones(1), 3)

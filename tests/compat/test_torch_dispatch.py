@@ -432,6 +432,21 @@ def test_copies_and_files() -> None:
     assert made.requires_grad and made.is_leaf and made.grad.inner.tolist() == [2.0, 2.0] and made.grad is not y.grad
 
 
+class PlainSlotted(Tensor):
+    __slots__ = ("note",)
+
+    def new_empty(self, *args: Any, **kwargs: Any) -> Any:
+        return super().new_empty(*args, **kwargs).as_subclass(PlainSlotted)
+
+
+def test_slots_of_plain_subclasses_are_copied() -> None:
+    x = torch.ones(2).as_subclass(PlainSlotted)
+    x.note = ["n"]
+    for made in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+        assert type(made) is PlainSlotted and made.note == ["n"] and made.note is not x.note
+    assert copy.copy(x).note is x.note
+
+
 def test_what_cannot_be_copied() -> None:
     class Unwrapping(Wrapper):
         @classmethod
