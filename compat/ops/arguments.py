@@ -35,6 +35,28 @@ def bools_argument(function: str, **values: Any) -> None:
             raise wrong_argument(function, name, None, "bool", value)
 
 
+def loss_arguments(function: str, *given: tuple[str, Any, type]) -> None:
+    """The arguments of a loss, each with its name and type, in their order: the first that is not of it is told.
+
+    Args:
+        given: a bool is to be one, an int may be any whole number but a bool, and a float any number.
+
+    Raises:
+        TypeError: naming the function, the argument, and what came.
+    """
+    for i, (name, value, kind) in enumerate(given):
+        if not isinstance(value, _KINDS.get(kind, kind)) or (kind is int and isinstance(value, bool)):
+            raise wrong_argument(function, name, i + 1, kind.__name__, value)
+
+
+#: What counts as a value of a type.
+_KINDS: dict[type, Any] = {
+    bool: bool | numpy.bool_,
+    int: int | numpy.integer,
+    float: int | float | numpy.number | Tensor,
+}
+
+
 def no_complex_derivative(function: str, *values: Tensor) -> None:
     """Whether what is to be recorded is real, for functions that have a derivative only then.
 

@@ -79,9 +79,9 @@ def check_difference(input: Any, other: Any, *, alpha: Any = 1) -> None:
     """Whether two operands may be subtracted, ``alpha`` times the second.
 
     Raises:
-        RuntimeError: for bool tensors.
+        RuntimeError: for bool tensors, and bools.
     """
-    bools = [isinstance(x, Tensor) and x.dtype is dtypes.bool_ for x in (input, other)]
+    bools = [x.dtype is dtypes.bool_ if isinstance(x, Tensor) else isinstance(x, bool) for x in (input, other)]
     if all(bools):
         raise RuntimeError(
             "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "

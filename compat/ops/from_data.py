@@ -12,8 +12,10 @@ from compat.device import place
 from compat.dlpack import array_from
 from compat.dtypes import dtype as Dtype
 from compat.errors import warn
+from compat.ops.arguments import missing
 from compat.ops.composite import composite
 from compat.ops.creation import converted_number, placed, with_grad
+from compat.ops.signature import MISSING
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, from_array
@@ -206,7 +208,7 @@ def _common(scalars: Sequence[Any]) -> Dtype:
 
 @function("torch.tensor")
 def tensor(
-    data: Any,
+    data: Any = MISSING,
     *,
     dtype: Dtype | None = None,
     device: Any = None,
@@ -224,7 +226,7 @@ def tensor(
 
     Raises:
         ValueError: for sequences that are not all of one length.
-        TypeError, RuntimeError: for what is not a number, or does not fit the dtype.
+        TypeError, RuntimeError: for no data, what is not a number, or does not fit the dtype.
 
     Example:
         >>> import compat as torch
@@ -232,6 +234,8 @@ def tensor(
         tensor([[1.0000, 2.0000],
                 [3.0000, 4.5000]])
     """
+    if data is MISSING:
+        raise missing("tensor", "data")
     where = place(device)
     dtype = dtypes.wanted("tensor", dtype)
     if isinstance(data, Tensor):

@@ -14,8 +14,10 @@ from compat.errors import warn
 from compat.hosted import borrowed
 from compat.layout import layout_of
 from compat.mapped import storage_of_file
+from compat.ops.arguments import missing
 from compat.ops.creation import with_grad
 from compat.ops.from_data import reject_negative_strides, tensor
+from compat.ops.signature import MISSING
 from compat.registry import function
 from compat.tensor import Tensor, from_array, wrap
 
@@ -164,7 +166,7 @@ def _bytes_of(buffer: Any) -> memoryview:
 
 
 @function("torch.as_tensor")
-def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any = MISSING, dtype: Dtype | None = None, device: Any = None) -> Tensor:
     """``data`` as a tensor: itself if it is one of that dtype, over an array's memory, otherwise a copy.
 
     Example:
@@ -172,6 +174,8 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
         >>> torch.as_tensor([1.0, 2.0])
         tensor([1., 2.])
     """
+    if data is MISSING:
+        raise missing("as_tensor", "data")
     where = place(device)
     if isinstance(data, Tensor):
         return data.to(data.device if device is None else where, data.dtype if dtype is None else dtype)
@@ -183,8 +187,9 @@ def as_tensor(data: Any, dtype: Dtype | None = None, device: Any = None) -> Tens
 
 @function("torch.asarray")
 def asarray(
-    obj: Any, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None, requires_grad: Any = None
-) -> Tensor:
+    obj: Any = MISSING, *, dtype: Dtype | None = None, device: Any = None, copy: bool | None = None,
+    requires_grad: Any = None,
+) -> Tensor:  # fmt: skip
     """Anything as a tensor, over its memory where it has some.
 
     Args:
@@ -205,6 +210,8 @@ def asarray(
         >>> torch.asarray(x) is x, torch.asarray(x, copy=True) is x
         (True, False)
     """
+    if obj is MISSING:
+        raise missing("asarray", "obj")
     where = place(device)
     found = _aliased(obj, dtype, copy)
     if found is None:

@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.errors import warn
 from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
 from compat.loss_reduction import legacy_reduction
+from compat.ops.arguments import bools_argument, loss_arguments
 from compat.ops.arithmetic import check_difference
 from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
@@ -368,7 +369,15 @@ def binary_cross_entropy_with_logits(
 
 @function("torch.kl_div")
 def kl_div_number(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_target: bool = False) -> Tensor:
-    """As ``torch.nn.functional.kl_div``, the reduction as a number."""
+    """As ``torch.nn.functional.kl_div``, the reduction as a number.
+
+    Raises:
+        RuntimeError: for tensors of integers.
+    """
+    loss_arguments("kl_div", ("input", input, Tensor), ("target", target, Tensor), ("reduction", reduction, int))
+    bools_argument("kl_div", log_target=log_target)
+    if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         loss = target.exp() * target.sub(input)
     else:

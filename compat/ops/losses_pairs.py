@@ -8,7 +8,7 @@ from typing import Any
 
 from compat.errors import size_text, warn
 from compat.grad_mode import no_grad
-from compat.ops.arguments import tensor_argument
+from compat.ops.arguments import loss_arguments, tensor_argument
 from compat.ops.creation import ones_like, zeros
 from compat.ops.distances import pairwise_distance
 from compat.ops.loss import MEAN, NONE, SUM, reduction_number
@@ -267,6 +267,9 @@ def multilabel_soft_margin_loss(
 
 
 def _poisson_nll(input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int) -> Tensor:
+    tensors = ("input", input, Tensor), ("target", target, Tensor)
+    rest = ("log_input", log_input, bool), ("full", full, bool), ("eps", eps, float), ("reduction", reduction, int)
+    loss_arguments("poisson_nll_loss", *tensors, *rest)
     if log_input:
         loss = input.exp() - target * input
     else:

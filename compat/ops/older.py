@@ -34,8 +34,10 @@ def older_call(
         >>> older_call("add", ("input", "other"), ("alpha",), torch.add, (one, 2, three), None)
         tensor(7.)
     """
-    tensors = [a for a in args if isinstance(a, Tensor)]
     places = [i for i, a in enumerate(args) if not isinstance(a, Tensor)]
+    if len(factors) == 1 and places == [1, 2] and isinstance(args[2], int | float | complex):
+        places = [1]  # the second operand of a sum may be a number
+    tensors = [a for i, a in enumerate(args) if i not in places]
     # One factor comes after the first tensor; of two the first may come before it, and the second after both.
     if places not in ([1],) if len(factors) == 1 else places not in ([0], [1], [0, 2], [1, 2]):
         raise TypeError(f"{name}() takes {len(params)} positional arguments but {len(args)} were given")

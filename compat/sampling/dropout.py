@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, rng
-from compat.errors import warn
+from compat.errors import warn, wrong_argument
 from compat.layout import contiguous_layout
 from compat.ops.arguments import tensor_argument
 from compat.ops.creation import zeros
@@ -55,7 +55,12 @@ def _dropped(input: Any, p: float, train: bool, inplace: bool, feature: bool = F
         feature: one toss for each channel of each sample.
         alpha: what is dropped becomes the least value of a ``selu``, and all is scaled back to mean 0 and variance 1.
     """
-    tensor_argument(f"{'feature_' * feature}{'alpha_' * alpha}dropout", "input", 1, input)
+    name = f"{'feature_' * feature}{'alpha_' * alpha}dropout{'_' * inplace}"
+    tensor_argument(name, "input", 1, input)
+    if p is None or isinstance(p, str):
+        raise wrong_argument(name, "p", 2, "float", p)
+    if not isinstance(train, bool | np.bool_):
+        raise wrong_argument(name, "train", 3, "bool", train)
     _check(p)
     if p == 0 or not train or input.numel() == 0:
         return input

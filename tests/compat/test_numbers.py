@@ -100,3 +100,12 @@ def test_a_list_of_lists_stands_for_a_tuple() -> None:
         x[0] = np.arange(4.0)
     with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
         x[0] = 1j
+
+
+@pytest.mark.filterwarnings("ignore:This overload")
+def test_the_second_operand_of_an_older_sum_may_be_a_number() -> None:
+    x = torch.ones(2, dtype=torch.int32)
+    assert torch.add(x, 2, 3).tolist() == [7, 7] and torch.add(x, 2, 3).dtype is torch.int32
+    assert x.sub(2, 2.5).tolist() == [-4.0, -4.0] and x.add_(2, True).tolist() == [3, 3]
+    with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
+        torch.add(x, x, 1)
