@@ -21,7 +21,7 @@ from funcgrad.primitives.shape import reshape
 from funcgrad.tracing import type_of
 
 
-@op(None, names="", undifferentiable=True)
+@op(None, name="histogram", names="", undifferentiable=True)
 def _count(input: Array, weight: Array, edges: Arrays) -> Any:
     """The weights of the rows of ``input``, added up in the cell of a grid that each row lies in.
 

@@ -23,6 +23,7 @@ from compat.layout import Layout, contiguous_layout, dense_layout
 from compat.meta import common_device, in_transform, results_of
 from compat.ops.inplace import run_into
 from compat.ops.stated import goes_backward, stated_program
+from compat.ops.tangents import Tangents
 from compat.tensor import Tensor, from_buffer, new_tensor
 from compat.watched_gradients import watched
 from funcgrad import runtime
@@ -79,19 +80,25 @@ def run_traced(
     numbers: Sequence[Any],
     node: type | None = None,
     stated: Callable[[], Program] | None = None,
+    tangents: Tangents | None = None,
 ) -> Sequence[Any]:
     """A program, buffers before numbers, replayed into what is being traced.
 
     Args:
         node: the class of its nodes, by which errors name it.
         stated: makes the program with its own backward, where one was given.
+        tangents: what it does to tangents beside what the program says.
     """
     operands = [*map(runtime.ready, buffers)]
+    if tangents is not None:
+        tangents.check(operands)
     if stated is not None and any(map(goes_backward, operands)):
         program = stated()
     if mode.anomaly and node is not None:
         operands = watched(operands, node)
-    results = evaluate(program, [*operands, *map(number_buffer, numbers)])
+    results: Sequence[Any] = evaluate(program, [*operands, *map(number_buffer, numbers)])
+    if tangents is not None:
+        results = tangents.complete(operands, results)
     return [levels.held(x) for x in results]
 
 
@@ -152,20 +159,21 @@ Run = Callable[[Sequence[Any], Sequence[Any]], Sequence[Any]]
 
 
 def _runner(
-    program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any
+    program: Program, numbers: int, traced: bool, device: Any, node: type | None, stated: Any, tangents: Tangents
 ) -> tuple[Run, runtime.Executable | None]:
     """What runs a program on buffers and numbers, now where something is being traced, else when it is needed; and the
     executable that it is noted down with in that case."""
     if device is META:
         return partial(run_typed, program), None
-    if not program.equations and all(atom in program.inputs for atom in program.outputs):
+    beside = traced and len(program.inputs) > len(program.outputs)
+    if not program.equations and not beside and all(atom in program.inputs for atom in program.outputs):
         # A copy. Buffers never change, so the results may be the operands'.
         places = [program.inputs.index(atom) for atom in program.outputs]  # type: ignore[arg-type]
         if traced:
             return lambda buffers, _: [levels.held(buffers[i]) for i in places], None
         return lambda buffers, _: [buffers[i] for i in places], None
     if traced:
-        return partial(run_traced, program, node=node, stated=stated), None
+        return partial(run_traced, program, node=node, stated=stated, tangents=tangents), None
     code = runtime.executable(program, numbers)
     return partial(runtime.record_all, code), code
 
@@ -231,7 +239,10 @@ class Plan:
 
         self.program = of_buffers(logical)
         stated = None if kernel.stated is None else cache(lambda: of_buffers(stated_program(kernel, types)))
-        self.forward, self.code = _runner(self.program, sum(numeric), self.traced, self.device, kernel.node, stated)
+        tangents = Tangents(kernel.name, kernel.node, kernel.constant, target is not None)
+        self.forward, self.code = _runner(
+            self.program, sum(numeric), self.traced, self.device, kernel.node, stated, tangents
+        )
         self.finish: Callable[[list[Tensor]], Any] | None = None
         self.run: Callable[[Sequence[Any]], Any]
         self.make_node: Callable[[Sequence[Any]], Any]

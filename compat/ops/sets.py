@@ -40,7 +40,7 @@ def _dim_first(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
     return [tuple(strides[d] for d in range(len(shape)))]
 
 
-@op(None, names="", undifferentiable=True, out=False, strides=_dim_first)
+@op(None, name="_unique2", names="", undifferentiable=True, out=False, strides=_dim_first)
 def _chosen(input: Array, places: Index, dim: int | None) -> Any:
     """Some places along a dimension, or of all elements; PyTorch has no derivative for them."""
     row = reshape(input, shape=(type_of(input).size,)) if dim is None else input

@@ -1,0 +1,117 @@
+"""What operations do to tangents beside their formulas: zeros, refusals, and views outside of derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import compat as torch
+import compat.autograd.forward_ad as fwAD
+
+F = torch.nn.functional
+
+
+def _pushed(f: Callable[[Any], Any]) -> Any:
+    """The tangent of ``f`` at 1/2."""
+    with fwAD.dual_level():
+        return fwAD.unpack_dual(f(fwAD.make_dual(torch.full((3,), 0.5), torch.ones(3)))).tangent
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        torch.sign, torch.floor, torch.ceil, torch.trunc, torch.round, torch.sgn,
+        lambda x: torch.round(x, decimals=1), lambda x: torch.div(x, x, rounding_mode="floor"),
+        lambda x: torch.full_like(x, 3.0).floor_().add_(torch.floor(x)), lambda x: torch.fill(x, 2.0),
+        torch.bernoulli, torch.poisson, lambda x: torch.normal(x, 1.0), lambda x: x.zero_(), lambda x: x.normal_(),
+        lambda x: x.bernoulli_(x),
+    ],
+)  # fmt: skip
+def test_what_does_not_move_has_a_tangent_of_zeros(f: Callable[[Any], Any]) -> None:
+    assert _pushed(f).tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("f", [lambda x: x > 0, torch.zeros_like, lambda x: x.new_ones(3), lambda x: x.detach()])
+def test_what_has_no_derivative_has_no_tangent(f: Callable[[Any], Any]) -> None:
+    assert _pushed(f) is None
+
+
+def test_what_does_not_move_has_no_tangent_of_operands_without_any() -> None:
+    assert _pushed(lambda x: torch.sign(torch.ones(3))) is None
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.ones(3), torch.ones(3))
+        with fwAD._set_fwd_grad_enabled(False):
+            y = torch.sign(x)
+        assert fwAD.unpack_dual(y).tangent is None
+
+
+def test_zeros_are_there_around_and_inside_of_vmap() -> None:
+    assert _pushed(torch.func.vmap(torch.sign)).tolist() == [0.0] * 3
+    f = lambda x: torch.func.jvp(torch.sign, (x,), (torch.ones(()),), strict=True)[1]
+    assert torch.func.vmap(f)(torch.ones(3)).tolist() == [0.0] * 3
+
+
+def test_gradients_go_through_what_has_a_tangent_of_zeros() -> None:
+    f = lambda x: torch.func.jvp(lambda y: y * torch.floor(y), (x,), (torch.ones_like(x),))[1].sum()
+    assert torch.func.grad(f)(torch.tensor([1.5, 2.5])).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda x: torch.igamma(x, x), "igamma"),
+        (lambda x: x.igamma_(torch.ones(3)), "igamma_"),
+        (lambda x: x.asinh_(), "asinh_"),
+        (lambda x: torch.cdist(x[None], x[None]), "_cdist_forward"),
+        (lambda x: F.pdist(x[:, None]), "_pdist_forward"),
+        (lambda x: torch.special.zeta(x, x), "special_zeta"),
+        (torch.unique, "_unique2"),
+        (lambda x: torch.cholesky(torch.diag(x)), "cholesky"),
+        (lambda x: torch.geqrf(torch.diag(x)), "geqrf"),
+        (torch._standard_gamma, "_standard_gamma"),
+        (lambda x: F.grid_sample(x.expand(1, 1, 3, 3), torch.zeros(1, 1, 1, 2)), "grid_sampler_2d"),
+        (lambda x: F.embedding_bag(torch.tensor([[0]]), x[None]), "_embedding_bag"),
+        (lambda x: F.multi_margin_loss(x, torch.tensor(0)), "multi_margin_loss"),
+        (lambda x: torch.index_reduce(x, 0, torch.tensor([0]), x[:1], "amax"), "index_reduce"),
+    ],
+)
+def test_what_has_no_formula_forwards_says_so(f: Callable[[Any], Any], name: str) -> None:
+    with pytest.raises(NotImplementedError) as caught:
+        _pushed(f)
+    assert str(caught.value) == (
+        f"Trying to use forward AD with {name} that does not support it because it has not been implemented yet.\n"
+        "Please file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml "
+        "so that we can prioritize its implementation"
+        + ("." if name.endswith("_") else " or submit a PR adding the implementation to derivatives.yaml")
+    )
+
+
+@pytest.mark.parametrize(
+    ("f", "name"),
+    [
+        (lambda x: torch.heaviside(x, x), "heaviside"),
+        (lambda x: x.floor_divide_(x), "floor_divide_"),
+        (lambda x: torch.binomial(x, x), "binomial"),
+        (lambda x: torch.histogram(x, 2), "histogram"),
+    ],
+)
+def test_what_has_no_formula_at_all_says_so(f: Callable[[Any], Any], name: str) -> None:
+    with pytest.raises(NotImplementedError) as caught:
+        _pushed(f)
+    assert str(caught.value) == f"Trying to use forward AD with aten::{name} that does not support it."
+
+
+def test_operations_without_formulas_go_on_where_nothing_moves() -> None:
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.ones(2), torch.ones(2))
+        torch.igamma(torch.ones(2), torch.ones(2))
+        with fwAD._set_fwd_grad_enabled(False):
+            torch.igamma(x, x)
+    assert torch.heaviside(x, x).tolist() == [1.0, 1.0]
+
+
+def test_duals_keep_their_size() -> None:
+    with pytest.raises(RuntimeError, match=r"^cannot resize variables that has a forward grad$"):
+        _pushed(lambda x: x.resize_(2))
