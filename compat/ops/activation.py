@@ -333,9 +333,17 @@ def _logsigmoid(input: Array) -> Any:
 
 
 @_logsigmoid.backward
-@in_single
 def _logsigmoid_backward(ct0: Any, input: Any) -> Any:
-    return ct0 * e.logistic(-input)
+    zero, one = e.number(0, input), e.number(1, input)
+    below = input < zero
+    sign = np.where(below, one, e.number(-1, input))
+    return _logsigmoid_slope(ct0, np.where(below, one, zero), sign, e.exp(sign * input))
+
+
+@in_single
+def _logsigmoid_slope(ct: Any, most: Any, sign: Any, small: Any) -> Any:
+    """From ``exp(-|x|)`` as it was rounded, though the steps from there are not."""
+    return ct * (most - sign * (small / (e.number(1, small) + small)))
 
 
 @composite("F.logsigmoid", out=True)

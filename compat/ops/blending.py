@@ -48,6 +48,12 @@ def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
     return np.add(input, times(np.multiply(tensor1, tensor2), value))
 
 
+@addcmul.backward
+def _addcmul_backward(ct: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    part = in_single(times)
+    return ct, ct * np.conj(part(tensor2, value)), ct * np.conj(part(tensor1, value))
+
+
 def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> None:
     if common((tensor1, tensor2)).category < dtypes.FLOATING:
         raise RuntimeError(
@@ -84,6 +90,13 @@ def addcdiv(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) 
         tensor([6., 6.])
     """
     return np.add(input, np.divide(times(tensor1, value), divisor(tensor2)))
+
+
+@addcdiv.backward
+def _addcdiv_backward(ct: Any, tensor1: Any, tensor2: Any, value: Any) -> Any:
+    factor = np.conj(np.divide(np.astype(value, type_of(tensor2).dtype), divisor(tensor2)))
+    slope = np.divide(in_single(times)(tensor1, value), divisor(tensor2 * tensor2))
+    return ct, ct * factor, -ct * np.conj(slope)
 
 
 def _check_lerp(input: Any, end: Any, weight: Any) -> None:

@@ -11,7 +11,7 @@ from compat import dtypes
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.copying import to
 from compat.ops.elements import binary, category, divisor, is_operand, overloaded, refuses, unary, zeros_like
-from compat.ops.halves import in_single
+from compat.ops.halves import in_single, scaled
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
 from compat.registry import publish
@@ -23,7 +23,15 @@ from funcgrad.tracing import type_of
 # ---------------------------------------------------------------- exponentials and logarithms
 
 exp = unary("exp", "ExpBackward0", e.exp, "e to the power of each element.", saved="result")
-exp2 = unary("exp2", "Exp2Backward0", e.exp2, "2 to the power of each element.", saved="result", aliases="special.exp2")
+exp2 = unary(
+    "exp2",
+    "Exp2Backward0",
+    e.exp2,
+    "2 to the power of each element.",
+    saved="result",
+    aliases="special.exp2",
+    backward=lambda ct, result: scaled(ct * np.conj(result), math.log(2)),
+)
 expm1 = unary(
     "expm1", "Expm1Backward0", e.expm1, "``exp(input) - 1``, exact near 0.", saved="result", aliases="special.expm1"
 )
@@ -34,11 +42,11 @@ log1p = unary(
 
 
 def _log2_backward(ct: Any, input: Any) -> Any:
-    return ct / np.conj(input * e.number(math.log(2), input))
+    return ct / np.conj(scaled(input, math.log(2)))
 
 
 def _log10_backward(ct: Any, input: Any) -> Any:
-    return ct / np.conj(input * e.number(math.log(10), input))
+    return ct / np.conj(scaled(input, math.log(10)))
 
 
 log2 = unary(
@@ -59,8 +67,8 @@ def _logaddexp(x: Any, y: Any, base: float) -> Any:
 
 
 def _share(ct: Any, x: Any, y: Any, base: float) -> tuple[Any, Any]:
-    scale, one = e.number(math.log(base), x), e.number(1, x)
-    return ct / (one + e.exp((y - x) * scale)), ct / (one + e.exp((x - y) * scale))
+    one, power = e.number(1, x), e.exp2 if base == 2 else e.exp
+    return ct / (one + power(y - x)), ct / (one + power(x - y))
 
 
 def _logaddexp_backward(ct: Any, input: Any, other: Any) -> tuple[Any, Any]:
@@ -115,7 +123,7 @@ sqrt = unary("sqrt", "SqrtBackward0", e.sqrt, "The square root.", saved="result"
 
 
 def _rsqrt_backward(ct: Any, result: Any) -> Any:
-    return ct * np.conj(result * e.square(result)) * e.number(-0.5, ct)
+    return ct * np.conj(_small_power(result, 3)) * e.number(-0.5, ct)
 
 
 def _rsqrt(x: Any) -> Any:
@@ -165,7 +173,12 @@ def _fixed_slope(x: Any, power: float) -> Any:
         return e.rsqrt(x) * e.number(power, x)
     if power == -0.5:
         return e.rsqrt(x) / x * e.number(power, x)
-    return _fixed_power(x, power - 1) * e.number(power, x)
+    return _small_power(x, power - 1) * e.number(power, x)
+
+
+def _small_power(x: Any, power: float) -> Any:
+    """PyTorch multiplies float16 in single precision here, and bfloat16 step by step."""
+    return (in_single(_fixed_power) if type_of(x).dtype == dtypes.float16.numpy else _fixed_power)(x, power)
 
 
 def _power(x: Any, y: Any) -> Any:
@@ -209,9 +222,7 @@ def _inverse_power(x: Any, y: Any) -> Any:
 def _pow_number(input: Array, exponent: Scalar, power: Any = None) -> Any:
     if power is None or (isinstance(power, float) and category(input) < dtypes.FLOATING):
         return _power(input, exponent)
-    # PyTorch multiplies float16 in single precision here, and bfloat16 step by step.
-    fixed = in_single(_fixed_power) if type_of(input).dtype == dtypes.float16.numpy else _fixed_power
-    return fixed(input, power)
+    return _small_power(input, power)
 
 
 @_pow_number.backward

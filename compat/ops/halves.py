@@ -8,6 +8,7 @@ from typing import Any
 
 from compat import dtypes
 from funcgrad import numpy as np
+from funcgrad.primitives import elementwise as e
 from funcgrad.tracing import Tracer, type_of
 
 #: The dtypes of half precision, as NumPy's.
@@ -47,6 +48,21 @@ def in_single(body: Callable[..., Any]) -> Callable[..., Any]:
 
 def _narrow(x: Any, kind: Any) -> Any:
     return np.astype(x, kind) if type_of(x).dtype == SINGLE else x
+
+
+def scaled(x: Any, number: Any) -> Any:
+    """An array times a number that is not rounded to half precision, only their product is.
+
+    Example:
+        >>> from compat.ops.elements import elementwise
+        >>> from compat.ops.signature import Array
+        >>> def third(input: Array):
+        ...     return scaled(input, 0.3337)
+        >>> import compat as torch
+        >>> elementwise(None, names="", name="third")(third)(torch.tensor(11.0, dtype=torch.bfloat16))
+        tensor(3.6719, dtype=torch.bfloat16)
+    """
+    return in_single(lambda x: np.multiply(x, e.number(number, x)))(x)
 
 
 def is_half(x: Any) -> bool:

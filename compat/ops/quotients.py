@@ -27,12 +27,20 @@ from compat.registry import publish
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- quotients
 
 
 def _quotient(x: Any, y: Any) -> Any:
     return np.divide(x, divisor(y))
+
+
+def _quotient_backward(ct: Any, input: Any, other: Any) -> Any:
+    divided = in_single(_quotient)
+    other = np.conj(other)
+    by_other = -ct * divided(divided(np.conj(input), other), other)
+    return divided(ct, other), np.astype(by_other, type_of(other).dtype)
 
 
 _div = binary(
@@ -47,6 +55,7 @@ _div = binary(
     inplace="",
     out=True,
     unrounded="other",
+    backward=_quotient_backward,
 )
 
 

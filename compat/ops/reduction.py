@@ -8,7 +8,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import warn, wrong_argument, wrong_combination
-from compat.ops.halves import in_single
+from compat.ops.halves import in_single, scaled
 from compat.ops.op import op, overloads
 from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Dim, Dims
@@ -426,14 +426,15 @@ def _deviation(x: Any, axes: tuple[int, ...], correction: Any, keepdim: bool) ->
 
 def _deviation_gradient(ct: Any, x: Any, deviation: Any, axes: tuple[int, ...], correction: Any) -> Any:
     """The gradient of a standard deviation; zero where that is zero."""
-    scale = np.divide(ct, np.multiply(deviation, _freedom(x, axes, correction)))
+    scale = np.divide(ct, np.multiply(deviation, e.number(2, deviation)))
     scale = np.where(np.equal(deviation, 0), e.number(0, scale), scale)
-    return np.multiply(restore(scale, x, axes), _centred(x, axes))
+    return _variance_gradient(scale, x, axes, correction)
 
 
 def _variance_gradient(ct: Any, x: Any, axes: tuple[int, ...], correction: Any) -> Any:
-    freedom = e.number(_freedom(x, axes, correction), ct)
-    return np.multiply(restore(np.multiply(ct, np.divide(e.number(2, ct), freedom)), x, axes), _centred(x, axes))
+    freedom = _freedom(x, axes, correction)
+    scale = scaled(ct, 2 / freedom if freedom else math.inf)
+    return np.multiply(restore(scale, x, axes), _centred(x, axes))
 
 
 _VARIANCE = dict(names="", out="cast", check=check_variance)

@@ -7,19 +7,27 @@ from typing import Any
 
 import numpy
 
+from compat import dtypes
 from compat.errors import wrong_argument
 from compat.ops.arithmetic import add_number, mul_number
 from compat.ops.composite import composite
 from compat.ops.elements import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
-from compat.ops.halves import in_single
+from compat.ops.halves import in_single, scaled
 from compat.ops.op import elementwise
 from compat.ops.signature import Array
 from compat.registry import function, publish
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
+from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- the error function and its kin
+
+
+def _bell(x: Any) -> Any:
+    """``exp(-x**2)``. Gradients are stated where halves round at other steps than in what would be derived."""
+    return e.exp(-e.square(x))
+
 
 erf = unary(
     "erf",
@@ -29,6 +37,7 @@ erf = unary(
     saved="self",
     aliases="special.erf",
     check=refuses("erf_vml_cpu", "complex"),
+    backward=lambda ct, input: scaled(_bell(input), 2 / math.sqrt(math.pi)) * ct,
 )
 erfc = unary(
     "erfc",
@@ -38,6 +47,7 @@ erfc = unary(
     saved="self",
     aliases="special.erfc",
     check=refuses("erfc_vml_cpu", "complex"),
+    backward=lambda ct, input: scaled(_bell(input), -2 / math.sqrt(math.pi)) * ct,
 )
 erfinv = unary(
     "erfinv",
@@ -47,6 +57,7 @@ erfinv = unary(
     saved="self",
     aliases="special.erfinv",
     check=refuses("erfinv_vml_cpu", "complex"),
+    backward=lambda ct, input: scaled(e.exp(e.square(e.erf_inv(input))), math.sqrt(math.pi) / 2) * ct,
 )
 
 
@@ -86,6 +97,7 @@ digamma = unary(
     saved="self",
     aliases="special.digamma special.psi",
     check=refuses("digamma", "complex"),
+    backward=lambda ct, input: ct * in_single(e.trigamma)(input),
 )
 
 
@@ -193,6 +205,17 @@ def mvlgamma(input: Array, p: int) -> Any:
 
 # ---------------------------------------------------------------- sigmoid and logit
 
+
+def _sigmoid_slope(ct: Any, result: Any) -> Any:
+    return ct * np.conj(e.number(1, result) - result) * np.conj(result)
+
+
+def _sigmoid_backward(ct: Any, result: Any) -> Any:
+    """Of float16 each step rounds, of bfloat16 only the last."""
+    steps = type_of(result).dtype == dtypes.float16.numpy
+    return (_sigmoid_slope if steps else in_single(_sigmoid_slope))(ct, result)
+
+
 sigmoid = unary(
     "sigmoid",
     "SigmoidBackward0",
@@ -200,6 +223,7 @@ sigmoid = unary(
     "``1 / (1 + exp(-input))``.",
     saved="result",
     aliases="special.expit F.sigmoid",
+    backward=_sigmoid_backward,
 )
 
 

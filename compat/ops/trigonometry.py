@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from compat.ops.elements import binary, refuses, unary, zero_gradient, zeros_like
-from compat.ops.halves import in_single
+from compat.ops.halves import in_single, scaled
 from compat.ops.op import Op, elementwise
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
@@ -16,12 +16,52 @@ from funcgrad.tracing import type_of
 sin = unary("sin", "SinBackward0", e.sin, "The sine of radians.", saved="self")
 cos = unary("cos", "CosBackward0", e.cos, "The cosine of radians.", saved="self")
 tan = unary("tan", "TanBackward0", e.tan, "The tangent of radians.", saved="result")
-asin = unary("asin", "AsinBackward0", e.asin, "The inverse sine, in radians.", saved="self", aliases="arcsin")
-acos = unary("acos", "AcosBackward0", e.acos, "The inverse cosine, in radians.", saved="self", aliases="arccos")
+
+
+# Gradients are stated where halves round at other steps than in what would be derived.
+
+
+def _asin_backward(ct: Any, input: Any) -> Any:
+    return ct * np.conj(e.rsqrt(e.number(1, input) - input * input))
+
+
+asin = unary(
+    "asin",
+    "AsinBackward0",
+    e.asin,
+    "The inverse sine, in radians.",
+    saved="self",
+    aliases="arcsin",
+    backward=_asin_backward,
+)
+acos = unary(
+    "acos",
+    "AcosBackward0",
+    e.acos,
+    "The inverse cosine, in radians.",
+    saved="self",
+    aliases="arccos",
+    backward=lambda ct, input: -_asin_backward(ct, input),
+)
 atan = unary("atan", "AtanBackward0", e.atan, "The inverse tangent, in radians.", saved="self", aliases="arctan")
 sinh = unary("sinh", "SinhBackward0", e.sinh, "The hyperbolic sine.", saved="self")
 cosh = unary("cosh", "CoshBackward0", e.cosh, "The hyperbolic cosine.", saved="self")
-tanh = unary("tanh", "TanhBackward0", e.tanh, "The hyperbolic tangent.", saved="result", aliases="F.tanh")
+
+
+@in_single
+def _tanh_backward(ct: Any, result: Any) -> Any:
+    return ct * np.conj(e.number(1, result) - result * result)
+
+
+tanh = unary(
+    "tanh",
+    "TanhBackward0",
+    e.tanh,
+    "The hyperbolic tangent.",
+    saved="result",
+    aliases="F.tanh",
+    backward=_tanh_backward,
+)
 asinh = unary(
     "asinh", "AsinhBackward0", e.asinh, "The inverse hyperbolic sine.", saved="self", aliases="arcsinh", inplace=""
 )
@@ -46,7 +86,14 @@ acosh = unary(
     example="torch.tensor([1.5, 2.0])",
 )
 atanh = unary(
-    "atanh", "AtanhBackward0", e.atanh, "The inverse hyperbolic tangent.", saved="self", aliases="arctanh", inplace=""
+    "atanh",
+    "AtanhBackward0",
+    e.atanh,
+    "The inverse hyperbolic tangent.",
+    saved="self",
+    aliases="arctanh",
+    inplace="",
+    backward=lambda ct, input: ct / np.conj(e.number(1, input) - e.square(input)),
 )
 
 
@@ -74,7 +121,7 @@ def _atan2_backward(ct: Any, input: Any, other: Any) -> Any:
     square = e.square(input) + e.square(other)
     zero = square == e.number(0, square)
     inverse = np.where(zero, e.number(0, square), e.number(1, square) / square)
-    return ct * (other * inverse), ct * (-input * inverse)
+    return ct * other * inverse, ct * -input * inverse
 
 
 atan2 = binary(
@@ -91,7 +138,7 @@ atan2 = binary(
 
 
 def _hypot_backward(ct: Any, input: Any, other: Any, result: Any) -> Any:
-    return ct * (input / result), ct * (other / result)
+    return ct * input / result, ct * other / result
 
 
 hypot = binary(
@@ -113,8 +160,8 @@ def _sinc(x: Any) -> Any:
 
 
 def _sinc_backward(ct: Any, input: Any) -> Any:
-    angle = input * e.number(math.pi, input)
-    square = angle * input
+    angle = scaled(input, math.pi)
+    square = scaled(input * input, math.pi)
     zero = square == e.number(0, square)  # so it is of the smallest numbers, too
     slope = (angle * e.cos(angle) - e.sin(angle)) / np.where(zero, e.number(1, square), square)
     return np.where(zero, zeros_like(ct), ct * np.conj(slope))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -162,3 +163,73 @@ def test_small_powers_round_once_or_at_each_step() -> None:
     assert torch.equal(x**-2, (x.double() ** -2).half())
     assert not torch.equal(x**3, x * x * x)
     assert torch.equal(y**3, y * y * y)
+
+
+#: Gradients as PyTorch's formulas have them, from the operands, the result and what comes in: each step rounds to half
+#: precision, and numbers are not rounded before.
+STEPS: dict[str, tuple[Callable[..., Any], Callable[..., Any]]] = {
+    "asin": (lambda x, y: x.asin(), lambda g, x, y, r: g * (1 - x * x).rsqrt()),
+    "acos": (lambda x, y: x.acos(), lambda g, x, y, r: g * -(1 - x * x).rsqrt()),
+    "atanh": (lambda x, y: x.atanh(), lambda g, x, y, r: g / (1 - x * x)),
+    "hypot": (torch.hypot, lambda g, x, y, r: g * x / r),
+    "atan2": (torch.atan2, lambda g, x, y, r: g * y * (x * x + y * y).reciprocal()),
+    "sinc": (
+        lambda x, y: x.sinc(),
+        lambda g, x, y, r: g * (((x * math.pi) * (x * math.pi).cos() - (x * math.pi).sin()) / ((x * x) * math.pi)),
+    ),
+    "exp2": (lambda x, y: x.exp2(), lambda g, x, y, r: g * r * math.log(2)),
+    "log2": (lambda x, y: x.log2(), lambda g, x, y, r: g / (x * math.log(2))),
+    "log10": (lambda x, y: x.log10(), lambda g, x, y, r: g / (x * math.log(10))),
+    "rsqrt": (lambda x, y: x.rsqrt(), lambda g, x, y, r: -0.5 * g * r**3),
+    "power": (lambda x, y: x**-1, lambda g, x, y, r: g * -(x**-2)),
+    "erf": (lambda x, y: x.erf(), lambda g, x, y, r: (-(x * x)).exp() * (2 / math.sqrt(math.pi)) * g),
+    "erfc": (lambda x, y: x.erfc(), lambda g, x, y, r: (-(x * x)).exp() * (-2 / math.sqrt(math.pi)) * g),
+    "erfinv": (lambda x, y: x.erfinv(), lambda g, x, y, r: (r * r).exp() * (math.sqrt(math.pi) / 2) * g),
+    "digamma": (lambda x, y: x.digamma(), lambda g, x, y, r: g * torch.polygamma(1, x.float()).to(x.dtype)),
+    "divisor": (lambda x, y: y / x, lambda g, x, y, r: -g * (y / x / x)),
+    "addcmul": (lambda x, y: torch.addcmul(y, x, y, value=NUMBER), lambda g, x, y, r: g * (y * NUMBER)),
+    "addcdiv": (lambda x, y: torch.addcdiv(y, y, x, value=NUMBER), lambda g, x, y, r: -g * (y * NUMBER / (x * x))),
+    "logaddexp2": (torch.logaddexp2, lambda g, x, y, r: g / (1 + (y - x).exp2())),
+    "var": (lambda x, y: x.var(), lambda g, x, y, r: g * (2 / 63) * (x - x.mean())),
+    "std": (lambda x, y: x.std(), lambda g, x, y, r: g / (r * 2) * (2 / 63) * (x - x.mean())),
+}
+
+
+def gradient(body: Callable[..., Any], x: Any, *others: Any) -> tuple[Any, Any, Any]:
+    """What a gradient is of, what comes into it and what goes out."""
+    x = x.clone().requires_grad_()
+    result = body(x, *others)
+    ct = (values(x.dtype).flip(0) * 1.3).reshape(-1)[: result.numel()].reshape(result.shape)
+    result.backward(ct)
+    return result.detach(), ct, x.grad
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", STEPS)
+def test_gradients_round_at_each_step(name: str, dtype: Any) -> None:
+    body, steps = STEPS[name]
+    x, y = (torch.linspace(0.02, 0.97, 64).to(dtype), values(dtype))
+    result, ct, found = gradient(body, x, y)
+    want = steps(ct, x, y, result)
+    assert want.dtype is dtype and torch.equal(found, want)
+
+
+def test_gradients_of_kernels_round_once() -> None:
+    x = torch.linspace(0.02, 2.97, 64).to(torch.bfloat16)
+    result, ct, found = gradient(torch.tanh, x)
+    assert torch.equal(found, (ct.float() * (1 - result.float() ** 2)).bfloat16())
+    result, ct, found = gradient(torch.sigmoid, x)
+    assert torch.equal(found, (ct.float() * (1 - result.float()) * result.float()).bfloat16())
+    result, ct, found = gradient(torch.sigmoid, x.half())
+    assert torch.equal(found, ct * (1 - result) * result)  # but not of float16
+    _, ct, found = gradient(F.logsigmoid, x)
+    small = (-x).exp().float()
+    assert torch.equal(found, (ct.float() * (small / (1 + small))).bfloat16())
+
+
+def test_the_slope_of_logsigmoid_has_one_at_zero() -> None:
+    x = torch.tensor([-1.0, 0.0, 2.0], dtype=torch.float64, requires_grad=True)
+    (first,) = torch.autograd.grad(F.logsigmoid(x).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    y = x.detach().sigmoid()
+    assert torch.allclose(first.detach(), 1 - y) and torch.allclose(second, -y * (1 - y))
