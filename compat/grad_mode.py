@@ -32,6 +32,8 @@ class _Mode(threading.local):
     above: bool | None = True
     #: How many modes see each operation in this thread: there are no short cuts then.
     watched = 0
+    #: Since when the innermost transform that differentiates runs: storages that are older are from outside of it.
+    since = 0
     #: How many backward passes are inside of one another in this thread.
     depth = 0
 

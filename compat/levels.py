@@ -234,7 +234,7 @@ class Aside(UntypedStorage):
         self.forward = forward
         self.base = under.base
         self.placing = under.placing
-        self.version = 0
+        self.version, self.born = 0, under.born
         if state.levels:
             state.levels[-1].asides.append(weakref.ref(self))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from importlib import import_module
 from typing import Any
 
@@ -20,6 +21,23 @@ from funcgrad import runtime
 _addresses = itertools.count(1 << 12)
 
 
+class _Clock:
+    """How many transforms that differentiate have begun (``compat.captures``)."""
+
+    now = 0
+
+
+clock = _Clock()
+_ticking = threading.Lock()
+
+
+def begin() -> int:
+    """Lets time go on as a transform begins: what is made from here on is younger. Returns the time."""
+    with _ticking:
+        clock.now += 1
+        return clock.now
+
+
 class UntypedStorage(Moves):
     """One buffer, and how often it has been written in place.
 
@@ -30,9 +48,10 @@ class UntypedStorage(Moves):
         buffer: the array; or, inside a transform, what is being traced.
         base: its shape and dtype.
         version: how many in-place operations have written it.
+        born: how many transforms had begun when it was made.
     """
 
-    __slots__ = ("buffer", "base", "version", "_address", "_memory", "_root", "__dict__", "__weakref__")
+    __slots__ = ("buffer", "base", "version", "born", "_address", "_memory", "_root", "__dict__", "__weakref__")
     #: The file that it is mapped to (``compat.mapped``).
     filename: str | None = None
     #: How it is seen inside a transform, where that is not as it is (``compat.placing``).
@@ -46,6 +65,7 @@ class UntypedStorage(Moves):
     _root: tuple[UntypedStorage, int]
     base: Base
     version: int
+    born: int
 
     def __init__(self, buffer: Any = 0, base: Base | None = None, *, device: Any = None):
         if base is None:  # what programs write: a size in bytes, or the bytes
@@ -55,6 +75,7 @@ class UntypedStorage(Moves):
         self.buffer = buffer
         self.base = base
         self.version = 0
+        self.born = clock.now
 
     def write(self, buffer: Any) -> None:
         """Puts a buffer of the same shape and dtype in place of the present one."""

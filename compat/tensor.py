@@ -30,7 +30,7 @@ from compat.layout import Layout, contiguous_layout, is_channels_last, is_contig
 from compat.meta import Unknown
 from compat.placing import seen
 from compat.size import Size
-from compat.storage import UntypedStorage
+from compat.storage import UntypedStorage, clock
 from compat.typed_storage import TypedStorage, warn_typed
 
 _new = object.__new__
@@ -463,6 +463,7 @@ def new_tensor(buffer: Any, layout: Layout) -> Tensor:
     storage.buffer = buffer
     storage.base = layout.base
     storage.version = 0
+    storage.born = clock.now
     t = _new(Tensor)
     t._storage = storage
     t._layout = layout

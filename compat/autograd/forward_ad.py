@@ -78,7 +78,7 @@ class DualStorage(UntypedStorage):
         size = tuple(primal.shape)
         self.layout: Layout = dense_layout(size, preserved_strides(size, primal.stride()), primal.dtype, traced=True)
         self.base = self.layout.base
-        self.version = 0
+        self.version, self.born = 0, primal._storage.born
 
     @property
     def buffer(self) -> Any:

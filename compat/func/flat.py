@@ -9,6 +9,7 @@ from typing import Any
 from compat import levels
 from compat.arrays import TensorTracer, array, outside, tensor_of
 from compat.autograd.graph import disable_saved_tensors_hooks
+from compat.captures import capturing
 from compat.placing import place_as
 from compat.tensor import Tensor
 from compat.trees import TreeSpec, tree_flatten, tree_map, tree_unflatten
@@ -95,7 +96,7 @@ class Flat:
 
     @contextmanager
     def _level(self) -> Iterator[levels.Level]:
-        with levels.level(self.kind) as entered:
+        with levels.level(self.kind) as entered, capturing():
             if self.kind != "grad":
                 yield entered
                 return

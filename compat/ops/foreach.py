@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat import captures
 from compat.errors import wrong_argument
+from compat.grad_mode import mode
 from compat.registry import function, names_of, publish
 from compat.tensor import Tensor
 
@@ -36,6 +38,8 @@ def _tensors(name: str, position: int, what: str, given: Any) -> Sequence[Tensor
     for t in given:
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element 0 in argument {position - 1}, but got {type(t).__name__}")
+        if t._storage.born < mode.since:
+            captures.let(t)
     if not given:
         raise RuntimeError("Tensor list must have at least one tensor.")
     return given

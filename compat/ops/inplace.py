@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from compat import levels
+from compat import captures, levels
 from compat.autograd.anomaly_mode import made, written
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
 from compat.autograd.saved import SavedResult
@@ -141,6 +141,8 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
 def run_into(plan: Any, values: Sequence[Any]) -> Tensor:
     """Runs a plan that writes into one of its inputs; returns that input."""
     t = values[plan.target]
+    if t._storage.born < mode.since:
+        captures.refuse(t, plan.kernel.name, dict(zip(plan.kernel.inputs, values)))
     if plan.node is not None:
         check_recorded(t)
     check_memory(t, values)

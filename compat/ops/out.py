@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import dtypes, levels
+from compat import captures, dtypes, levels
 from compat.autograd.forward_ad import is_dual
 from compat.errors import cpp_name, warn
 from compat.grad_mode import mode, no_grad
@@ -113,6 +113,8 @@ same_dtype = of_dtype("Found dtype {out} but expected {result}")
 
 def resize_out(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:
     """Gives ``out`` the size that it needs, and strides if they are not to be row-major; warns if it had another."""
+    if t._storage.born < mode.since:
+        captures.let(t)
     if tuple(t.shape) == size:
         return
     if t.numel():

@@ -211,6 +211,7 @@ for _names, _choice, _which in (
     ("where", _always("self"), ("default", "self")),
     ("clamp", _by("min", "Tensor", "default"), ("default", "Tensor")),
     ("squeeze", _always("default"), ("default", "dim", "dims")),
+    ("set", _by("source", "source_Tensor", "default"), ("default", "source_Tensor")),
     ("view", _always("default"), ("default", "dtype")),
 ):  # fmt: skip
     for _name in _names.split():

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
+from compat import captures, dtypes
+from compat.autograd.forward_ad import is_dual
 from compat.autograd.node import Node, edge_of, next_sequence
 from compat.device import default_device
 from compat.dtypes import dtype as Dtype
@@ -74,7 +75,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Gives the tensor another size, row-major; its storage grows if it must. Returns the tensor.
 
     Raises:
-        RuntimeError: if it requires grad, for a negative size, and for sizes that no memory has.
+        RuntimeError: if it requires grad or has a tangent, for a negative size, and for sizes that no memory has.
 
     Example:
         >>> import compat as torch
@@ -82,8 +83,12 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
         tensor([[0],
                 [1]])
     """
+    if self._storage.born < mode.since:
+        captures.refuse(self, "resize", {})
     if self.requires_grad and not mode.inference:
         raise RuntimeError("cannot resize variables that require grad")
+    if is_dual(self):
+        raise RuntimeError("cannot resize variables that has a forward grad")
     if not sizes:
         raise missing("resize_", "size")
     size = size_argument("resize_", "size", 1, sizes)
@@ -153,6 +158,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     Raises:
         RuntimeError: where size, strides and offset reach out of a storage that cannot grow.
     """
+    if self._storage.born < mode.since:
+        captures.refuse(self, "set", {"source": source})
     node = _history_of_set(self, source) if mode.grad else None
     check_memory(self, ())
     if source is None:

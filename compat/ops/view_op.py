@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from compat import levels
+from compat import captures, levels
 from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.ops.declared import Declared
@@ -55,6 +55,8 @@ class ViewOp(Declared):
 
     def inplace(self, t: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         """Makes the tensor its own view; returns it."""
+        if t._storage.born < mode.since:
+            captures.refuse(t, self.name, {})
         if mode.grad and t.requires_grad:
             check_recorded(t)
         made = self.function(t, *args, **kwargs)

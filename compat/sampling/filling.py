@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import levels, rng
+from compat import captures, levels, rng
 from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import dense_layout, overlaps_itself, preserved_strides
@@ -77,6 +77,8 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     """
     if t._view is not None:
         sync(t)
+    if t._storage.born < mode.since:
+        captures.refuse(t, kernel.name, {})
     recorded = mode.grad and (t._rg or any(o._rg for o in others))
     if recorded:
         check_recorded(t)

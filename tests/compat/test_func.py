@@ -88,11 +88,11 @@ def test_linearize_complains_of_tangents_that_do_not_fit() -> None:
 def test_memory_that_is_written_inside_a_transform_holds_numbers_afterwards() -> None:
     kept = torch.zeros(2)
 
-    def f(x: Any) -> Any:
-        kept.copy_(x * 2)
-        return (x * kept).sum()
+    def f(x: Any, memory: Any) -> Any:
+        memory.copy_(x * 2)
+        return (x * memory).sum()
 
-    close(grad(f)(torch.ones(2)), torch.full((2,), 4.0))
+    close(grad(f)(torch.ones(2), kept), torch.full((2,), 4.0))
     close(kept + 1, torch.full((2,), 3.0))
     assert not kept._storage.base.traced
 

@@ -1,0 +1,94 @@
+"""Tensors that a transformed function captured: what PyTorch forbids to write into inside of it.
+
+A storage notes when it was made, in transforms that had begun by then. So what is older than the transform around a
+write, and is none of the arguments, came from outside.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from compat.grad_mode import mode
+from compat.storage import begin
+from compat.tensor import Tensor
+from compat.trees import tree_leaves
+
+
+@dataclass
+class _Transform:
+    """A transform that differentiates.
+
+    Attributes:
+        since: when it began: storages that are older were made outside of it.
+        given: trees of what may be written nevertheless: what its function is called with besides what it is
+            differentiated by, and what operations were given to write their results into.
+    """
+
+    since: int
+    given: list[Any] = field(default_factory=list)
+
+
+class _State(threading.local):
+    """The transforms that this thread is in, outermost first."""
+
+    def __init__(self) -> None:
+        self.transforms: list[_Transform] = []
+
+
+_state = _State()
+
+
+@contextmanager
+def capturing() -> Iterator[None]:
+    """Within it, what was made before is captured."""
+    entered, before = _Transform(begin()), mode.since
+    _state.transforms.append(entered)
+    mode.since = entered.since
+    try:
+        yield
+    finally:
+        _state.transforms.pop()
+        mode.since = before
+
+
+def give(tree: Any) -> None:
+    """Says that the function of the innermost transform is called with these tensors, too."""
+    _state.transforms[-1].given.append(tree)
+
+
+def let(out: Tensor) -> None:
+    """Has ``out`` take a result, wherever it was made: PyTorch looks at operations that write into themselves only."""
+    for entered in _state.transforms:
+        entered.given.append(out)
+
+
+def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
+    """Complains about a write into memory that is older than the innermost transform, unless it is an argument's.
+
+    Args:
+        name, given: the operation that writes, as it is declared, and its arguments by parameter.
+
+    Raises:
+        RuntimeError: for what was captured.
+    """
+    from compat.ops.overloads import overload_of  # it stands on what declares operations
+
+    if not any(_captured(t, entered) for entered in _state.transforms):
+        return
+    called = overload_of(name.removesuffix("_"), True, given).name().removesuffix(".default")
+    raise RuntimeError(
+        f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        f"({called}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
+        "transformed to explicitly accept the mutated Tensor(s) as inputs."
+    )
+
+
+def _captured(t: Tensor, by: _Transform) -> bool:
+    """Whether a tensor is neither made inside a transform nor an argument of its function."""
+    if t._storage.born >= by.since:
+        return False
+    return not any(isinstance(x, Tensor) and x._storage is t._storage for x in tree_leaves(by.given))

@@ -1,0 +1,124 @@
+"""Writing into tensors that a transformed function captured."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import compat as torch
+
+_WRITES = {
+    "aten::mul_.Tensor": lambda y, x: y.mul_(2),
+    "aten::add_.Tensor": lambda y, x: y.detach().view(-1).add_(1),
+    "aten::copy_": lambda y, x: y.__setitem__(0, 1.0),
+    "aten::fill_.Scalar": lambda y, x: y.fill_(1),
+    "aten::normal_": lambda y, x: y.normal_(),
+    "aten::unsqueeze_": lambda y, x: y.unsqueeze_(0),
+    "aten::resize_": lambda y, x: y.resize_(2),
+    "aten::set_.source_Tensor": lambda y, x: y.set_(x),
+}
+
+
+def _grad(f: Callable[..., Any]) -> Any:
+    return torch.func.grad(f)(torch.ones(3))
+
+
+def _jvp(f: Callable[..., Any]) -> Any:
+    return torch.func.jvp(f, (torch.ones(3),), (torch.ones(3),))
+
+
+def _inner(f: Callable[..., Any]) -> Any:
+    return _grad(lambda z: _grad(lambda x: f(x * z)).sum())
+
+
+def _mapped(f: Callable[..., Any]) -> Any:
+    return _grad(lambda z: torch.func.vmap(f)(torch.stack([z, z])).sum())
+
+
+def _after(write: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda x: (write(x), x.sum())[1]
+
+
+def _complaint(called: str) -> str:
+    return re.escape(
+        "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
+        f"({called}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
+        "transformed to explicitly accept the mutated Tensor(s) as inputs."
+    )
+
+
+@pytest.mark.parametrize("called", _WRITES)
+@pytest.mark.parametrize("transform", [_grad, _jvp])
+def test_captured_tensors_are_not_written(transform: Any, called: str) -> None:
+    y = torch.zeros(3)
+    with pytest.raises(RuntimeError, match=_complaint(called)):
+        transform(_after(lambda x: _WRITES[called](y, x)))
+    assert y.tolist() == [0.0] * 3
+    _WRITES[called](y, torch.ones(3))  # afterwards it is a tensor like any
+
+
+@pytest.mark.parametrize("transform", [_inner, _mapped])
+def test_captures_of_nested_transforms_are_not_written(transform: Any) -> None:
+    y = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+        transform(_after(lambda x: y.mul_(2)))
+
+
+def test_what_the_outer_transform_made_is_captured_by_the_inner_one() -> None:
+    def outer(z: Any) -> Any:
+        made = torch.zeros(3)
+        made.add_(1)
+        with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+            _grad(_after(lambda x: made.mul_(2)))
+        with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+            _grad(_after(lambda x: z.mul_(2)))
+        return (z * made.mul_(3)).sum()
+
+    assert _grad(outer).tolist() == [3.0] * 3
+
+
+@pytest.mark.parametrize("transform", [_grad, _jvp, _inner, _mapped])
+def test_what_a_function_makes_it_may_write(transform: Any) -> None:
+    def f(x: Any) -> Any:
+        made = x * 0
+        made[1:].copy_(x[1:])
+        made.add_(torch.zeros(3).add_(1))
+        return made.sum()
+
+    transform(f)
+
+
+def test_what_an_inner_transform_returns_may_be_written() -> None:
+    def outer(z: Any) -> Any:
+        found = torch.func.grad(lambda x: (x**3).sum())(z)
+        return found.mul_(2).sum()
+
+    assert _grad(outer).tolist() == [12.0] * 3
+
+
+def test_arguments_may_be_written() -> None:
+    kept = [torch.zeros(3), torch.zeros(3)]
+    f = lambda x, first, *, second: (x * first.add_(1) * second.add_(2)).sum()
+    assert torch.func.grad(f)(torch.ones(3), kept[0], second=kept[1]).tolist() == [2.0] * 3
+    assert [t.tolist() for t in kept] == [[1.0] * 3, [2.0] * 3]
+
+
+def test_columns_of_a_jacobian_capture_the_other_arguments() -> None:
+    with pytest.raises(RuntimeError, match="mutate a captured Tensor"):
+        torch.func.jacfwd(lambda x, y: y.add_(1) * x)(torch.ones(3), torch.zeros(3))
+
+
+def test_vmap_alone_writes_what_it_captures() -> None:
+    y = torch.zeros(3)
+    torch.func.vmap(_after(lambda x: y.add_(1)))(torch.ones(2, 3))
+    assert y.tolist() == [1.0] * 3
+
+
+def test_lists_and_results_are_written_wherever_they_were_made() -> None:
+    row, out = torch.zeros(3), torch.zeros(3)
+    _grad(_after(lambda x: torch._foreach_add_([row], 1.0)))
+    _grad(_after(lambda x: torch.add(torch.ones(3), 1, out=out)))
+    assert (row.tolist(), out.tolist()) == ([1.0] * 3, [2.0] * 3)
