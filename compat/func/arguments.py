@@ -24,19 +24,12 @@ def chosen(args: tuple, argnums: Argnums) -> Any:
     return args[places[0]]
 
 
-def of_chosen(
-    func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: dict[str, Any], capture: bool = False
-) -> Callable[..., Any]:
-    """``func`` as a function of the arguments that ``argnums`` names alone, given as ``chosen`` gives them.
-
-    Args:
-        capture: whether the other arguments are captured by that function, so that it must not write into them.
-    """
+def of_chosen(func: Callable[..., Any], args: tuple, argnums: Argnums, kwargs: dict[str, Any]) -> Callable[..., Any]:
+    """``func`` as a function of the arguments that ``argnums`` names alone, given as ``chosen`` gives them."""
     places = _places(args, argnums)
 
     def of_some(some: Any) -> Any:
-        if not capture:
-            give((args, kwargs))
+        give((args, kwargs))
         full = list(args)
         for i, x in zip(places, some if isinstance(argnums, tuple) else (some,)):
             full[i] = x

@@ -101,7 +101,7 @@ def jacfwd(
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         check_real("jacfwd", args, "inputs")
         some = chosen(args, argnums)
-        of_some = of_chosen(func, args, argnums, kwargs, capture=True)
+        of_some = of_chosen(func, args, argnums, kwargs)
         leaves, tree = tree_flatten(some)
         units = basis(leaves)
         aux: Any = None
