@@ -41,7 +41,10 @@ def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
         arrays, results = kept
         given = iter(arrays)
         primals = [None if t is None else next(given) for t in types]
-        incoming = [_conjugate(ct) if m else None for ct, m in zip(cotangents, moving)]
+        incoming: list[Any] = [None] * len(out_types)
+        for i, (ct, t) in enumerate(zip(cotangents, out_types)):
+            if moving[i] and not (ct is None and i in kernel.absent):
+                incoming[i] = zeros(t.strong()) if ct is None else _conjugate(ct)
         grads = kernel.stated(primals, results, incoming)
         return tuple(_cotangent(g, t) for g, t in zip(grads, types) if t is not None)
 
@@ -55,7 +58,7 @@ def stated_program(kernel: Any, types: tuple[ArrayType | None, ...]) -> Program:
 
     operation = custom_vjp(run)
     operation.__name__ = kernel.name
-    operation.defvjp(lambda *arrays: ((outs := run(*arrays)), (arrays, outs)), pull)
+    operation.defvjp(lambda *arrays: ((outs := run(*arrays)), (arrays, outs)), pull, materialize=False)
     operation.defjvp(push)
     return stage(operation, inputs, name=kernel.name, description=f"the operation {kernel.name}")
 

@@ -52,3 +52,13 @@ def test_complex_gradients() -> None:
         leaf = x.clone().requires_grad_()
         y, pullback = vjp(f, x)
         torch.testing.assert_close(pullback(y)[0], torch.autograd.grad(f(leaf), leaf, y)[0])
+
+
+@pytest.mark.filterwarnings("ignore:.*degrees of freedom is <= 0")
+@pytest.mark.parametrize("name", ["var_mean", "std_mean"])
+def test_the_mean_beside_a_deviation_of_too_few_numbers_has_a_gradient(name: str) -> None:
+    both = getattr(torch, name)
+    mean, deviation = grad(lambda x: both(x)[1]), grad(lambda x: both(x)[0])
+    assert mean(torch.ones(1)).tolist() == [1.0]
+    assert vmap(mean)(torch.ones(2, 1)).tolist() == [[1.0], [1.0]]
+    assert deviation(torch.ones(1)).isnan().all()
