@@ -19,8 +19,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
 - indices that a node kept replaced by ``data = ``, which may point anywhere;
 - bools where PyTorch's gradient would subtract or negate them, at which it complains in backward;
-- more than one operation on halves: their kernels round each at other places, and not all do here as they do there;
-- numbers read as such of another width, where rounding becomes anything;
+- numbers read as such of another width, where rounding becomes anything, and integers read as other numbers;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
@@ -41,6 +40,8 @@ import numpy as np
 if TYPE_CHECKING:
     from tests.parity.programs import Run
 
+#: The dtypes of leaves, with weights.
+LEAVES = {"float64": 20, "float32": 2, "complex128": 1, "int64": 1, "float16": 1, "bfloat16": 1}
 SIZES = ((), (1,), (3,), (4,), (2, 3), (3, 2), (3, 3), (2, 1), (1, 3), (2, 3, 2))
 
 UNARY = (
@@ -65,7 +66,7 @@ UNARY = (
     "{x}.amin(-1)", "{x}.min(-1, keepdim=True)[0]", "{x}.median()", "{x}.kthvalue(1, 0)[0].detach()",
     "{x}.topk(1, 0)[0].detach()",
     "{x}.diff(dim=0)", "{x}.repeat_interleave(2, 0)", "{x}.tile(2)", "{x}.rot90()", "{x}.diag_embed()",
-    "{x}.half().to({x}.dtype)",
+    "{x}.half().to({x}.dtype)", "{x}.half()", "{x}.bfloat16()",
     "{x}.nansum()", "{x}.count_nonzero()", "{x}.all()", "{x}.argsort(0, stable=True)", "{x}.type_as({y})",
     "torch.special.logit({x}.sigmoid())", "torch.nn.functional.gelu({x})", "torch.nn.functional.layer_norm({x}, (3,))",
     "{x}.new_full((2,), 1.5)", "{x}.resolve_conj()", "{x}.detach().requires_grad_()", "{x}.clone().slice_scatter({x})",
@@ -362,7 +363,7 @@ class Author:
     def leaf(self) -> str:
         size = self.chance.choice(SIZES)
         numbers: Any = np.array([self.chance.randrange(-8, 9) / 4 for _ in range(int(np.prod(size)))]).reshape(size)
-        (dtype,) = self.chance.choices(["float64", "float32", "complex128", "int64"], [20, 2, 1, 1])
+        (dtype,) = self.chance.choices(list(LEAVES), list(LEAVES.values()))
         numbers = {"int64": np.round, "complex128": lambda n: n * (1 - 0.5j)}.get(dtype, lambda n: n)(numbers)
         asks = dtype != "int64" and self.chance.random() < 0.7
         return f"{self.new()} = torch.tensor({numbers.tolist()}, dtype=torch.{dtype}{', requires_grad=True' * asks})"
@@ -378,7 +379,7 @@ class Author:
     def view(self, tensors: dict[str, Any]) -> str:
         line = f"{self.new()} = {self.fill(VIEWS, tensors)}"
         read = re.search(r"(\w+)\.view\(torch\.(\w+)\)", line)
-        if read and WIDTH.get(str(tensors[read[1]].dtype).removeprefix("torch."), 8) != WIDTH[read[2]]:
+        if read and WIDTH.get(str(tensors[read[1]].dtype).removeprefix("torch.")) != WIDTH[read[2]]:
             return self.leaf()
         return line
 
@@ -480,7 +481,7 @@ class Author:
 
 
 #: Bytes of the real numbers that dtypes are made of.
-WIDTH = {"float16": 2, "float32": 4, "complex64": 4, "float64": 8, "complex128": 8}
+WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "complex64": 4, "float64": 8, "complex128": 8}
 
 
 def stray(t: Any) -> bool:

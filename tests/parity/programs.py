@@ -42,6 +42,8 @@ Program = list[str]
 
 #: What an error says at which PyTorch finds a fault of its own: an assertion, or a check for which nobody found words.
 FAULTS = ("INTERNAL ASSERT FAILED", "Could this error message be improved?")
+#: How far numbers of less than double precision may be apart, relative to the largest beside them: a few roundings.
+TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "float16": 4e-3, "bfloat16": 3e-2}
 #: What a program writes about itself: errors by line, what hooks saw, and what was to be seen when it looked.
 Record = list[Any]
 
@@ -205,7 +207,7 @@ def same(a: Any, b: Any) -> bool:
     """Whether two notes say the same, numbers up to rounding."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         if len(a) == 4 and len(b) == 4 and a[0] == "values" == b[0]:
-            return a[1:3] == b[1:3] and close(a[3], b[3], 2e-4 if a[1] in ("float32", "complex64") else 1e-6)
+            return a[1:3] == b[1:3] and close(a[3], b[3], TOLERANCE.get(a[1], 1e-6))
         return len(a) == len(b) and all(map(same, a, b))
     return bool(a == b)
 
