@@ -74,6 +74,8 @@ class View:
 
 #: Marks a tensor whose memory others share, though it is no view itself.
 SHARED = View(None)
+#: The same, detached within a level of duals: the tangents that are written into it are its own.
+APART = View(None)
 #: Marks a gradient that is a view of another, made on its way.
 PASSING = View(None)
 #: ``_rg`` of an inference tensor that requires grad: operations are recorded where it meets a tensor that is none.
@@ -490,7 +492,8 @@ def _alias(t: Tensor, counter: Any, outside: Callable[[Any], Any] = levels.aside
         storage = outside(storage)
     made = wrap(storage, t._layout, t._offset)
     made._counter = counter
-    made._view = SHARED if counter is not None or mode.inference else LOOSE
+    shared = SHARED if levels.state.duals is None else APART
+    made._view = shared if counter is not None or mode.inference else LOOSE
     if t._view is None:
         t._view = SHARED
     return made

@@ -18,7 +18,7 @@ from compat.errors import size_text
 from compat.grad_mode import _Guard
 from compat.layout import Base, Layout, dense_layout, preserved_strides
 from compat.storage import UntypedStorage
-from compat.tensor import Tensor
+from compat.tensor import APART, Tensor
 from funcgrad.interpreters.forward import Forward, ForwardTracer
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import Tracer, running, type_of
@@ -109,6 +109,51 @@ class DualStorage(UntypedStorage):
     def data_ptr(self) -> int:
         """The address of the primal's memory."""
         return self.primal._storage.data_ptr()
+
+
+class Apart(levels.Aside):
+    """Memory in common with another storage, with a tangent of its own: what was detached within a level, and written.
+
+    Attributes:
+        tangent: of the whole buffer; None before anything with a tangent is written.
+        duals: the level.
+    """
+
+    __slots__ = ("tangent", "duals")
+
+    def __init__(self, under: UntypedStorage, duals: Duals):
+        super().__init__(under, False)  # what is under it has no tangents, and to detach this takes off its own
+        self.tangent: Any = None
+        self.duals = duals
+
+    @property
+    def buffer(self) -> Any:
+        primal = super().buffer
+        return (
+            ForwardTracer(self.duals, primal, self.tangent) if self.duals.open and self.tangent is not None else primal
+        )
+
+    @buffer.setter
+    def buffer(self, new: Any) -> None:
+        self.write(new)
+
+    def write(self, buffer: Any) -> None:
+        """Puts new elements into the memory, and their tangent beside it."""
+        if isinstance(buffer, ForwardTracer) and buffer.interpreter is self.duals:
+            self.tangent, buffer = buffer.tangent, buffer.primal
+        elif self.tangent is not None:
+            self.tangent = zeros(type_of(buffer))
+        super().write(buffer)
+
+
+def separate(t: Tensor) -> None:
+    """Has a tensor that was detached within a level, or a view of one, take tangents of its own."""
+    duals = levels.state.duals
+    root = t if t._view is None or t._view.base is None else t._view.base
+    if duals is not None and root._view is APART:
+        if not isinstance(root._storage, Apart):
+            root._storage = Apart(root._storage, duals)
+        t._storage = root._storage
 
 
 def _elements(t: Tensor) -> Any:

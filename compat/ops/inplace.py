@@ -14,6 +14,7 @@ from typing import Any
 
 from compat import captures, levels
 from compat.autograd.anomaly_mode import made, written
+from compat.autograd.forward_ad import separate
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
 from compat.autograd.saved import SavedResult
 from compat.dtypes import dtype as Dtype
@@ -125,6 +126,8 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
     Args:
         name: the operation's, for messages.
     """
+    if traced:
+        separate(t)
     storage = t._storage
     if traced:
         levels.note_write(name, storage, buffer, t._is_view())

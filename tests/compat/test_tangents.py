@@ -115,3 +115,28 @@ def test_operations_without_formulas_go_on_where_nothing_moves() -> None:
 def test_duals_keep_their_size() -> None:
     with pytest.raises(RuntimeError, match=r"^cannot resize variables that has a forward grad$"):
         _pushed(lambda x: x.resize_(2))
+
+
+@pytest.mark.parametrize("part", [lambda x: x.detach(), lambda x: x.data])
+def test_what_is_detached_takes_tangents_of_its_own(part: Callable[[Any], Any]) -> None:
+    tangent = lambda t: fwAD.unpack_dual(t).tangent
+    y = torch.ones(3)
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.full((3,), 0.5), torch.ones(3))
+        view = part(y)
+        view += x
+        y.mul_(2)
+        assert tangent(y) is None and tangent(y + 0) is None and tangent(view.detach()) is None
+        assert tangent(view).tolist() == tangent(view.view(3) + 0).tolist() == [1.0] * 3
+        assert y.tolist() == view.tolist() == [3.0] * 3
+    assert (view + y).tolist() == [6.0] * 3
+
+
+def test_what_is_detached_of_a_dual_leaves_it_its_tangent() -> None:
+    with fwAD.dual_level():
+        x = fwAD.make_dual(torch.full((3,), 0.5), torch.ones(3))
+        view = x.detach()
+        view[:2] += 3 * x[:2]
+        assert fwAD.unpack_dual(view).tangent.tolist() == [3.0, 3.0, 0.0]
+        assert fwAD.unpack_dual(x).tangent.tolist() == [1.0] * 3
+        assert x.tolist() == [2.0, 2.0, 0.5]
