@@ -118,17 +118,28 @@ def no_room(shape: Sequence[int], dtype: Dtype, error: Exception) -> Exception:
     return RuntimeError(f"Storage size calculation overflowed with sizes={size_text(shape)}")
 
 
-def from_table(key: tuple, make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU) -> Tensor:
+def from_table(
+    key: tuple, size: Sequence[int], make: Callable[[], np.ndarray], dtype: Dtype, where: Device = CPU
+) -> Tensor:
     """A contiguous tensor whose contents follow from a key: an arange from its bounds.
 
     Args:
         key: what tells it from all others, hashable.
+        size: of the tensor.
         make: the contents, as an array of any dtype.
         dtype: of the tensor.
         where: its device.
+
+    Raises:
+        RuntimeError: for a size that there is no memory for.
     """
     kind = dtype.numpy
-    buffer = runtime.table((*key, kind), lambda: make().astype(kind))
+    if prod(size) * dtype.itemsize >= 2**63:  # more than NumPy counts
+        raise no_room(size, dtype, ValueError())
+    try:
+        buffer = runtime.table((*key, kind), lambda: make().astype(kind))
+    except (MemoryError, ValueError):  # what it is made from may be larger still
+        raise no_room(size, dtype, MemoryError()) from None
     return placed(from_buffer(buffer, contiguous_layout(buffer.shape, dtype)), where)
 
 

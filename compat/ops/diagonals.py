@@ -285,7 +285,15 @@ def _triangle(
         inside = columns - rows >= offset if upper else columns - rows <= offset
         return numpy.stack([rows[inside], columns[inside]])
 
-    return from_table((name, row, col, offset), places, dtype, place(options.get("device")))
+    count = row * col - _lower(row, col, offset - 1) if upper else _lower(row, col, offset)
+    return from_table((name, row, col, offset), (2, count), places, dtype, place(options.get("device")))
+
+
+def _lower(row: int, col: int, offset: int) -> int:
+    """How many elements of a matrix are on and below a diagonal."""
+    first = min(row, max(0, -offset))  # the first row with any
+    full = min(row, max(first, col - offset - 1))  # the first row that is all below
+    return (full - first) * (first + full + 1 + 2 * offset) // 2 + (row - full) * col
 
 
 @function("torch.tril_indices")

@@ -8,7 +8,7 @@ from typing import Any
 
 from compat import dtypes, levels
 from compat.errors import size_text
-from compat.grad_mode import no_grad
+from compat.grad_mode import mode, no_grad
 from compat.layout import channels_last_strides, is_channels_last
 from compat.ops.op import op
 from compat.ops.reduction import reduce
@@ -429,6 +429,12 @@ def _batch_norm(
     eps: float,
 ) -> Tensor:
     """Normalizes, and moves the running statistics, which keep their version: no history of them is of interest."""
+    for name, running in (("running_mean", running_mean), ("running_var", running_var)):
+        if running is not None and mode.grad and running.requires_grad:
+            raise RuntimeError(
+                f"The function 'native_batch_norm' is not differentiable with respect to argument '{name}'. This input "
+                "cannot have requires_grad True."
+            )
     if not input.numel():
         out = input.clone()
         out = out if weight is None else out * weight[0]
@@ -488,7 +494,7 @@ def batch_norm(
 
     Raises:
         ValueError: in training, for a single value per channel, and unless ``eps`` is positive; else if it is negative.
-        RuntimeError: for sizes that do not fit, and missing statistics.
+        RuntimeError: for sizes that do not fit, missing statistics, and running ones that require grad.
 
     Example:
         >>> import compat as torch

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import dtypes
-from compat.errors import wrong_argument
+from compat.errors import cpp_name, wrong_argument
 from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.out import of_dtype
@@ -201,13 +201,18 @@ def vector_norm(
         out: a tensor to write the result into.
 
     Raises:
-        RuntimeError: for integers, and for the norm of nothing where there is none.
+        RuntimeError: for integers, an ``out`` of another dtype, and for the norm of nothing where there is none.
 
     Example:
         >>> import compat as torch
         >>> torch.linalg.vector_norm(torch.tensor([3.0, 4.0]))
         tensor(5.)
     """
+    if out is not None and isinstance(x, Tensor) and x.dtype.category >= dtypes.FLOATING:
+        wanted = (dtype or x.dtype).to_real()
+        if out.dtype is not wanted:
+            found = cpp_name(out.dtype)
+            raise RuntimeError(f"Expected out tensor to have dtype {cpp_name(wanted)}, but got {found} instead")
     return vector_norm_of.function(x, ord, dim, keepdim, dtype=dtype, out=out)
 
 

@@ -11,7 +11,7 @@ from compat import dtypes
 from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
-from compat.ops.creation import check_given, from_table, into, into_all, no_room, with_grad
+from compat.ops.creation import check_given, from_table, into, into_all, with_grad
 from compat.registry import function
 from compat.tensor import Tensor
 
@@ -81,10 +81,7 @@ def arange(
     if count >= 2**63:
         raise RuntimeError("invalid size, possible overflow?")
     key = ("arange", str(first), str(by), count)  # by how they are written: 0.0 and -0.0 are not the same number
-    try:
-        made = from_table(key, lambda: first + by * np.arange(count, dtype=work), dtype, where)
-    except (MemoryError, ValueError) as error:
-        raise no_room((count,), dtype, error) from None
+    made = from_table(key, (count,), lambda: first + by * np.arange(count, dtype=work), dtype, where)
     if out is not None and out.numel() not in (0, count):
         warn(
             f"The number of elements in the out tensor of shape {size_text(out.shape)} is {out.numel()} which does not "
@@ -114,7 +111,7 @@ def range_(
     check_given(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
     key = ("arange", str(start), str(step), count)
-    made = from_table(key, lambda: start + step * np.arange(count, dtype=np.float64), dtype, place(device))
+    made = from_table(key, (count,), lambda: start + step * np.arange(count, dtype=np.float64), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -157,7 +154,7 @@ def linspace(
         raise RuntimeError("number of steps must be non-negative")
     dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)
     key = ("linspace", str(first), str(last), steps)
-    made = from_table(key, lambda: _even(first, last, steps, dtype), dtype, place(device))
+    made = from_table(key, (steps,), lambda: _even(first, last, steps, dtype), dtype, place(device))
     return into_all(out, with_grad(made, requires_grad))
 
 
@@ -225,5 +222,7 @@ def eye(
             raise RuntimeError(f"{name} must be greater or equal to 0, got {size}")
     check_given(out, dtype, device, layout)
     dtype = dtype or (out.dtype if out is not None else dtypes.get_default_dtype())
-    made = from_table(("eye", n, m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device))
+    made = from_table(
+        ("eye", n, m), (n, n if m is None else m), lambda: np.eye(n, m, dtype=dtype.numpy), dtype, place(device)
+    )
     return into(out, with_grad(made, requires_grad))

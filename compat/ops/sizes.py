@@ -151,7 +151,7 @@ def logspace(
         raise RuntimeError("number of steps must be non-negative")
     dtype = of_ends("logspace", first, last, dtype, out, device, layout)
     key = ("logspace", str(base), str(first), str(last), steps)
-    made = from_table(key, lambda: _powers(base, first, last, steps, dtype), dtype, where)
+    made = from_table(key, (steps,), lambda: _powers(base, first, last, steps, dtype), dtype, where)
     return into_all(out, with_grad(made, requires_grad))
 
 

@@ -80,7 +80,7 @@ class Options:
         assert dtype.numpy is not None
         try:
             t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
-        except (MemoryError, ValueError) as error:
+        except (MemoryError, OverflowError, ValueError) as error:
             raise no_room(size, dtype, error) from None
         return t.requires_grad_() if self.requires_grad else t
 

@@ -109,3 +109,19 @@ def test_the_second_operand_of_an_older_sum_may_be_a_number() -> None:
     assert x.sub(2, 2.5).tolist() == [-4.0, -4.0] and x.add_(2, True).tolist() == [3, 3]
     with pytest.raises(TypeError, match="takes 2 positional arguments but 3 were given"):
         torch.add(x, x, 1)
+
+
+@pytest.mark.parametrize("make", [lambda: torch.eye(2**25, 2**25), lambda: torch.linspace(0, 1, 2**50)])
+def test_what_there_is_no_memory_for_is_a_runtime_error(make: Any) -> None:
+    with pytest.raises(RuntimeError, match=f"you tried to allocate {2**52} bytes"):
+        make()
+
+
+def test_indices_of_triangles_are_as_many_as_are_counted() -> None:
+    for row, col in ((3, 4), (4, 2), (0, 3), (3, 0)):
+        for offset in range(-5, 6):
+            for indices, part in ((torch.tril_indices, np.tril), (torch.triu_indices, np.triu)):
+                wanted = np.stack(part(np.ones((row, col)), offset).nonzero())
+                assert np.array_equal(indices(row, col, offset).numpy(), wanted)
+    with pytest.raises(RuntimeError, match=f"you tried to allocate {16 * (2**24 * (2**25 + 1))} bytes"):
+        torch.tril_indices(2**25, 2**25)
