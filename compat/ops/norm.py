@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat import dtypes, levels
+from compat import captures, dtypes, levels
 from compat.errors import size_text
 from compat.grad_mode import mode, no_grad
 from compat.layout import channels_last_strides, is_channels_last
@@ -448,6 +448,7 @@ def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
         if not set(levels.maps(new._storage.buffer)) <= set(levels.maps(running._storage.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
     for running, new in statistics:
+        captures.let(running)
         if levels.maps(running._storage.buffer):
             with no_grad():
                 running.copy_(new)

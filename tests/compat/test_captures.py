@@ -124,3 +124,9 @@ def test_lists_and_results_are_written_wherever_they_were_made() -> None:
     _grad(_after(lambda x: torch._foreach_add_([row], 1.0)))
     _grad(_after(lambda x: torch.add(torch.ones(3), 1, out=out)))
     assert (row.tolist(), out.tolist()) == ([1.0] * 3, [2.0] * 3)
+
+
+def test_running_statistics_move_wherever_they_are() -> None:
+    mean, var, x = torch.zeros(2), torch.ones(2), torch.tensor([[1.0, 2.0], [3.0, 4.0]])
+    torch.func.grad(lambda x: torch.nn.functional.batch_norm(x, mean, var, training=True).sum())(x)
+    assert torch.allclose(mean, torch.tensor([0.2, 0.3])) and torch.allclose(var, torch.tensor([1.1, 1.1]))
