@@ -28,10 +28,10 @@ from compat.ops.dispatched_duals import is_wrapper
 from compat.ops.wrappers import place_of, rebuild
 from compat.registry import address_of
 from compat.size import Size
+from compat.slots import state_of
 from compat.storage import UntypedStorage, new_storage
 from compat.tensor import SHARED, Tensor, sync, wrap
 from compat.typed_storage import TypedStorage
-from compat.values import state_of
 from funcgrad import runtime
 
 # ---------------------------------------------------------------- names

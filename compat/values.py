@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-import copyreg
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from compat.layout import layout_of
 from compat.meta import Unknown, on_meta
 from compat.printing import contents_text, tensor_text
 from compat.registry import function
+from compat.slots import set_state, state_of
 from compat.tensor import SHARED, WITHIN, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
 
@@ -255,22 +255,6 @@ _NOT_COPIED = (
     "either properly implement new_empty() for your subclass or override __deepcopy__() if it is intended behavior for "
     "new_empty() to return an instance of a different type."
 )
-
-
-def state_of(t: Tensor) -> dict[str, Any]:
-    """The attributes of a tensor, also those that are slots of its class."""
-    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
-    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
-
-
-def set_state(t: Tensor, state: Mapping[str, Any]) -> None:
-    """Gives a tensor attributes, as ``state_of`` tells them of another one of its class."""
-    slots = copyreg._slotnames(type(t))  # type: ignore[attr-defined]
-    for name, value in state.items():
-        if name in slots:
-            setattr(t, name, value)
-        else:
-            t.__dict__[name] = value  # a property of that name has no say
 
 
 @function("Tensor.__deepcopy__")

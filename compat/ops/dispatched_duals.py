@@ -13,10 +13,10 @@ from compat import levels
 from compat.autograd import forward_ad
 from compat.ops.asking import Shown, answer, owners
 from compat.ops.overloads import OpOverload
+from compat.slots import set_state, state_of
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor
 from compat.trees import tree_flatten, tree_leaves, tree_unflatten
-from compat.values import set_state, state_of
 
 
 class NoMemory(UntypedStorage):

@@ -17,8 +17,8 @@ from compat.ops.asking import has_say, owners
 from compat.ops.dispatched_duals import NoMemory, is_wrapper
 from compat.ops.dispatching import replace_if_asked, when_enabled
 from compat.registry import publish
+from compat.slots import set_state, state_of
 from compat.tensor import Tensor, autograd_of, set_memory
-from compat.values import set_state, state_of
 
 
 def _make_wrapper_subclass(

@@ -1,0 +1,25 @@
+"""The attributes that tensors of subclasses have, also in slots."""
+
+from __future__ import annotations
+
+import copyreg
+from collections.abc import Mapping
+from typing import Any
+
+from compat.tensor import Tensor
+
+
+def state_of(t: Tensor) -> dict[str, Any]:
+    """The attributes of a tensor, also those that are slots of its class."""
+    slots = [name for name in copyreg._slotnames(type(t)) if not hasattr(Tensor, name) and hasattr(t, name)]  # type: ignore[attr-defined]
+    return {**t.__dict__, **{name: getattr(t, name) for name in slots}}
+
+
+def set_state(t: Tensor, state: Mapping[str, Any]) -> None:
+    """Gives a tensor attributes, as ``state_of`` tells them of another one of its class."""
+    slots = copyreg._slotnames(type(t))  # type: ignore[attr-defined]
+    for name, value in state.items():
+        if name in slots:
+            setattr(t, name, value)
+        else:
+            t.__dict__[name] = value  # a property of that name has no say
