@@ -7,7 +7,7 @@ write, and is none of the arguments, came from outside.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,16 +75,24 @@ def refuse(t: Tensor, name: str, given: Mapping[str, Any]) -> None:
     Raises:
         RuntimeError: for what was captured.
     """
-    from compat.ops.overloads import overload_of  # it stands on what declares operations
-
     if not any(_captured(t, entered) for entered in _state.transforms):
         return
-    called = overload_of(name.removesuffix("_"), True, given).name().removesuffix(".default")
+    called = _overload_of(name.removesuffix("_"), True, given).name().removesuffix(".default")
     raise RuntimeError(
         f"During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to call in-place operation "
         f"({called}) that would mutate a captured Tensor. This is not supported; please rewrite the function being "
         "transformed to explicitly accept the mutated Tensor(s) as inputs."
     )
+
+
+#: Which overload a call is of. The table of overloads stands on what declares operations, and these on this module.
+_overload_of: Callable[[str, bool, Mapping[str, Any]], Any]
+
+
+def set_overloads(overload_of: Callable[[str, bool, Mapping[str, Any]], Any]) -> None:
+    """Names the function that tells which overload a call is of."""
+    global _overload_of
+    _overload_of = overload_of
 
 
 def _captured(t: Tensor, by: _Transform) -> bool:

@@ -11,8 +11,9 @@ down each time, and the runtime takes them as one window.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numpy as np
@@ -29,8 +30,9 @@ from funcgrad.tracing import JaxArray, deferring, located, state, traced, type_o
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: How many kinds of calls of a function are remembered, and how many that differ in a float only are traced.
-KINDS, VALUES = 256, 4
+#: How many kinds of calls are remembered, of all functions; how many of them compiled, which takes megabytes each; and
+#: how many that differ in a float only are traced.
+KINDS, COMPILED, VALUES = 4096, 256, 4
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
@@ -112,17 +114,22 @@ class _Calls:
             return self.known[key]
         except KeyError:
             pass
-        if len(self.known) >= KINDS:
-            self.known.clear()
-            self.values.clear()
         if floats:
             count = self.values[base] = self.values.get(base, 0) + 1
             if count > VALUES:
                 return None  # each would be traced and compiled for itself
-        call = self.known[key] = self._traced(args, kwargs, arrays)
+        call = self.known[key] = self._traced(key, args, kwargs, arrays)
+        _remember(_kinds, KINDS, partial(self.forget, key))
         return call
 
-    def _traced(self, args: tuple, kwargs: dict[str, Any], arrays: Sequence[Any]) -> Callable[..., Any] | None:
+    def forget(self, key: tuple) -> None:
+        """Lets a kind of call go."""
+        self.known.pop(key, None)
+        self.values.clear()
+
+    def _traced(
+        self, key: tuple, args: tuple, kwargs: dict[str, Any], arrays: Sequence[Any]
+    ) -> Callable[[Sequence[Any]], Any] | None:
         trees_out: list[Any] = []
 
         def of_arrays(*given: Any) -> list[Any]:
@@ -143,20 +150,42 @@ class _Calls:
             return None  # what is wrong it says when it runs
         if any(traced(x) for _, x in program.constants):
             return None
-        return _runner(dead_code(common_subexpressions(program)), trees_out[0], self.at_once)
+        program = dead_code(common_subexpressions(program))
+        return _runner(program, trees_out[0], self.at_once, partial(self.forget, key))
 
 
-def _runner(program: Program, tree: Any, at_once: bool) -> Callable[[Sequence[Any]], Any]:
-    """What runs a program on arrays, and makes a result of the structure ``tree`` of its outputs."""
+#: What lets go of each kind of call that is known, and of each that is compiled, from the oldest on.
+_kinds: deque[Callable[[], None]] = deque()
+_compiled: deque[Callable[[], None]] = deque()
+
+
+def _remember(kept: deque[Callable[[], None]], most: int, forget: Callable[[], None]) -> None:
+    """Notes what is kept; where kinds are ever new, the oldest must go, or they would fill the memory."""
+    kept.append(forget)
+    while len(kept) > most:
+        kept.popleft()()
+
+
+def _runner(program: Program, tree: Any, at_once: bool, forget: Callable[[], None]) -> Callable[[Sequence[Any]], Any]:
+    """What runs a program on arrays, and makes a result of the structure ``tree`` of its outputs.
+
+    Args:
+        at_once: whether it is compiled when it first runs.
+        forget: lets go of it.
+    """
     code = Executable(program)
     single = tree == _LEAF
 
     def run(arrays: Sequence[Any]) -> Any:
-        if at_once or code.warm:
+        if code.warm:
             found = code.run(*arrays)
         else:
             with host.quiet():
-                found = [copied(x) if x.__class__ is np.ndarray else x for x in code.now(arrays, ())]
+                first = code.run(*arrays) if at_once else code.now(arrays, ())
+            found = [copied(x) if x.__class__ is np.ndarray else x for x in first]
+            code.warm = code.warm or at_once
+            if code.warm:
+                _remember(_compiled, COMPILED, forget)
         return found[0] if single else trees.unflatten(tree, found)
 
     return run

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+from compat.captures import set_overloads
 from compat.ops.declared import every
 from compat.registry import names_of
 from compat.tensor import Tensor
@@ -274,6 +275,9 @@ def overload_of(declared: str, inplace: bool, given: Mapping[str, Any], writes: 
     overload = _OWN.get(declared) or ("default" if choice is None else choice[0](given))
     overload = _writing(base, overload) if writes else overload
     return aten.packet(base + "_" * inplace).overload(overload)
+
+
+set_overloads(overload_of)
 
 
 def public_function(name: str) -> Callable[..., Any]:

@@ -192,6 +192,14 @@ def test_errors_that_depend_on_values_come_each_time() -> None:
             fnp.take_along_axis(good, fnp.asarray([[0], [2]]), 1)
 
 
+def test_kinds_of_long_ago_are_forgotten(traces: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scaled, met = traces
+    monkeypatch.setattr("funcgrad.composite.KINDS", 3)
+    for n in (1, 2, 3, 4, 5, 4, 1):
+        assert scaled(np.ones(n)).shape == (n,)
+    assert len(met) == 6, "4 was still known, 1 was not"
+
+
 def test_functions_among_the_arguments_are_called_each_time() -> None:
     factor = 2
     applied = composite(lambda f, x: f(x))
