@@ -251,7 +251,7 @@ def prod_all(input: Array, *, dtype: Any = None) -> Any:
 @op(
     "ProdBackward1",
     saved="self result dim keepdim",
-    keeps="result0",
+    keeps="input result0",
     name="prod",
     names="",
     out=True,

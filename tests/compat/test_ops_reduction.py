@@ -137,3 +137,9 @@ def test_distances_are_real_numbers():
 def test_second_derivative_of_logcumsumexp_of_equal_numbers():
     x = torch.zeros(3, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradgradcheck(lambda x: torch.logcumsumexp(x, 0), x)
+
+
+def test_the_product_of_one_number_keeps_it() -> None:
+    x = torch.tensor(3.0, requires_grad=True)
+    node = x.prod(0).grad_fn
+    assert node is not None and node._saved_self is x and node._saved_result.item() == 3.0
