@@ -129,6 +129,8 @@ FUNCTIONS = (
     "Scaled.apply({x}, {y}.detach())", "Grow.apply({x}.view(-1))", "Apart.apply({x})", "Nested.apply({x})",
     "torch.utils.checkpoint.checkpoint(lambda v: v * {y}, {x}, use_reentrant=True)", "Grown.apply({x}, {y})",
 )  # fmt: skip
+#: Those that write into one operand while they read the other.
+WRITING = frozenset(("Grown.apply({x}, {y})",))
 INPLACE = (
     "{x}.add_(1)", "{x}.mul_(0.5)", "{x}.neg_()", "{x}.zero_()", "{x}.fill_(0.25)", "{x}.relu_()", "{x}.sigmoid_()",
     "{x}.tanh_()", "{x}.sin_()", "{x}.exp_()", "{x}.clamp_(-0.5, 0.5)", "{x}[0] = 0.5", "{x}[..., 0] = 2",
@@ -356,7 +358,8 @@ class Author:
         x = self.pick(tensors)
         template = self.chance.choice(templates)
         new = {name: self.new() for name in "ab" if f"{{{name}}}" in template}
-        return template.format(x=x, y=self.partner(tensors, tensors[x]), **new)
+        others = apart(tensors, x) if template in WRITING else tensors
+        return template.format(x=x, y=self.partner(others, tensors[x]), **new)
 
     # ---------------------------------------------------------------- kinds of lines
 
