@@ -10,6 +10,7 @@ from compat import dtypes, levels
 from compat.errors import OVERLAPS_ITSELF, cpp_name
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
+from compat.ops.inplace import put
 from compat.ops.op import Op, elementwise
 from compat.ops.out import of_dtype
 from compat.ops.overlapping import write_places
@@ -420,7 +421,8 @@ def clamp_max(input: Any, max: Any) -> Op:
 def _shared_numbers(input: Tensor, *_: Any, **__: Any) -> Tensor:
     if input.dtype.category >= dtypes.FLOATING:
         raise RuntimeError(OVERLAPS_ITSELF)
-    return input  # integers are all numbers
+    put(input, input._storage.buffer, input._layout.base.traced, "nan_to_num_")  # integers are all numbers
+    return input
 
 
 @elementwise(

@@ -387,3 +387,9 @@ def test_slope_of_sinc_next_to_zero():
     x = torch.tensor([0.0, 1e-308, 1.0], dtype=torch.float64, requires_grad=True)
     torch.sinc(x).sum().backward()
     torch.testing.assert_close(x.grad, torch.tensor([0.0, 0.0, -1.0], dtype=torch.float64))
+
+
+def test_integers_that_share_places_are_written_as_they_are() -> None:
+    x = torch.arange(3)
+    wide = x.broadcast_to(2, 3)
+    assert wide.nan_to_num_() is wide and x.tolist() == [0, 1, 2] and x._version == wide._version == 1
