@@ -254,6 +254,8 @@ class AccumulateGrad(Node):
         meta = autograd_of(variable)
         if grad is None or not variable._rg:
             pass  # nothing came, or it is not wanted any more; its hooks are called all the same
+        elif variable._node is not None:
+            raise RuntimeError("leaf variable has been moved into the graph interior")
         elif meta.grad is None:
             meta.grad = _owned(variable, grad)
             if isinstance(grads, list) and self._hooks is not None and self._hooks.post:

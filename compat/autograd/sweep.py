@@ -170,7 +170,8 @@ class Walk:
             return False
         else:
             self._tensor(meta.grad, key)
-        return variable._rg and not node.outgrown and (meta is None or not (meta.hooks or meta.post_accumulate))
+        leaf = variable._rg and variable._node is None and not node.outgrown
+        return leaf and (meta is None or not (meta.hooks or meta.post_accumulate))
 
 
 def _reachable(roots: Sequence[Edge]) -> list[Node]:

@@ -367,3 +367,14 @@ def test_a_result_in_a_view_that_is_gone_stays_in_the_graph() -> None:
     (twice,) = torch.autograd.grad(once.sum(), x)
     s = torch.sigmoid(x.detach())
     assert torch.allclose(twice, (s * (1 - s) * (1 - 2 * s)) * torch.tensor([0.0, 1.0, 1.0]))
+
+
+def test_a_leaf_that_has_moved_into_the_graph_takes_no_gradient() -> None:
+    x = torch.tensor([2.0], requires_grad=True)
+    y = x * 3
+    x.requires_grad_(False)
+    x.mul_(torch.ones(1, requires_grad=True))
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match=r"^leaf variable has been moved into the graph interior$"):
+            y.backward(retain_graph=True)
+    assert torch.autograd.grad(y, x, allow_unused=True) == (None,)

@@ -384,7 +384,8 @@ class Author:
         read = re.search(r"(\w+)\.view\(torch\.(\w+)\)", line)
         if read and WIDTH.get(str(tensors[read[1]].dtype).removeprefix("torch.")) != WIDTH[read[2]]:
             return self.leaf()
-        return line
+        halves = [n for n, t in tensors.items() if str(t.dtype) in ("torch.float16", "torch.bfloat16")]
+        return self.leaf() if any(f"view_as_complex({n})" in line for n in halves) else line
 
     def several(self, tensors: dict[str, Any]) -> str:
         return self.fill(SEVERAL, tensors)
@@ -406,12 +407,14 @@ class Author:
             line = self.fill(INPLACE, tensors)
             if "requires_grad_" in line and not all(alone(t, tensors) for n, t in tensors.items() if f"{n}." in line):
                 return self.leaf()
+            if "squeeze_" in line and self.block in ("torch.no_grad()", "torch.inference_mode()"):
+                return self.leaf()
             shared = [n for n, t in tensors.items() if 0 in t.stride() and f"{n}." in line]
             return self.leaf() if shared and re.search(r"index|mask|tril_|> 0|\[\[0", line) else line
         x = self.pick(tensors)
         template = self.chance.choice(INPLACE_BINARY)
         given = apart(tensors, x)
-        if re.search(r"index|scatter|copy_|> 0|\]\] =|True\] =", template):
+        if re.search(r"index|scatter|copy_|> 0|\]\] =|True\] =|T\[", template):
             if 0 in tensors[x].stride():
                 return self.leaf()
             given = {n: t for n, t in given.items() if n != x}  # what is read must lie elsewhere
