@@ -357,6 +357,8 @@ class Author:
     def fill(self, templates: tuple[str, ...], tensors: dict[str, Any]) -> str:
         x = self.pick(tensors)
         template = self.chance.choice(templates)
+        if "index_" in template and 0 in tensors[x].shape:
+            template = templates[0]  # no position is in nothing, which PyTorch says in backward only
         new = {name: self.new() for name in "ab" if f"{{{name}}}" in template}
         others = apart(tensors, x) if template in WRITING else tensors
         return template.format(x=x, y=self.partner(others, tensors[x]), **new)
@@ -400,7 +402,8 @@ class Author:
     def inplace(self, tensors: dict[str, Any]) -> str:
         tensors = {n: t for n, t in tensors.items() if not stray(t) and t.numel() and not tangled(t)}
         if not self.inference:
-            tensors = {n: t for n, t in tensors.items() if not t.is_inference()}
+            named = tensors.values()
+            tensors = {n: t for n, t in tensors.items() if not t.is_inference() and not inner(t, named)}
         if not tensors:
             return self.leaf()
         if self.chance.random() < 0.6:
@@ -496,6 +499,11 @@ def stray(t: Any) -> bool:
         return t._is_view() and t.requires_grad and t.is_leaf
     except RuntimeError:
         return True
+
+
+def inner(t: Any, named: Any) -> bool:
+    """Whether it is a view that PyTorch's own code made of what nobody has, as of results of inference tensors."""
+    return t._is_view() and not t.requires_grad and all(t._base is not other for other in named)
 
 
 def tangled(t: Any) -> bool:
