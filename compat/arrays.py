@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import dtypes, lens, levels
+from compat import dtypes, examples, lens, levels
 from compat.device import CPU, META
 from compat.grad_mode import mode
 from compat.layout import Base, contiguous_layout, layout_of
@@ -64,7 +64,7 @@ def tensor_of(x: Any) -> Tensor:
         return x.tensor
     t = type_of(x)
     traced = isinstance(x, Tracer)
-    where = META if traced and isinstance(levels.inmost(x), Unknown) else CPU
+    where = META if traced and isinstance(examples.inmost(x), Unknown) else CPU
     return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced, where))
 
 
@@ -80,12 +80,12 @@ def of_examples(made: Tensor, source: Tensor) -> Tensor:
     can be written into it."""
     if not source._storage.base.traced or made._storage.base.traced:
         return made
-    over = levels.maps(source._storage.buffer)[::-1]
+    over = examples.maps(source._storage.buffer)[::-1]
     if not over:
         return made
     x, base = runtime.ready(made._storage.buffer), made._layout.base
     sizes = tuple(interpreter.size for interpreter in over)
     dims = tuple(range(len(sizes), len(sizes) + len(base.shape)))
-    x = levels.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
+    x = examples.spread(over, broadcast(x, shape=(*sizes, *base.shape), dims=dims))
     layout = layout_of(Base(base.shape, base.dtype, True), made._layout.size, made._layout.stride, 0)
     return from_buffer(x, layout)

@@ -456,9 +456,8 @@ class finfo:
         self.dtype = real._name
         info: Any = _limits(real)
         self.bits = real.itemsize * 8
-        self.eps = (
-            0.125 if real._name == "float8_e5m2fnuz" else float(info.eps)
-        )  # which is twice that; as PyTorch has it
+        # PyTorch has half of what ml_dtypes has for this one.
+        self.eps = 0.125 if real._name == "float8_e5m2fnuz" else float(info.eps)
         self.max = float(info.max)
         self.min = float(info.min)
         self.tiny = self.smallest_normal = float(info.smallest_normal)

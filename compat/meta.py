@@ -87,7 +87,7 @@ def refused(asked: str) -> Exception:
     """The complaint about a value that was asked of a meta tensor.
 
     Args:
-        asked: what it is for, as ``levels.concrete`` has it.
+        asked: what it is for, as ``examples.concrete`` has it.
     """
     return NotImplementedError(NO_DATA) if asked == "its values" else RuntimeError(_NO_ITEM)
 

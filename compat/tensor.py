@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from compat import dtypes, lens, levels
+from compat import dtypes, examples, lens, levels
 from compat.device import device
 from compat.dtypes import dtype as Dtype
 from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
@@ -241,7 +241,7 @@ class Tensor:
         if memory_format is preserve_format:
             return is_dense(layout.size, stride)
         if layout.base.traced:
-            levels.check_format(self)
+            examples.check_format(self)
         return is_channels_last(layout.size, stride, 4 if memory_format is channels_last else 5)
 
     # ---------------------------------------------------------------- its memory
@@ -577,7 +577,7 @@ def array_of(t: Tensor) -> np.ndarray:
         refresh(t)
     buffer = t._storage.buffer
     if t._layout.base.traced:
-        buffer = levels.concrete(buffer, "its values")
+        buffer = examples.concrete(buffer, "its values")
     return lens.to_numpy(buffer, t._layout, t._offset)
 
 

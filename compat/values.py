@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, lens, levels
+from compat import dtypes, examples, lens
 from compat.errors import Once
 from compat.grad_mode import mode, no_grad
 from compat.hosted import lent
@@ -27,7 +27,7 @@ def _number(t: Tensor, asked: str = "item()") -> Any:
         refresh(t)
     if t._layout.base.traced:
         read = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
-        return np.asarray(levels.concrete(read, asked)).item()
+        return np.asarray(examples.concrete(read, asked)).item()
     value = lens.to_numpy(t._storage.buffer, t._layout, t._offset).item()
     return float(value) if t._layout.dtype is dtypes.bfloat16 else value
 
@@ -313,7 +313,7 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
     requires_grad = self.requires_grad
     layout = self._layout
     if layout.base.traced and not on_meta(self):
-        levels.concrete(self._storage.buffer, "its values")
+        examples.concrete(self._storage.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
     return rebuild, (cls, self._storage.__reduce__(), place, requires_grad, state_of(self))

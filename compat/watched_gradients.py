@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat import levels
+from compat import examples, levels
 from compat.arrays import tensor_of
 from compat.autograd.anomaly_mode import check, explain, made
 from compat.grad_mode import mode, no_grad
@@ -36,8 +36,8 @@ class _Made:
 
 
 def _looked_at(cotangent: Any, by: _Made, nr: int) -> Any:
-    values = levels.inmost(cotangent)
-    if mode.anomaly and mode.check_nan and levels.shown(values):
+    values = examples.inmost(cotangent)
+    if mode.anomaly and mode.check_nan and examples.shown(values):
         with no_grad():
             try:
                 check(by, [None] * nr + [tensor_of(values)])

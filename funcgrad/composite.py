@@ -61,7 +61,7 @@ def _together(function: Callable[P, R], at_once: bool) -> Callable[P, R]:
         call = calls.found(args, kwargs, arrays)
         if call is not None:
             return cast(R, call(arrays))
-        return _noted(function, _whole if at_once else _nothing, args, kwargs)
+        return cast(R, _noted(function, at_once, args, kwargs))
 
     return called
 
@@ -238,21 +238,18 @@ def _filled(x: Any, arrays: Iterator[Any]) -> Any:
 # ---------------------------------------------------------------- noted down
 
 
-def _noted(function: Callable[..., Any], run: Callable[[], None], args: tuple, kwargs: dict[str, Any]) -> Any:
-    """The result by operations that are noted down, and run together by ``run`` at the latest."""
+def _noted(function: Callable[..., Any], at_once: bool, args: tuple, kwargs: dict[str, Any]) -> Any:
+    """The result by operations that are noted down, and run together, compiled if ``at_once``."""
     flush()  # what somebody noted down before is no part of it
     with deferring():
         result = function(*args, **kwargs)
         waiting = [x for x in trees.leaves(result) if x.__class__ is Deferred]
         if not any(x.type.weak for x in waiting):
-            run()
+            if at_once:
+                _whole()
             return trees.map(ready, result) if waiting else result
     # What comes of Python numbers alone is weak only if each operation runs by itself.
     return function(*args, **kwargs)
-
-
-def _nothing() -> None:
-    """They run when the first of the results is asked for."""
 
 
 def _whole() -> None:

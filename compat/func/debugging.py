@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import levels
+from compat import examples
 from compat.arrays import tensor_of
 from compat.tensor import Tensor
-from funcgrad.interpreters.batching import BatchTracer
-from funcgrad.interpreters.forward import ForwardTracer
-from funcgrad.interpreters.reverse import ReverseTracer
 
 
 def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
@@ -32,7 +29,7 @@ def debug_unwrap(tensor: Tensor, *, recurse: bool = True) -> Tensor:
     """
     x: Any = tensor._storage.buffer
     if recurse:
-        x = levels.inmost(x)
-    elif isinstance(x, BatchTracer | ForwardTracer | ReverseTracer):
-        x = x.primal if isinstance(x, ForwardTracer) else x.value
+        x = examples.inmost(x)
+    elif isinstance(x, examples.TRACED):
+        x = examples.wrapped(x)
     return tensor if x is tensor._storage.buffer else tensor_of(x)

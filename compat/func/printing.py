@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compat import lens, levels
+from compat import examples, lens, levels
 from compat.arrays import tensor_of
 from compat.printing import tensor_text
 from compat.tensor import Tensor, array_of
@@ -24,7 +24,7 @@ def traced_text(t: Tensor) -> str:
             return _wrapped(f"BatchedTensor(lvl={number}, bdim={x.dim}", x.value)
         if isinstance(x, ForwardTracer | ReverseTracer) and number:
             return _wrapped(f"GradTrackingTensor(lvl={number}", x.underlying())
-        if not levels.shown(x):
+        if not examples.shown(x):
             return f"tensor({x!r}, size={tuple(t.shape)})"
     node = t.grad_fn
     return tensor_text(

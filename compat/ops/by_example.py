@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from compat import levels
+from compat import examples
 from compat.arrays import elements, tensor_of
 from compat.errors import warn
 from compat.ops.joining import stack
@@ -51,14 +51,14 @@ def by_example(name: str) -> Callable[[Function], Function]:
 def _innermost(arguments: tuple) -> Batching | None:
     """The innermost ``vmap`` over which an argument differs."""
     traced = [x for x in arguments if isinstance(x, Tensor) and x._storage.base.traced]
-    return max((m for x in traced for m in levels.maps(x._storage.buffer)), key=lambda m: m.level, default=None)
+    return max((m for x in traced for m in examples.maps(x._storage.buffer)), key=lambda m: m.level, default=None)
 
 
 def _of(x: Any, over: Batching, i: int) -> Any:
     """What an argument is to one example."""
-    if not isinstance(x, Tensor) or over not in levels.maps(x._storage.buffer):
+    if not isinstance(x, Tensor) or over not in examples.maps(x._storage.buffer):
         return x
     value = elements(x)
     while isinstance(value, ForwardTracer | ReverseTracer):
-        value = value.primal if isinstance(value, ForwardTracer) else value.value
+        value = value.underlying()
     return tensor_of(value.value).select(value.dim, i)

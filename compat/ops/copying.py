@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, levels
+from compat import dtypes, examples
 from compat.device import CPU, available
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
@@ -66,7 +66,7 @@ def _copy_strides(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 def _check_clone(input: Tensor, memory_format: Any = preserve_format) -> None:
     if input._layout.base.traced and memory_format in (channels_last, channels_last_3d):
-        levels.check_format(input, memory_format)
+        examples.check_format(input, memory_format)
 
 
 @op("CloneBackward0", strides=_copy_strides, check=_check_clone)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, levels
+from compat import dtypes, examples
 from compat.meta import on_meta, refused
 from compat.ops.indexing import POSITIONS, outside
 from compat.ops.inspection import values_of
@@ -152,7 +152,7 @@ def one_hot(input: Tensor, num_classes: int = -1) -> Tensor:
         return one_hot_rows.function(input, num_classes)
     if num_classes == -1 and on_meta(input):
         raise refused("item()")
-    if num_classes == -1 and levels.maps(input._storage.buffer):
+    if num_classes == -1 and examples.maps(input._storage.buffer):
         raise RuntimeError(
             "When vmap-ing torch.nn.functional.one_hot, please provide an explicit positive num_classes argument."
         )

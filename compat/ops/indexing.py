@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, lens, levels
+from compat import dtypes, examples, lens
 from compat.errors import size_text, warn, wrap_dim
 from compat.layout import broadcast_size, contiguous_strides, dense_layout, elementwise_strides
 from compat.ops.arguments import tensor_argument
@@ -60,7 +60,7 @@ def check_places(index: Tensor, input: Tensor, dim: int) -> None:
 
 def nonzero_places(mask: Tensor, asks: str = "index") -> tuple[Tensor, ...]:
     """Where a mask is true, a tensor of positions per dimension; it takes the values, for the operation that asks."""
-    levels.check_counted(asks, mask)
+    examples.check_counted(asks, mask)
     values = array_of(mask)
     return tuple(
         from_array(p.astype(numpy.int64)) for p in numpy.nonzero(numpy.atleast_1d(values) if not mask.dim() else values)
@@ -474,7 +474,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
         tensor([3, 2])
     """
     check_mask(input, tensor_argument("masked_select", "mask", 2, mask))
-    levels.check_counted("masked_select", mask)
+    examples.check_counted("masked_select", mask)
     shape = broadcast_size(tuple(input.shape), tuple(mask.shape))
     places = from_array(numpy.flatnonzero(numpy.broadcast_to(array_of(mask), shape)).astype(numpy.int64))
     return selected.function(input, mask, places, out=out)
@@ -494,7 +494,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
         if out is not None:
             raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         return nonzero_places(input, "nonzero")
-    levels.check_counted("nonzero", input)
+    examples.check_counted("nonzero", input)
     if out is not None and out.dtype is not dtypes.int64:
         raise RuntimeError(
             f"nonzero: Expected out tensor to have scalar type Long but got scalar type{out.dtype.scalar_name}"

@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Sequence
 from typing import Any
 
-from compat import captures, levels
+from compat import captures, examples, levels
 from compat.autograd.anomaly_mode import made, written
 from compat.autograd.forward_ad import separate
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
@@ -130,7 +130,7 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
         separate(t)
     storage = t._storage
     if traced:
-        levels.note_write(name, storage, buffer, t._is_view())
+        examples.note_write(name, storage, buffer, t._is_view())
         buffer = levels.rewritten(storage.buffer, buffer)
     storage.write(buffer)
     if traced and not storage.base.traced:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import lens, levels
+from compat import examples, lens
 from compat.arrays import tensor_of
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, array_of, wrap
@@ -69,7 +69,7 @@ def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str
 
 def values_of(t: Tensor) -> np.ndarray:
     """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
-    there = runtime.computed(levels.inmost(t._storage.buffer))
+    there = runtime.computed(examples.inmost(t._storage.buffer))
     if there is None and not _local.waits:
         there = None if t._layout.base.traced else runtime.foreseen(t._storage.buffer)
         if there is None:
@@ -79,7 +79,7 @@ def values_of(t: Tensor) -> np.ndarray:
         return array_of(t)
     if there is None or isinstance(there, Tracer):
         return np.empty(0, t.dtype.numpy)
-    return np.asarray(runtime.ready(levels.inmost(lens.read(t._storage.buffer, t._layout, t._offset))))
+    return np.asarray(runtime.ready(examples.inmost(lens.read(t._storage.buffer, t._layout, t._offset))))
 
 
 def _kept(a: Any) -> Any:

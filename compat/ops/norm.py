@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from compat import captures, dtypes, levels
+from compat import captures, dtypes, examples
 from compat.errors import size_text
 from compat.grad_mode import mode, no_grad
 from compat.layout import channels_last_strides, is_channels_last
@@ -445,11 +445,11 @@ def _batch_norm(
 def _keep(statistics: Sequence[tuple[Tensor, Tensor]]) -> None:
     """Writes running statistics, which is no change that counts; examples of a ``vmap`` have to have their own."""
     for running, new in statistics:
-        if not set(levels.maps(new._storage.buffer)) <= set(levels.maps(running._storage.buffer)):
+        if not set(examples.maps(new._storage.buffer)) <= set(examples.maps(running._storage.buffer)):
             raise RuntimeError(_SHARED_STATISTICS)
     for running, new in statistics:
         captures.let(running)
-        if levels.maps(running._storage.buffer):
+        if examples.maps(running._storage.buffer):
             with no_grad():
                 running.copy_(new)
         else:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, levels
+from compat import dtypes, examples
 from compat.errors import OVERLAPS_ITSELF, cpp_name
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
@@ -62,7 +62,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """
     tensor_argument("where", "condition", 1, condition)
     if input is None and other is None:
-        levels.check_counted("where", condition)
+        examples.check_counted("where", condition)
         return names_of("torch")["nonzero"](condition, as_tuple=True)
     return (
         _where.function(condition, input, other) if out is None else _where.function(condition, input, other, out=out)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy
 
-from compat import dtypes, levels
+from compat import dtypes, examples
 from compat.errors import Once, size_text, wrap_dim
 from compat.layout import contiguous_strides
 from compat.meta import check_values
@@ -104,7 +104,7 @@ def unique(
     tensor_argument(name, "input", 1, input)
     bools_argument(name, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique(input, dim)
-    levels.check_counted(name, input)
+    examples.check_counted(name, input)
     values = _comparable(array_of(input))
     rows = values.ravel() if along is None else values
     _, first, inverse, counts = numpy.unique(
@@ -127,7 +127,7 @@ def unique_consecutive(
     tensor_argument("unique_consecutive", "input", 1, input)
     bools_argument("unique_consecutive", return_inverse=return_inverse, return_counts=return_counts)
     along = None if dim is None else _check_unique(input, dim)
-    levels.check_counted("unique_consecutive", input)
+    examples.check_counted("unique_consecutive", input)
     values = _comparable(array_of(input))
     rows = values.reshape(-1, 1) if along is None else numpy.moveaxis(values, along, 0).reshape(values.shape[along], -1)
     new = numpy.ones(len(rows), bool)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, levels
+from compat import dtypes, examples
 from compat.errors import cpp_name, type_name, warn
 from compat.grad_mode import mode
 from compat.hosted import array_over, is_large
@@ -149,7 +149,7 @@ def by_tensors() -> Iterator[None]:
 
 def _differs(place: Tensor) -> bool:
     """Whether an index without dimensions stays a tensor: it may have a value of its own for each example."""
-    return _local.by_tensors or (place._layout.base.traced and bool(levels.maps(place._storage.buffer)))
+    return _local.by_tensors or (place._layout.base.traced and bool(examples.maps(place._storage.buffer)))
 
 
 def _places(index: tuple[Any, ...]) -> int:

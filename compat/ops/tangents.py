@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from compat import levels
+from compat import examples, levels
 from compat.ops.node import Underivable
 from funcgrad.dtypes import is_inexact
-from funcgrad.interpreters.batching import BatchTracer, at_axis
+from funcgrad.interpreters.batching import at_axis
 from funcgrad.interpreters.forward import Forward, ForwardTracer
-from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
@@ -131,10 +130,10 @@ def _complete(x: Any, movers: dict[Forward, Any]) -> Any:
 def pushing(x: Any) -> list[Forward]:
     """The transforms and levels of duals by which a value has tangents, innermost first."""
     found: list[Forward] = []
-    while isinstance(x, BatchTracer | ForwardTracer | ReverseTracer):
+    while isinstance(x, examples.TRACED):
         if isinstance(x, ForwardTracer):
             assert isinstance(x.interpreter, Forward)
             # What is left of a level of duals goes on as its primals.
             found += [x.interpreter] if getattr(x.interpreter, "open", True) else []
-        x = x.primal if isinstance(x, ForwardTracer) else x.value
+        x = examples.wrapped(x)
     return found

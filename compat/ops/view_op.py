@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from compat import captures, levels
+from compat import captures, examples
 from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.ops.declared import Declared
@@ -115,7 +115,7 @@ def _by_memory(function: Callable[..., Any]) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         if args and isinstance(args[0], Tensor):
             rejoin(args[0])
-            if args[0]._layout.base.traced and (placing_of(args[0]) or levels.maps(args[0]._storage.buffer)):
+            if args[0]._layout.base.traced and (placing_of(args[0]) or examples.maps(args[0]._storage.buffer)):
                 return inside(*args, **kwargs)
         return function(*args, **kwargs)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import levels, rng
+from compat import examples, rng
 from compat.dtypes import get_default_dtype, int64
 from compat.layout import broadcast_size, contiguous_layout
 from compat.meta import on_meta
@@ -63,7 +63,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
-        check_same(levels.drawing(), t)
+        check_same(examples.drawing(), t)
         layout = contiguous_layout(t.shape, t.dtype, device=t.device)
         tosses = draws(lambda n, dtype: rng.bernoulli(engine, n, dtype, chance), layout)
         return _given(out, _BERNOULLI_P.call([t, tosses])[0])

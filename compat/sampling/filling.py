@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import captures, levels, rng
+from compat import captures, examples, levels, rng
 from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import dense_layout, overlaps_itself, preserved_strides
@@ -99,7 +99,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
     if whole and not recorded and not layout.base.traced:
         put(t, runtime.drawn(lambda: draw(layout.numel, layout.dtype.numpy).reshape(layout.base.shape)), False)
         return t
-    if levels.drawing() or on_meta(t):
+    if examples.drawing() or on_meta(t):
         size, stride = tuple(layout.size), preserved_strides(tuple(layout.size), layout.stride)
         values = draws(draw, dense_layout(size, stride, layout.dtype, device=t.device), t)
     else:
@@ -275,7 +275,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def _bernoulli_of_examples(t: Tensor, p: Tensor, engine: Any) -> Tensor:
     """``bernoulli_`` with a tensor of as many probabilities inside transforms."""
     (probabilities,), over = given(p)
-    levels.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
+    examples.check_write("bernoulli", t._storage.buffer, p._storage.buffer)
     check_fill(t)
     dtype = t.dtype.numpy
     assert dtype is not None

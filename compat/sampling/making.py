@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, levels, rng
+from compat import dtypes, examples, rng
 from compat.device import available, place
 from compat.device import device as Device
 from compat.errors import wrong_argument
@@ -72,7 +72,7 @@ class Options:
     def made(self, size: tuple[int, ...], draw: Draw, default: dtypes.dtype) -> Tensor:
         """A contiguous tensor of draws, or ``out`` with draws in it."""
         if self.out is not None:
-            levels.refuse_out()
+            examples.refuse_out()
             if tuple(self.out.shape) != size:
                 self.out.resize_(size)
             return fill(self.out, draw, UNIFORM)

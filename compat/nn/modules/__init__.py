@@ -89,7 +89,6 @@ _ADDRESSES = {
     conv: "LazyConv1d LazyConv2d LazyConv3d LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d",
     linear: "Bilinear LazyLinear",
     loss: " ".join([*losses.__all__, "LinearCrossEntropyLoss"]),
-    normalization: "LocalResponseNorm",
     pooling: "LPPool1d LPPool2d LPPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     sparse: "EmbeddingBag",
 }

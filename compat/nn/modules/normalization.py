@@ -13,7 +13,7 @@ from compat.nn.modules.utils import described, empty
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 
-__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 def _shape(normalized_shape: Any) -> tuple[int, ...]:
@@ -185,7 +185,38 @@ class GroupNorm(Module):
         return f"{channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
-class CrossMapLRN2d(Module):
+class _ResponseNorm(Module):
+    """Responses divided by those of neighbouring channels; the arguments are described at ``LocalResponseNorm``."""
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+        super().__init__()
+        self.size = size
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+
+    def extra_repr(self) -> str:
+        return f"{self.size}, {described(self, 'alpha', 'beta', 'k')}"
+
+
+class LocalResponseNorm(_ResponseNorm):
+    """The input divided by ``(k + alpha * mean of the squares in size neighbouring channels) ** beta``.
+
+    Args:
+        size: how many channels count.
+        alpha, beta, k: as above.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
+        torch.Size([1, 4, 3])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+
+class CrossMapLRN2d(_ResponseNorm):
     """The input divided by ``(k + alpha * sum of the squares in size channels / size) ** beta``, as Lua's Torch had it.
 
     ``LocalResponseNorm`` is the one to use: here the first channel counts for all, and gradients are not quite right.
@@ -204,14 +235,7 @@ class CrossMapLRN2d(Module):
     """
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
+        super().__init__(size, alpha, beta, k)
 
     def forward(self, input: Tensor) -> Tensor:
         return _functions.CrossMapLRN2d.apply(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, {described(self, 'alpha', 'beta', 'k')}"

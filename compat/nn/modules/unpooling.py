@@ -1,4 +1,4 @@
-"""Layers that undo maxima, pool with other norms, and divide responses by those of neighbouring channels."""
+"""Layers that undo maxima, and pool with other norms."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from compat.nn.modules.utils import described
 from compat.ops.windows import each
 from compat.tensor import Tensor
 
-__all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "LocalResponseNorm", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
+__all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
 
 
 class _MaxUnpoolNd(Module):
@@ -130,30 +130,3 @@ class LPPool3d(_LPPoolNd):
     """
 
     _pool = "lp_pool3d"
-
-
-class LocalResponseNorm(Module):
-    """The input divided by ``(k + alpha * mean of the squares in size neighbouring channels) ** beta``.
-
-    Args:
-        size: how many channels count.
-        alpha, beta, k: as above.
-
-    Example:
-        >>> import compat as torch
-        >>> torch.nn.LocalResponseNorm(2)(torch.ones(1, 4, 3)).shape
-        torch.Size([1, 4, 3])
-    """
-
-    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
-        super().__init__()
-        self.size = size
-        self.alpha = alpha
-        self.beta = beta
-        self.k = k
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
-
-    def extra_repr(self) -> str:
-        return f"{self.size}, {described(self, 'alpha', 'beta', 'k')}"

@@ -1,0 +1,213 @@
+"""What is traced by the transforms in this thread, and what the examples of a ``vmap`` refuse.
+
+Under ``vmap`` there is no value of one example to read, nothing whose size depends on values, and memory that all
+examples share cannot take what differs between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.grad_mode import mode
+from compat.levels import Aside, state
+from compat.meta import Unknown, check_values, refused
+from funcgrad import runtime
+from funcgrad.errors import ConcretizationError
+from funcgrad.interpreters.batching import Batching, BatchTracer
+from funcgrad.interpreters.forward import ForwardTracer
+from funcgrad.interpreters.reverse import ReverseTracer
+from funcgrad.tracing import Tracer
+
+TRACED = (BatchTracer, ForwardTracer, ReverseTracer)
+
+
+def wrapped(x: Any) -> Any:
+    """What the tracer of a transform wraps; under ``vmap`` what there is for all examples."""
+    return x.primal if isinstance(x, ForwardTracer) else x.value
+
+
+def maps(x: Any) -> list[Batching]:
+    """The ``vmap``s over whose examples a value differs, innermost first."""
+    found: list[Batching] = []
+    while isinstance(x, TRACED):
+        if isinstance(x, BatchTracer):
+            found.append(x.interpreter)
+        x = wrapped(x)
+    return found
+
+
+def inmost(x: Any) -> Any:
+    """What the transforms around a value wrap: under ``vmap`` what there is for all examples."""
+    while isinstance(x, TRACED):
+        x = wrapped(x)
+    return x
+
+
+_ASKED = {
+    "item()": "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling .item() on a "
+    "Tensor, please try to rewrite what you're doing with other operations. If error is occurring somewhere inside "
+    "PyTorch internals, please file a bug report.",
+    "bool()": "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. We don't "
+    "support that yet, please file an issue at https://github.com/pytorch/pytorch/issues .",
+    "its values": "Cannot access data pointer of Tensor that doesn't have storage",
+}
+
+
+def concrete(x: Any, asked: str) -> Any:
+    """The array that is traced.
+
+    Args:
+        asked: what it is for: "item()", "bool()", "its values".
+
+    Raises:
+        RuntimeError: under ``vmap``.
+        ConcretizationError: where there are no values, as under ``jit``.
+    """
+    if maps(x):
+        raise RuntimeError(_ASKED[asked])
+    if isinstance(inmost(x), Unknown):
+        raise refused(asked)
+    return runtime.ready(x._concrete(asked) if isinstance(x, Tracer) else x)
+
+
+_COUNTED = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap over aten::{0}. "
+    "Please file an issue at https://github.com/pytorch/pytorch/issues if you need this feature."
+)
+_COUNTED_BY = {
+    "index": "vmap: We do not support batching operators that can support dynamic shape. Attempting to batch over "
+    "indexing with a boolean mask.",
+    "masked_select": "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+    "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues if you need this feature.",
+}
+
+
+def check_counted(name: str, t: Any) -> None:
+    """Whether an operation may count elements of a tensor, to give a result of that size.
+
+    Raises:
+        RuntimeError: under ``vmap``, where the number differs between examples.
+        NotImplementedError: on the meta device, where there is nothing to count.
+    """
+    if not t._storage.base.traced:
+        return
+    check_values(name, t)
+    if maps(t._storage.buffer):
+        raise RuntimeError(_COUNTED_BY.get(name, _COUNTED).format(name))
+
+
+def check_format(t: Any, copied: Any = None) -> None:
+    """Whether a tensor may be asked for the memory order of a format other than the usual ones, or copied to it.
+
+    Raises:
+        RuntimeError: under ``vmap``.
+    """
+    if not maps(t._storage.buffer):
+        return
+    if copied is None:
+        raise RuntimeError(
+            "NYI: querying is_contiguous inside of vmap for memory_format other than torch.contiguous_format"
+        )
+    name = "".join(part.capitalize() for part in str(copied).removeprefix("torch.").split("_"))
+    raise RuntimeError(
+        "NYI: Tensor.clone(memory_format) inside vmap is only supported with memory_format torch.preserve_format or "
+        f"torch.contiguous_format (got {name})"
+    )
+
+
+def shown(x: Any) -> bool:
+    """Whether what is traced has values to show."""
+    try:
+        concrete(x, "its values")
+    except (RuntimeError, ConcretizationError):
+        return False
+    return True
+
+
+#: What messages call an operation that writes in place; others by their own name.
+_WRITES = dict.fromkeys(("add", "sub", "mul", "div", "copy"), "inplace arithmetic") | {"bernoulli": "inplace bernoulli"}
+
+
+def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
+    """Notes that memory gets a new buffer, which is traced.
+
+    Args:
+        view: whether it is written through a view.
+
+    Raises:
+        RuntimeError: where memory that all examples of a ``vmap`` share is to take what differs between them, and for
+            recorded writes into what is differentiated by.
+    """
+    if mode.grad and any(storage is leaf for entered in state.levels for leaf in entered.leaves):
+        leaf = "a view of a leaf" if view else "a leaf"
+        raise RuntimeError(f"{leaf} Variable that requires grad is being used in an in-place operation.")
+    if state.levels:
+        check_write(name, storage.buffer, new)
+        while isinstance(storage, Aside):
+            storage = storage.under
+        state.levels[-1].written.append(storage)
+
+
+def check_write(name: str, old: Any, new: Any) -> None:
+    """Complains where memory that examples of a ``vmap`` share is to take what differs between them.
+
+    Raises:
+        RuntimeError: if so.
+    """
+    if not any(entered.kind == "vmap" for entered in state.levels):
+        return
+    if set(maps(new)) <= set(maps(old)):
+        return
+    what = _WRITES.get(name.rstrip("_"), f"{name.rstrip('_')}_")
+    raise RuntimeError(
+        f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
+        "has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
+        f"over in a vmap. Please try to use out-of-place operators instead of {what}. If said operator is being called "
+        "inside the PyTorch framework, please file a bug report instead."
+    )
+
+
+_RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or 'different' "
+    "randomness flags on vmap or perform the randomness operation out of vmap"
+)
+
+#: The same, where autograd's own functions map backward passes.
+_RANDOM_GRADIENTS = (
+    "vmap: We do not yet support calling random operations inside of vmap. Please perform random operations outside of "
+    "vmap as a workaround"
+)
+
+
+def drawing() -> list[Batching]:
+    """The ``vmap``s around whose examples each get random numbers of their own, outermost first.
+
+    Raises:
+        RuntimeError: if one of them does not want any.
+    """
+    entered_maps = [entered for entered in state.levels if entered.kind == "vmap"]
+    if any(entered.randomness == "error" for entered in entered_maps):
+        raise RuntimeError(_RANDOM_GRADIENTS if state.graphs else _RANDOM)
+    return [entered.interpreter for entered in entered_maps if entered.randomness == "different"]
+
+
+def refuse_out() -> None:
+    """Complains about random numbers that are to be written into a given tensor inside ``vmap``.
+
+    Raises:
+        RuntimeError: inside one.
+    """
+    if any(entered.kind == "vmap" for entered in state.levels):
+        raise RuntimeError(
+            "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
+            "variants as a workaround"
+        )
+
+
+def spread(over: Sequence[Batching], x: Any) -> Any:
+    """An array with leading axes for some ``vmap``s, outermost first, as what their examples see."""
+    for interpreter in over:
+        x = BatchTracer(interpreter, x, 0)
+    return x
