@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from enum import Enum
+from inspect import signature
 from typing import Any
 
-from compat.dtypes import float16
+from compat import dtypes
 from compat.errors import warn
 from compat.registry import names_of
 from compat.tensor import Tensor
 
-_READY, _UNSCALED, _STEPPED = range(3)
+__all__ = ["GradScaler", "OptState"]
 
 
-class _Seen:
-    """Where an optimizer is between two updates."""
+class OptState(Enum):
+    """Where an optimizer is between two updates of the scale."""
 
-    stage = _READY
-    #: Whether a gradient was infinite or no number; None where nobody looked, or there was none.
-    found: Any = None
+    READY = 0
+    UNSCALED = 1
+    STEPPED = 2
+
+
+def _refresh_per_optimizer_state() -> dict[str, Any]:
+    """What is known of an optimizer after an update: the stage, and for each device whether a gradient was infinite."""
+    return {"stage": OptState.READY, "found_inf_per_device": {}}
 
 
 class GradScaler:
@@ -57,7 +65,7 @@ class GradScaler:
         enabled: bool = True,
     ):
         self._device = device
-        self._enabled = enabled and device == "cpu"
+        self._enabled = enabled and device != "cuda"
         if enabled and device == "cuda":
             warn("torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.")
         if not self._enabled:
@@ -65,19 +73,26 @@ class GradScaler:
         assert growth_factor > 1.0, "The growth factor must be > 1.0."
         assert backoff_factor < 1.0, "The backoff factor must be < 1.0."
         self._init_scale = init_scale
-        self._scale: float | None = None
+        #: A tensor from the first loss on: a step is then computed without waiting for the scale.
+        self._scale: Tensor | None = None
         self._growth_factor = growth_factor
         self._backoff_factor = backoff_factor
         self._growth_interval = growth_interval
-        self._growth_tracker = 0
-        self._seen: dict[int, _Seen] = {}
+        self._init_growth_tracker = 0
+        self._growth_tracker: Tensor | None = None
+        self._per_optimizer_states: defaultdict[int, dict[str, Any]] = defaultdict(_refresh_per_optimizer_state)
 
-    def _need_scale(self, name: str) -> float:
-        assert self._scale is not None, (
-            f"Attempted {name} but _scale is None.  This may indicate your script did not use "
-            "scaler.scale(loss or outputs) earlier in the iteration."
-        )
-        return self._scale
+    def _check_scale_growth_tracker(self, funcname: str) -> tuple[Tensor, Tensor]:
+        advice = "This may indicate your script did not use scaler.scale(loss or outputs) earlier in the iteration."
+        assert self._scale is not None, f"Attempted {funcname} but _scale is None.  {advice}"
+        assert self._growth_tracker is not None, f"Attempted {funcname} but _growth_tracker is None.  {advice}"
+        return self._scale, self._growth_tracker
+
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+        assert self._growth_tracker is None, "_growth_tracker initialized before _scale"
+        full = names_of("torch")["full"]
+        self._scale = full((), self._init_scale, dtype=dtypes.float32, device=dev)
+        self._growth_tracker = full((), self._init_growth_tracker, dtype=dtypes.int32, device=dev)
 
     def scale(self, outputs: Any) -> Any:
         """Tensors, or nested containers of them, times the scale.
@@ -89,8 +104,7 @@ class GradScaler:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._scale = float(self._init_scale)
-            # A number is an input of the programs that it takes part in; none is made anew for another scale.
+                self._lazy_init_scale_growth_tracker(outputs.device)
             scaled: Any = outputs * self._scale
             return scaled
         if not hasattr(outputs, "__iter__"):
@@ -98,23 +112,15 @@ class GradScaler:
         parts = map(self.scale, outputs)
         return type(outputs)(parts) if isinstance(outputs, list | tuple) else parts
 
-    def _of(self, optimizer: Any) -> _Seen:
-        return self._seen.setdefault(id(optimizer), _Seen())
-
-    def _look(self, optimizer: Any, factor: float) -> None:
-        """Multiplies an optimizer's gradients by a factor, and notes whether all are finite."""
-        from compat.grad_mode import no_grad
-
+    def _unscale_grads_(
+        self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
+    ) -> dict[Any, Tensor]:
+        """Multiplies an optimizer's gradients by ``inv_scale``; gives ``found_inf``, by the device of the gradients."""
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if any(g.dtype is float16 for g in grads):
+        if not allow_fp16 and any(g.dtype is dtypes.float16 for g in grads):
             raise ValueError("Attempting to unscale FP16 gradients.")
-        found: Any = None
-        with no_grad():
-            for grad in grads:
-                infinite = names_of("torch")["isfinite"](grad).all().logical_not()
-                found = infinite if found is None else found.logical_or(infinite)
-                grad.mul_(factor)
-        self._of(optimizer).found = found
+        names_of("torch")["_amp_foreach_non_finite_check_and_unscale_"](grads, found_inf, inv_scale)
+        return {grads[0].device: found_inf} if grads else {}
 
     def unscale_(self, optimizer: Any) -> None:
         """Divides an optimizer's gradients by the scale, before they are clipped, say.
@@ -125,17 +131,31 @@ class GradScaler:
         """
         if not self._enabled:
             return
-        scale = self._need_scale("unscale_")
-        seen = self._of(optimizer)
-        if seen.stage == _UNSCALED:
+        scale, _ = self._check_scale_growth_tracker("unscale_")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.UNSCALED:
             raise RuntimeError("unscale_() has already been called on this optimizer since the last update().")
-        if seen.stage == _STEPPED:
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
-        self._look(optimizer, 1.0 / scale)
-        seen.stage = _UNSCALED
+        # In double precision, as the inverse of a single one need not be exact.
+        inverse = scale.double().reciprocal().float()
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, inverse, self._nothing_found(), False)
+        state["stage"] = OptState.UNSCALED
+
+    def _nothing_found(self) -> Tensor:
+        found: Tensor = names_of("torch")["zeros"]((), dtype=dtypes.float32)
+        return found
+
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        if any(found.item() for found in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """Makes the optimizer's step, with unscaled gradients, unless one of them is infinite.
+
+        An optimizer with an attribute ``_step_supports_amp_scaling`` that is true does either itself: during its step
+        it has the tensors ``grad_scale``, None for gradients that are unscaled already, and ``found_inf``.
 
         Args:
             optimizer: the optimizer.
@@ -151,49 +171,94 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
-        self._need_scale("step")
-        seen = self._of(optimizer)
-        if seen.stage == _STEPPED:
+        self._check_scale_growth_tracker("step")
+        state = self._per_optimizer_states[id(optimizer)]
+        if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if seen.stage == _READY:
-            self.unscale_(optimizer)
-        assert seen.found is not None, "No inf checks were recorded for this optimizer."
-        result = None if bool(seen.found) else optimizer.step(*args, **kwargs)
-        seen.stage = _STEPPED
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._step_that_scales(optimizer, state, *args, **kwargs)
+        else:
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer)
+            assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
+            result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
+        state["stage"] = OptState.STEPPED
         return result
+
+    def _step_that_scales(self, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+        """The step of an optimizer that divides by the scale itself."""
+        if "grad_scaler" in signature(optimizer.step).parameters:
+            warn(
+                "GradScaler is going to stop passing itself as a keyword argument to the passed optimizer. In the near "
+                "future GradScaler registers `grad_scale: Tensor` and `found_inf: Tensor` to the passed optimizer and "
+                "let the optimizer use them directly.",
+                FutureWarning,
+            )
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        scale = self._get_scale_async()
+        optimizer.grad_scale = None if state["stage"] is OptState.UNSCALED else scale
+        optimizer.found_inf = sum(state["found_inf_per_device"].values())
+        try:
+            return optimizer.step(*args, **kwargs)
+        finally:
+            del optimizer.grad_scale, optimizer.found_inf
 
     def update(self, new_scale: Any = None) -> None:
         """Adapts the scale to what was seen since the last time, or sets it.
+
+        Args:
+            new_scale: a float or a tensor of one element; None to adapt.
 
         Raises:
             AssertionError: if nothing was scaled, or no gradients were looked at.
         """
         if not self._enabled:
             return
-        self._need_scale("update")
-        if new_scale is not None:
-            self._scale = float(new_scale)
+        scale, growth_tracker = self._check_scale_growth_tracker("update")
+        if isinstance(new_scale, float):
+            scale.fill_(new_scale)
+        elif new_scale is not None:
+            fits = new_scale.device.type == self._device and new_scale.numel() == 1 and not new_scale.requires_grad
+            assert fits, (
+                "new_scale should be a float or a 1-element torch.cuda.FloatTensor or torch.FloatTensor with "
+                "requires_grad=False."
+            )
+            scale.copy_(new_scale)
         else:
-            found = [seen.found for seen in self._seen.values() if seen.found is not None]
+            states = self._per_optimizer_states.values()
+            found = [f for state in states for f in state["found_inf_per_device"].values()]
             assert found, "No inf checks were recorded prior to update."
-            self._adapt(any(map(bool, found)))
-        self._seen = {}
+            names_of("torch")["_amp_update_scale_"](
+                scale, growth_tracker, sum(found[1:], found[0]), self._growth_factor, self._backoff_factor,
+                self._growth_interval,
+            )  # fmt: skip
+        self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
-    def _adapt(self, infinite: bool) -> None:
-        if infinite:
-            self._scale = self.get_scale() * self._backoff_factor
-            self._growth_tracker = 0
-            return
-        self._growth_tracker += 1
-        if self._growth_tracker == self._growth_interval:
-            self._scale = self.get_scale() * self._growth_factor
-            self._growth_tracker = 0
+    def _get_scale_async(self) -> Tensor | None:
+        return self._scale
 
     def get_scale(self) -> float:
-        """The scale; 1 if disabled."""
+        """The scale; 1 if disabled. Waits for it."""
         if not self._enabled:
             return 1.0
-        return self._init_scale if self._scale is None else self._scale
+        return self._init_scale if self._scale is None else float(self._scale.item())
+
+    def _get_growth_tracker(self) -> int:
+        return self._init_growth_tracker if self._growth_tracker is None else int(self._growth_tracker.item())
+
+    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
+        """Notes which gradients are infinite, and leaves them as they are."""
+        self._check_scale_growth_tracker("_check_inf_per_device")
+        one = names_of("torch")["full"]((), 1.0, dtype=dtypes.float32)
+        state = self._per_optimizer_states[id(optimizer)]
+        state["found_inf_per_device"] = self._unscale_grads_(optimizer, one, self._nothing_found(), True)
+        return self._found_inf_per_device(optimizer)
+
+    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
+        found: dict[Any, Tensor] = self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
+        return found
 
     def is_enabled(self) -> bool:
         """Whether it does anything."""
@@ -232,7 +297,7 @@ class GradScaler:
             "growth_factor": self._growth_factor,
             "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval,
-            "_growth_tracker": self._growth_tracker,
+            "_growth_tracker": self._get_growth_tracker(),
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
@@ -249,8 +314,22 @@ class GradScaler:
             )
         self._init_scale = state_dict["scale"]
         if self._scale is not None:
-            self._scale = float(state_dict["scale"])
+            self._scale.fill_(state_dict["scale"])
         self._growth_factor = state_dict["growth_factor"]
         self._backoff_factor = state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-        self._growth_tracker = state_dict["_growth_tracker"]
+        self._init_growth_tracker = state_dict["_growth_tracker"]
+        if self._growth_tracker is not None:
+            self._growth_tracker.fill_(state_dict["_growth_tracker"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the tensors, whose values are kept as those to begin with."""
+        state = self.__dict__.copy()
+        if self._enabled:
+            assert not self._per_optimizer_states, (
+                "A GradScaler instance may only be pickled at the beginning of an iteration, or at the end after "
+                "scaler.update()."
+            )
+            state["_init_scale"], state["_init_growth_tracker"] = self.get_scale(), self._get_growth_tracker()
+            state["_scale"] = state["_growth_tracker"] = None
+        return state

@@ -1,0 +1,99 @@
+"""What ``GradScaler`` does to gradients and to its scale, without waiting for either.
+
+Example:
+    >>> import compat as torch
+    >>> grads, infinite = [torch.tensor([2.0, 4.0]), torch.tensor([1.0, float("inf")])], torch.zeros(())
+    >>> torch._amp_foreach_non_finite_check_and_unscale_(grads, infinite, torch.tensor(0.5))
+    >>> grads, infinite
+    ([tensor([1., 2.]), tensor([0.5000,    inf])], tensor(1.))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compat import dtypes
+from compat.dtypes import dtype as Dtype
+from compat.errors import wrong_argument
+from compat.grad_mode import no_grad
+from compat.registry import function, names_of
+from compat.tensor import Tensor
+
+
+def _check_number(name: str, t: Tensor, dtype: Dtype = dtypes.float32) -> None:
+    if t.numel() != 1:
+        raise RuntimeError(f"{name} must be a 1-element tensor.")
+    if t.dtype is not dtype:
+        raise RuntimeError(f"{name} must be {'a float' if dtype is dtypes.float32 else 'an int'} tensor.")
+
+
+@function("torch._amp_foreach_non_finite_check_and_unscale_")
+def amp_foreach_non_finite_check_and_unscale_(self: Sequence[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
+    """Multiplies gradients by a number, in place, and writes down whether one of them was infinite or no number.
+
+    Args:
+        self: the gradients.
+        found_inf: one element, which becomes 1 if any is not finite, else stays.
+        inv_scale: one element.
+
+    Raises:
+        RuntimeError: if one of these two has other elements than one of single precision.
+        TypeError: if the gradients are no list of tensors.
+        NotImplementedError: for gradients that are no floating numbers.
+    """
+    name = "_amp_foreach_non_finite_check_and_unscale_"
+    if not isinstance(self, list | tuple):
+        raise wrong_argument(name, "self", 1, "tuple of Tensors", self)
+    _check_number("inv_scale", inv_scale)
+    _check_number("found_inf", found_inf)
+    for grad in self:
+        if not grad.dtype.is_floating_point:
+            kind = grad.dtype.scalar_name
+            raise NotImplementedError(f"\"_amp_foreach_non_finite_check_and_unscale_cpu\" not implemented for '{kind}'")
+    with no_grad():
+        found, factor = found_inf.reshape(()), inv_scale.reshape(())
+        for grad in self:
+            found.masked_fill_(grad.isfinite().all().logical_not(), 1.0)
+            grad.mul_(factor)
+
+
+@function("torch._amp_update_scale_")
+def amp_update_scale_(
+    self: Tensor,
+    growth_tracker: Tensor,
+    found_inf: Tensor,
+    scale_growth_factor: float,
+    scale_backoff_factor: float,
+    growth_interval: int,
+) -> Tensor:
+    """A scale, in place, after a step: smaller if something was infinite, larger if nothing was for long enough.
+
+    Args:
+        self: the scale, of one element, as the two below.
+        growth_tracker: for how many steps nothing was infinite, an ``int32``; changes, too.
+        found_inf: whether something was; 0 if not.
+        scale_growth_factor, scale_backoff_factor: what the scale is multiplied by in either case.
+        growth_interval: after how many steps it grows; it does not become infinite.
+
+    Raises:
+        RuntimeError: if one of the tensors has another dtype, or not one element.
+
+    Example:
+        >>> import compat as torch
+        >>> scale, steps = torch.tensor(4.0), torch.tensor(1, dtype=torch.int32)
+        >>> amp_update_scale_(scale, steps, torch.tensor(0.0), 2.0, 0.5, 2), steps
+        (tensor(8.), tensor(0, dtype=torch.int32))
+    """
+    if type(growth_interval) is not int:
+        raise wrong_argument("_amp_update_scale_", "growth_interval", 6, "int", growth_interval)
+    _check_number("growth_tracker", growth_tracker, dtypes.int32)
+    _check_number("current_scale", self)
+    _check_number("found_inf", found_inf)
+    where = names_of("torch")["where"]
+    with no_grad():
+        infinite, grown, steps = found_inf.reshape(()) != 0, self * scale_growth_factor, growth_tracker + 1
+        due = steps == growth_interval
+        kept = where(due & grown.isfinite(), grown, self)
+        self.copy_(where(infinite, self * scale_backoff_factor, kept))
+        growth_tracker.copy_(steps.masked_fill(infinite | due, 0))
+    return self
