@@ -15,7 +15,7 @@ import numpy as np
 
 from compat.device import META
 from compat.dtypes import dtype as Dtype
-from compat.pickling import Global, Loaded, Reader, Writer
+from compat.pickling import Global, Loaded, Reader, Writer, text_of
 from compat.storage import UntypedStorage
 from compat.typed_storage import TypedStorage
 
@@ -62,7 +62,7 @@ class _OldLoaded(Loaded):
         Raises:
             RuntimeError: if it is neither, or a part of another storage.
         """
-        if isinstance(reference, tuple) and reference[0] == "module":
+        if isinstance(reference, tuple) and reference[0] in ("module", b"module"):
             return reference[1]
         if isinstance(reference, tuple) and reference[-1] is not None:
             raise RuntimeError("torch.load: parts of storages, as PyTorch wrote before version 0.4, are not read")
@@ -105,8 +105,9 @@ def read(
     if version != _VERSION:
         raise RuntimeError(f"Invalid protocol version: {version}")
     facts = following()
-    loaded.swapped = facts["little_endian"] is not (sys.byteorder == "little")
+    little = facts.get("little_endian", facts.get(b"little_endian"))  # as text is read
+    loaded.swapped = little is not (sys.byteorder == "little")
     obj = following()
     for key in following():
-        loaded.fill(key, file)
+        loaded.fill(text_of(key), file)
     return obj

@@ -6,6 +6,7 @@ storages are persistent objects whose contents lie elsewhere. ``compat.serializa
 
 from __future__ import annotations
 
+import _compat_pickle
 import importlib
 import pickle
 import pickletools
@@ -222,6 +223,11 @@ Writer.dispatch[_Made] = _save_made
 # ---------------------------------------------------------------- reading
 
 
+def text_of(given: Any) -> Any:
+    """What Python 2 wrote may be bytes, if that was asked for."""
+    return given.decode("ascii") if isinstance(given, bytes) else given
+
+
 class Loaded:
     """The storages of a file, each made once.
 
@@ -245,9 +251,10 @@ class Loaded:
         Raises:
             RuntimeError: if it is no storage.
         """
-        if not isinstance(reference, tuple) or reference[0] != "storage":
+        if not isinstance(reference, tuple) or text_of(reference[0]) != "storage":
             raise RuntimeError(f"Unknown typename for persistent_load, expected 'storage' but got '{reference[0]}'")
         _, kind, key, location, count = reference
+        key, location = text_of(key), text_of(location)
         found = self.made.get(key)
         if found is None:
             dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
@@ -365,6 +372,12 @@ KNOWN = _known()
 _BLOCKED = frozenset(("sys", "os", "posix", "nt"))
 
 
+def _today(wanted: Global) -> Global:
+    """What pickles that Python 2 can read call otherwise: ``__builtin__.print`` is ``builtins.print``."""
+    module, name = _compat_pickle.NAME_MAPPING.get(wanted, wanted)
+    return Global(_compat_pickle.IMPORT_MAPPING.get(module, module), name)
+
+
 class Forbidden(pickle.UnpicklingError):
     """A name in a file that may not be used."""
 
@@ -400,8 +413,9 @@ class _Reading:
                 raise pickle.UnpicklingError(
                     f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
                 )
+            wanted = _today(wanted)
             if wanted not in self._allowed:
-                raise Forbidden(f"{module}.{name}")
+                raise Forbidden(wanted.name if wanted.module == "builtins" else f"{wanted.module}.{wanted.name}")
             return self._allowed[wanted]
         ours = _ours(module)
         if ours is None:
@@ -440,4 +454,4 @@ def names_in(pickled: bytes) -> list[Global]:
             texts += [text] if text is not None else []
             continue
         text = None
-    return sorted(found - KNOWN.keys())
+    return sorted(map(_today, found - KNOWN.keys()))

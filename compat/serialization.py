@@ -167,11 +167,14 @@ def save(
     named = isinstance(f, str | os.PathLike)
     if not named and not hasattr(f, "write"):
         raise AttributeError("expected 'f' to be string, path, or a file-like object with a 'write' attribute")
+    # Who reads the file before it is closed finds all of it.
+    flush = (lambda: None) if named else f.flush
     # What cannot be pickled is found before anything is written.
     pickled = io.BytesIO()
     if not _use_new_zipfile_serialization:
         old_files.write(pickled, obj, pickle_protocol)
         _put(f, named, pickled.getvalue())
+        flush()
         return
     writer = Writer(pickled, pickle_protocol)
     writer.dump(obj)
@@ -187,6 +190,7 @@ def save(
     if not _disable_byteorder_record:
         entries.append(("byteorder", b"little"))
     _write(f, name, entries, writer.storages)
+    flush()
 
 
 def _put(f: Any, named: bool, contents: bytes) -> None:
@@ -338,9 +342,7 @@ def load(
     weights_only = _weights_only(weights_only, pickle_module)
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("f must be a file path in order to use the mmap argument")
-    if weights_only and pickle_load_args and set(pickle_load_args) != {"encoding"}:
-        warn("pickle_load_args only works if `weights_only=False`.")
-    options = {} if weights_only else pickle_load_args
+    options = _load_options(weights_only, pickle_load_args)
     if isinstance(f, str | os.PathLike):
         mapped = os.fspath(f) if mmap and _Options.flags == mapping.MAP_SHARED else None
         with open(f, "rb") as file:
@@ -355,6 +357,20 @@ def load(
     return _load(readable, _placing(map_location), weights_only, options, None, pickle_module)
 
 
+def _load_options(weights_only: bool, given: dict[str, Any]) -> dict[str, Any]:
+    """What the unpickler is given. Text that Python 2 wrote is UTF-8 unless something else is asked for.
+
+    Raises:
+        TypeError: with ``weights_only``, for anything but an encoding.
+    """
+    if weights_only and given:
+        warn("pickle_load_args only works if `weights_only=False`.")
+        unknown = next((name for name in given if name != "encoding"), None)
+        if unknown is not None:
+            raise TypeError(f"Unpickler.__init__() got an unexpected keyword argument '{unknown}'")
+    return {"encoding": "utf-8", **given}
+
+
 def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
     """What was asked for, or else the default; either may be overruled by a variable of the environment."""
     force, refuse = ("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
@@ -363,9 +379,13 @@ def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
         raise RuntimeError(f"Only one of `{force}` or `{refuse}` should be set, but both were set.")
     if forced:
         return True
-    if asked is None:
-        return pickle_module is None and not refused
-    return asked
+    if asked is None and refused:
+        warn(
+            f"Environment variable {refuse} detected, since the`weights_only` argument was not explicitly passed to "
+            "`torch.load`, forcing weights_only=False."
+        )
+        return False
+    return pickle_module is None if asked is None else asked
 
 
 def _load(

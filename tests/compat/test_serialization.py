@@ -8,6 +8,8 @@ import json
 import mmap
 import operator
 import pickle
+import re
+import warnings
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -65,6 +67,50 @@ def test_reads_and_writes_files_as_before_1_6(tmp_path: Path) -> None:
         torch.load(io.BytesIO(pickle.dumps(1)))
 
 
+def test_text_of_python_2_is_decoded_as_asked() -> None:
+    file = io.BytesIO()
+    torch.save(["\u017c\u00f3\u0142w", torch.zeros(2)], file, _use_new_zipfile_serialization=False)
+    # Python 2 wrote its plain strings with another opcode, with the same length and bytes behind it.
+    written = re.sub(rb"X(.\0\0\0)", rb"T\1", file.getvalue(), flags=re.DOTALL)
+    for options in ({}, {"weights_only": False}):
+        assert torch.load(io.BytesIO(written), **options)[0] == "\u017c\u00f3\u0142w"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            text, numbers = torch.load(io.BytesIO(written), encoding="bytes", **options)
+        assert (text, numbers.tolist()) == ("\u017c\u00f3\u0142w".encode(), [0, 0])
+    with pytest.raises(UnicodeDecodeError):
+        torch.load(io.BytesIO(written), encoding="ascii", weights_only=False)
+    with (
+        pytest.warns(UserWarning, match="only works if"),
+        pytest.raises(TypeError, match="unexpected keyword argument 'errors'"),
+    ):
+        torch.load(io.BytesIO(written), errors="ignore")
+
+
+class Largest:
+    """Something whose file names a function of Python itself."""
+
+    def __reduce__(self) -> Any:
+        return max, (1, 2)
+
+
+def test_functions_of_python_have_the_names_of_today() -> None:
+    with pytest.raises(pickle.UnpicklingError, match=r"Unsupported global: GLOBAL max was not"):
+        again(Largest())
+    assert torch.serialization.get_unsafe_globals_in_checkpoint(saved(Largest())) == ["builtins.max"]
+    with torch.serialization.safe_globals([max]):
+        assert again(Largest()) == 2
+        assert torch.serialization.get_unsafe_globals_in_checkpoint(saved(Largest())) == []
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_file_is_flushed(tmp_path: Path, zipped: bool) -> None:
+    path = tmp_path / "open.pt"
+    with open(path, "wb") as file:
+        torch.save(torch.ones(2), file, _use_new_zipfile_serialization=zipped)
+        assert torch.load(path).tolist() == [1, 1]
+
+
 class OnlyReads:
     """A file that can do no more than it must."""
 
@@ -83,7 +129,8 @@ def test_variables_of_the_environment_overrule_the_default(monkeypatch: pytest.M
     assert again(fractions.Fraction(1, 2), weights_only=False) == fractions.Fraction(1, 2)
     with monkeypatch.context() as patched:
         patched.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
-        assert again(fractions.Fraction(1, 2)) == fractions.Fraction(1, 2)
+        with pytest.warns(UserWarning, match="forcing weights_only=False"):
+            assert again(fractions.Fraction(1, 2)) == fractions.Fraction(1, 2)
         patched.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "1")
         with pytest.raises(RuntimeError, match="Only one of"):
             again(1)
@@ -191,7 +238,7 @@ def test_code_is_not_run() -> None:
         def __reduce__(self) -> Any:
             return eval, ("1 + 1",)
 
-    with pytest.raises(pickle.UnpicklingError, match=r"GLOBAL (__builtin__|builtins)\.eval"):
+    with pytest.raises(pickle.UnpicklingError, match="GLOBAL eval was not"):
         again(Harm())
     assert again(Harm(), weights_only=False) == 2
 
