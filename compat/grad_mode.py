@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
 
-from compat.errors import warn
+from compat.errors import warn, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,6 +30,8 @@ class _Mode(threading.local):
     observer: Callable[[str, Any], Any] | None = None
     #: What ``grad`` was where a type was asked what an operation gives, which is below the graph.
     above: bool | None = True
+    #: Whether leaves get gradients in a memory order of their own, not as they come.
+    lays_out = True
     #: How many modes see each operation in this thread: there are no short cuts then.
     watched = 0
     #: Since when the innermost transform that differentiates runs: storages that are older are from outside of it.
@@ -244,6 +246,43 @@ class set_multithreading_enabled(_Guard):
 
     def __exit__(self, *exc: object) -> None:
         set_multithreading_enabled.enabled = self.before
+
+
+class enforce_grad_layout_policy(_Guard):
+    """Whether the gradient of a leaf is laid out as the leaf; a function too, whose choice stays.
+
+    If not, one that nobody else holds becomes the leaf's ``grad`` in the memory order in which it comes.
+
+    Args:
+        enable: whether it is.
+
+    Example:
+        >>> import compat as torch
+        >>> x = torch.zeros(2, 3).t().requires_grad_()
+        >>> with torch.autograd.enforce_grad_layout_policy(False):
+        ...     (x * torch.ones(3, 2)).sum().backward()
+        >>> x.stride(), x.grad.stride()
+        ((1, 3), (2, 1))
+    """
+
+    def __init__(self, enable: bool = True):
+        if not isinstance(enable, bool):
+            raise wrong_argument("set_grad_layout_enforcement_enabled", "enabled", 1, "bool", enable)
+        self.before = mode.lays_out
+        self.mode = mode.lays_out = enable
+
+    def __call__(self, function: F) -> F:
+        mode.lays_out = self.before
+        return super().__call__(function)
+
+    def again(self) -> _Guard:
+        return enforce_grad_layout_policy(self.mode)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exc: object) -> None:
+        mode.lays_out = self.before
 
 
 def is_multithreading_enabled() -> bool:

@@ -23,6 +23,7 @@ from compat.autograd.variable import Variable
 from compat.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_multithreading_enabled,
     no_grad,
@@ -32,7 +33,8 @@ from compat.grad_mode import (
 
 __all__ = [
     "Function", "SavedTensor", "Variable", "_profiler_enabled", "_unsafe_preserve_version_counter", "anomaly_mode",
-    "backward", "detect_anomaly", "enable_grad", "forward_ad", "function", "functional", "grad", "grad_mode",
+    "backward", "detect_anomaly", "enable_grad",
+    "enforce_grad_layout_policy", "forward_ad", "function", "functional", "grad", "grad_mode",
     "gradcheck", "gradgradcheck", "graph",
     "inference_mode", "is_multithreading_enabled", "kineto_available", "no_grad", "set_detect_anomaly",
     "set_grad_enabled", "set_multithreading_enabled", "variable",

@@ -188,6 +188,7 @@ class _Task:
                 waiting[following] -= 1
                 if waiting[following] == 0:
                     self.push(following)
+            results, grad = (), None  # a gradient is held by what waits for it alone
 
     def asked(self, node: Node, results: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         """What a node gives, without gradients that go nowhere."""
@@ -201,13 +202,14 @@ class _Task:
         expected = hooks is not None and bool(hooks.post)
         runs = self.wanted is None or node in self.wanted
         captures = self.captures.get(node, ())
-        seen = list(grads)
-        if not runs and hooks is not None and (captures or len(self.roots) == 1):  # of a single root always
-            _call_tensor_hooks(node, hooks, seen)
-        for nr, place in captures:
-            self.captured[place] = seen[nr] if nr < len(seen) else None
-        if not runs:
-            return ()
+        if captures or not runs:
+            seen = list(grads)
+            if not runs and hooks is not None and (captures or len(self.roots) == 1):  # of a single root always
+                _call_tensor_hooks(node, hooks, seen)
+            for nr, place in captures:
+                self.captured[place] = seen[nr] if nr < len(seen) else None
+            if not runs:
+                return ()
         if hooks is None:
             if self.marks is not None:
                 self.marks.add(node, grads)
@@ -253,7 +255,7 @@ def run_backward(
     if mode.depth >= DEEPEST:
         again = partial(run_backward, roots, grads, keep_graph=keep_graph, create_graph=create_graph, inputs=inputs)
         return _elsewhere(partial(again, accumulate=accumulate))
-    if inputs is None and not create_graph and mode.observer is None and not mode.watched:
+    if inputs is None and not create_graph and mode.observer is None and not mode.watched and mode.lays_out:
         swept = lambda marks: _run(_Task(keep_graph, marks), roots, grads, create_graph, None, accumulate)
         sweep(roots, grads, keep_graph, swept)
         runtime.backward_done()

@@ -39,6 +39,11 @@ _NOT_SEPARATE = (
     "https://pytorch.org/docs/main/notes/extending.func.html"
 )
 
+_TWICE = (
+    "saved_tensors can only be accessed once when clear_saved_tensors_on_access=True is set on the autograd.Function. "
+    "Either access saved_tensors only once, or set clear_saved_tensors_on_access=False."
+)
+
 
 class FunctionCtx:
     """What ``forward`` leaves for ``backward``: saved tensors, and any attribute.
@@ -127,7 +132,7 @@ class BackwardCFunction(Node, FunctionCtx):
 
     __slots__ = (
         ("needs_input_grad", "to_save", "saved_for_forward", "dirty_tensors", "non_differentiable")
-        + ("_materialize_non_diff_grads", "_materialize", "_pure_view")
+        + ("_materialize_non_diff_grads", "_materialize", "_pure_view", "_once")
         + ("saved", "_results", "_tensor_arguments", "_count")
     )
     _forward_cls: type[Function]
@@ -144,6 +149,8 @@ class BackwardCFunction(Node, FunctionCtx):
         self._hooks = self.to_save = self.saved_for_forward = self.dirty_tensors = self.non_differentiable = None
         self._materialize = self._materialize_non_diff_grads = True
         self._pure_view = False
+        #: Whether the saved tensors can be asked for once only; None when they were.
+        self._once: bool | None = False
         #: Per result, its size, dtype, and whether it has a gradient; None for what is no tensor.
         self._results: list[tuple[Size, Dtype, bool] | None] = []
         self._tensor_arguments: list[int] = []
@@ -158,9 +165,14 @@ class BackwardCFunction(Node, FunctionCtx):
         """
         if self.saved_for_forward is not None:
             return self.saved_for_forward
+        if self._once is None:
+            raise RuntimeError(_TWICE)
         if self.saved is None:
             raise RuntimeError(FREED)
-        return tuple(unpack(entry, self) for entry in self.saved)
+        found = tuple(unpack(entry, self) for entry in self.saved)
+        if self._once:
+            self.saved, self._once = (), None
+        return found
 
     @property
     def saved_variables(self) -> tuple:
@@ -182,14 +194,23 @@ class BackwardCFunction(Node, FunctionCtx):
         self.saved = None
 
     def maybe_clear_saved_tensors(self) -> None:
-        """Lets go of the saved tensors, as backward does at its end."""
-        self.release()
+        """Lets go of the saved tensors within a backward pass that does not keep them, as it does at the node's end."""
+        if mode.task is not None and not mode.task.keep_graph:
+            self.release()
+
+    def __call__(self, *grads: Tensor | None, **kwargs: Any) -> Any:
+        raise TypeError(f"'{type(self).__name__}' object is not callable")
 
     def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
         given = list(grads) + [None] * (len(self._results) - len(grads))
         if self._materialize:
             given = [self._zeros(nr) if g is None else g for nr, g in enumerate(given)]
-        found = self._counted(self._backward()(self, *given))
+        if not self._forward_cls.boxed_grads_call:
+            found = self._counted(self._backward()(self, *given))
+        else:
+            if isinstance(grads, list) and not (self._hooks and self._hooks.post):
+                grads.clear()  # what ``backward`` lets go of is held by nobody else
+            found = self._counted(self.apply_boxed(given))
         results: list[Tensor | None] = []
         for argument, (following, nr) in zip(self._tensor_arguments, self.next_functions):
             results.append(self._fitting(found[argument], following, nr, len(results)))
@@ -231,7 +252,16 @@ class BackwardCFunction(Node, FunctionCtx):
         zeros: Tensor = names_of("torch")["zeros"](known[0], dtype=known[1])
         return zeros
 
+    def apply_boxed(self, *args: Any) -> Any:
+        """What ``backward`` returns, which takes a list of the gradients, from which it may take them."""
+        return self._backward()(self, *args)
+
+    def apply_jvp(self, *args: Any) -> Any:
+        """What ``jvp`` returns."""
+        return self._forward_cls.jvp(self, *args)
+
     def _backward(self) -> Callable[..., Any]:
+        """The user's ``backward``, or ``vjp``."""
         function = self._forward_cls
         own, vjp = function.backward is not Function.backward, function.vjp is not Function.vjp
         if own and vjp:
@@ -267,6 +297,8 @@ class Function(metaclass=FunctionMeta):
     Attributes:
         generate_vmap_rule: whether ``vmap`` maps ``forward`` and ``backward`` as they are, so that no ``vmap`` method
             is needed.
+        clear_saved_tensors_on_access: whether ``saved_tensors`` are let go of as soon as ``backward`` has them.
+        boxed_grads_call: whether ``backward`` takes a list of the gradients: what it removes from it is freed.
 
     Example:
         >>> import compat as torch
@@ -285,6 +317,8 @@ class Function(metaclass=FunctionMeta):
 
     _backward_cls: type[BackwardCFunction]
     generate_vmap_rule = False
+    clear_saved_tensors_on_access = False
+    boxed_grads_call = False
 
     def __init__(self, *args: Any, **kwargs: Any):
         text = (
@@ -385,7 +419,7 @@ class Function(metaclass=FunctionMeta):
         ctx.needs_input_grad = tuple(isinstance(a, Tensor) and a.requires_grad for a in args)
         recorded = bool(mode.grad) and any(ctx.needs_input_grad)
         ctx.next_functions = tuple(edge_of(args[i]) if recorded else NO_EDGE for i in tensors)
-        ctx._tensor_arguments, ctx._count = tensors, len(args)
+        ctx._tensor_arguments, ctx._count, ctx._once = tensors, len(args), cls.clear_saved_tensors_on_access
         if recorded and mode.anomaly:
             made(ctx)
         output = run(ctx, args)

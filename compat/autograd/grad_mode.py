@@ -3,6 +3,7 @@
 from compat.grad_mode import (
     _unsafe_preserve_version_counter,
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     no_grad,
     set_grad_enabled,
@@ -12,6 +13,7 @@ from compat.grad_mode import (
 __all__ = [
     "_unsafe_preserve_version_counter",
     "enable_grad",
+    "enforce_grad_layout_policy",
     "inference_mode",
     "no_grad",
     "set_grad_enabled",

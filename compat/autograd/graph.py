@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from compat.autograd.saved import hooks
 from compat.grad_mode import mode as _mode
 from compat.hooks import RemovableHandle
 from compat.tensor import Tensor, wrap
+from funcgrad.runtime import capturing
 
 
 class _NodeMeta(type):
@@ -33,6 +34,11 @@ class Node(metaclass=_NodeMeta):
         >>> isinstance((x * 3).grad_fn, torch.autograd.graph.Node)
         True
     """
+
+    name, metadata, next_functions = _node.Node.name, _node.Node.metadata, vars(_node.Node)["next_functions"]
+    register_hook, register_prehook = _node.Node.register_hook, _node.Node.register_prehook
+    _register_hook_dict, _sequence_nr = _node.Node._register_hook_dict, _node.Node._sequence_nr
+    _input_metadata = _node.Node._input_metadata
 
 
 class GradientEdge(NamedTuple):
@@ -148,6 +154,7 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
 
     Attributes:
         cloned: what was saved and has been changed since, by how it was saved.
+        tid_to_weakhandle: what is saved, by the tensor, its version and its place in memory.
     """
 
     active = False
@@ -155,13 +162,14 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
     def __init__(self) -> None:
         super().__init__(self._keep, self._restore)
         self._alive = True
-        self._kept: weakref.WeakValueDictionary[tuple[int, int, Any, int], _Kept] = weakref.WeakValueDictionary()
+        self.tid_to_weakhandle: weakref.WeakValueDictionary[tuple[int, int, Any, int], _Kept]
+        self.tid_to_weakhandle = weakref.WeakValueDictionary()
 
     def _keep(self, t: Tensor) -> _Kept:
         key = (id(t._storage), t._version, t._layout, t._offset)
-        found = self._kept.get(key)
+        found = self.tid_to_weakhandle.get(key)
         if found is None:
-            found = self._kept[key] = _Kept(t)
+            found = self.tid_to_weakhandle[key] = _Kept(t)
         return found
 
     def _restore(self, kept: _Kept) -> Tensor:
@@ -174,11 +182,11 @@ class _AllowMutationOnSavedContext(saved_tensors_hooks):
 
     @property
     def cloned(self) -> Mapping[_Kept, Tensor]:
-        return {k: k.tensor() for k in self._kept.values() if k.storage.buffer is not k.buffer}
+        return {k: k.tensor() for k in self.tid_to_weakhandle.values() if k.storage.buffer is not k.buffer}
 
     def clear(self) -> None:
         """Lets go of everything."""
-        self._kept.clear()
+        self.tid_to_weakhandle.clear()
 
 
 @contextmanager
@@ -211,6 +219,55 @@ def allow_mutation_on_saved_tensors() -> Iterator[_AllowMutationOnSavedContext]:
         context.clear()
         context._alive = False
         _AllowMutationOnSavedContext.active = False
+
+
+def region_activation_memory_budget(budget: float) -> AbstractContextManager[None]:
+    """For part of a compiled function, how much of what backward needs is kept rather than computed again.
+
+    Which of it is kept, XLA decides when it compiles the step: the budget is checked, and changes nothing.
+
+    Args:
+        budget: between 0, for as little as can be, and 1.
+
+    Raises:
+        TypeError: for what is no number.
+        ValueError: for one that is no such part.
+        RuntimeError: outside of ``torch.compile``.
+    """
+    where = "torch.autograd.graph.region_activation_memory_budget"
+    if isinstance(budget, bool) or not isinstance(budget, int | float):
+        raise TypeError(f"{where}: expects a float, got {type(budget).__name__}")
+    if not 0 <= budget <= 1:
+        raise ValueError(f"{where}: must be in [0, 1], got {budget}")
+    if not capturing():
+        raise RuntimeError(f"{where} can only be used inside a torch.compile region; it has no effect in eager mode.")
+    return nullcontext()
+
+
+# ---------------------------------------------------------------- streams of devices
+
+
+def _check_flag(enabled: bool) -> None:
+    if not isinstance(enabled, bool):
+        raise RuntimeError(f"enabled must be a bool, but got {type(enabled).__name__}")
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Whether to warn of gradients that come on another stream than their leaf's; there is one here.
+
+    Raises:
+        RuntimeError: for what is no bool.
+    """
+    _check_flag(enabled)
+
+
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Whether nodes follow the stream of a CUDA graph that is being captured; there is one stream here.
+
+    Raises:
+        RuntimeError: for what is no bool.
+    """
+    _check_flag(enabled)
 
 
 # ---------------------------------------------------------------- hooks on several tensors
@@ -287,7 +344,10 @@ __all__ = [
     "disable_saved_tensors_hooks",
     "get_gradient_edge",
     "increment_version",
+    "region_activation_memory_budget",
     "register_multi_grad_hook",
     "save_on_cpu",
     "saved_tensors_hooks",
+    "set_override_stale_capture_stream",
+    "set_warn_on_accumulate_grad_stream_mismatch",
 ]

@@ -11,12 +11,12 @@ from typing import Any
 from compat.device import CPU
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
-from compat.errors import size_text
+from compat.errors import Once, size_text
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
 from compat.layout import Layout
 from compat.size import Size
-from compat.tensor import PASSING, SHARED, Autograd, Tensor, autograd_of, from_buffer
+from compat.tensor import PASSING, SHARED, Autograd, Tensor, autograd_of, from_buffer, wrap
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 
@@ -257,13 +257,17 @@ class AccumulateGrad(Node):
         elif variable._node is not None:
             raise RuntimeError("leaf variable has been moved into the graph interior")
         elif meta.grad is None:
-            meta.grad = _owned(variable, grad)
+            del grad  # what holds it beside the list counts
+            meta.grad = _owned(variable, grads)
             if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
                 grads[0] = meta.grad.detach()  # it was taken over: what is done to ``grad`` is seen in it
-        elif mode.grad:
-            meta.grad = meta.grad + grad
         else:
-            meta.grad.add_(grad)
+            if mode.grad:
+                meta.grad = meta.grad + grad
+            else:
+                meta.grad.add_(grad)
+            if meta.grad._layout.stride != variable._layout.stride and mode.lays_out:
+                _check_layout(meta.grad, variable)
         if meta.post_accumulate:
             for hook in list(meta.post_accumulate.values()):
                 given = hook(variable)
@@ -274,14 +278,20 @@ class AccumulateGrad(Node):
         return ()
 
 
-def _owned(variable: Tensor, grad: Tensor) -> Tensor:
+def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
     """A gradient with memory of its own, laid out as its variable if that is gapless, else row-major.
 
-    Buffers are never changed, so one that holds just this gradient need not be copied. What backward was given, and
-    came here by views alone, shares its memory with the gradient, as in PyTorch.
+    Buffers are never changed, so one that holds just this gradient need not be copied. The memory itself is handed on
+    as in PyTorch: that of a gradient which nobody else holds, and that of what backward was given and came here by
+    views alone.
+
+    Args:
+        grads: what arrived, the gradient alone.
     """
     from compat.layout import contiguous_strides
 
+    alone = sys.getrefcount(grads[0]) == 2  # the list, and the argument just now
+    grad: Tensor = grads[0]
     layout = variable._layout
     stride = layout.stride if layout.dense else contiguous_strides(layout.size)
     if has_say(grad):
@@ -292,9 +302,24 @@ def _owned(variable: Tensor, grad: Tensor) -> Tensor:
         if all(n < 2 or a == b for n, a, b in zip(found.size, found.stride, stride)):
             grad._view = SHARED
             return grad
+    if not mode.grad and alone and not mode.lays_out:
+        return grad.detach()
     if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
-        return from_buffer(grad._storage.buffer, found)
+        storage = grad._storage
+        return wrap(storage, found) if alone and grad._view is None else from_buffer(storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride).copy_(grad)
+
+
+def _check_layout(grad: Tensor, variable: Tensor) -> None:
+    """Warns of a gradient that is not laid out as its leaf's would be, once."""
+    if has_say(grad) or _obeys(grad._layout, variable._layout):
+        return
+    Once.warn(
+        "grad and param do not obey the gradient layout contract. This is not an error, but may impair performance.\n"
+        f"grad.sizes() = {size_text(grad.shape)}, strides() = {size_text(grad.stride())}\n"
+        f"param.sizes() = {size_text(variable.shape)}, strides() = {size_text(variable.stride())}",
+        key="gradient layout contract",
+    )
 
 
 def _obeys(found: Layout, layout: Layout) -> bool:

@@ -11,6 +11,7 @@ from compat.autograd.saved import SavedTensor, unpack
 from compat.device import META
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
+from compat.grad_mode import mode
 from compat.layout import broadcast_size
 from compat.ops.derived_names import OUTERMOST
 from compat.size import Size
@@ -64,7 +65,7 @@ class OpNode(Node):
         kept = [unpack(entry, self) for entry in self.saved]
         if not any(present):
             return (None,) * len(self.next_functions)
-        backward = derivative.backward(tuple(present), self.plan.grad_strides)
+        backward = derivative.backward(tuple(present), self.plan.grad_strides if mode.lays_out else None)
         results: Sequence[Any] = ()
         if backward.kernel is not None:
             values = [grads[i] for i in backward.grads]
