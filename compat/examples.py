@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat.grad_mode import mode
-from compat.levels import Aside, state
+from compat.levels import Aside, Level, state
 from compat.meta import Unknown, check_values, refused
 from funcgrad import runtime
 from funcgrad.errors import ConcretizationError
-from funcgrad.interpreters.batching import Batching, BatchTracer
+from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
+from funcgrad.primitive import Primitive
 from funcgrad.tracing import Tracer
 
 TRACED = (BatchTracer, ForwardTracer, ReverseTracer)
@@ -42,6 +43,87 @@ def inmost(x: Any) -> Any:
     while isinstance(x, TRACED):
         x = wrapped(x)
     return x
+
+
+def followers(x: Any) -> list[Level]:
+    """The transforms of ``torch.func`` that follow a value, innermost first."""
+    found: list[Level] = []
+    while isinstance(x, TRACED):
+        found += [entered for entered in state.levels if entered.interpreter is x.interpreter]
+        x = wrapped(x)
+    return found
+
+
+def check_memory(t: Any, storage: bool = False) -> None:
+    """Whether a tensor has memory of its own to look at, which no transform follows.
+
+    Args:
+        storage: whether its storage is asked for.
+
+    Raises:
+        NotImplementedError: if it has not, for a storage.
+        RuntimeError: else.
+    """
+    found = followers(t._storage.buffer) if state.levels and t._storage.base.traced else []
+    if found and storage:
+        kind = "BatchedTensorImpl" if found[0].kind == "vmap" else "TensorWrapper"
+        raise NotImplementedError(f"Cannot access storage of {kind}")
+    if found:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+#: What PyTorch's messages say of an operation that ``vmap`` knows nothing of.
+NO_RULE = "Batching rule not implemented for {0}; the fallback path doesn't work on out= or view ops."
+
+
+def check_out(name: str, overload: str, tensors: Sequence[Any]) -> None:
+    """Whether an operation may write its result into a given tensor, whose derivatives nobody would know.
+
+    Args:
+        name, overload: the operation, and PyTorch's name of its variant that writes.
+        tensors: what it reads and writes.
+
+    Raises:
+        RuntimeError: where one differs between the examples of a ``vmap``, or is differentiated in reverse mode.
+        NotImplementedError: where one is differentiated in forward mode.
+    """
+    kinds = [[entered.kind for entered in followers(t._storage.buffer)] for t in tensors if t._storage.base.traced]
+    if any("vmap" in found for found in kinds):
+        raise RuntimeError(NO_RULE.format(overload))
+    if mode.grad and any("grad" in found for found in kinds):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of the "
+            "arguments requires grad."
+        )
+    if any("jvp" in found for found in kinds):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {name}_out that does not support it because it is an out= function"
+        )
+
+
+def refuse(text: str, *tensors: Any) -> None:
+    """Complains about what PyTorch has no rule for, if a tensor differs between the examples of a ``vmap``.
+
+    Raises:
+        RuntimeError: if one does.
+    """
+    if state.levels and any(t._storage.base.traced and maps(t._storage.buffer) for t in tensors):
+        raise RuntimeError(text)
+
+
+def check_product(name: str, a: Any, b: Any, dims: tuple[int, int]) -> None:
+    """Whether the operands of a product have so many dimensions, where one differs between the examples of a ``vmap``.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    if (a.dim(), b.dim()) != dims:
+        refuse(
+            f"Shape mismatch: Got incorrect dims for {name}(a, b). a has dim {a.dim()}and b has dim {b.dim()}but "
+            f"expected them to have dim {dims[0]} and dim {dims[1]}",
+            a,
+            b,
+        )
 
 
 _ASKED = {
@@ -148,6 +230,22 @@ def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
         while isinstance(storage, Aside):
             storage = storage.under
         state.levels[-1].written.append(storage)
+
+
+#: The second value, as one of its own for each example over which the first one differs.
+_each: Primitive = Primitive(
+    "of_each_example",
+    infer=lambda old, new: new,
+    lower=lambda old, new: new,
+    batch=lambda size, operands, dims: (_each(*[at_axis(x, d, 0, size) for x, d in zip(operands, dims)]), 0),
+    jvp=lambda primals, tangents: (_each(*primals), None if tangents[1] is None else _each(primals[0], tangents[1])),
+    vjp=lambda primals, needs, params: ([_each(*primals)], lambda cotangents: [None, cotangents[0]]),
+)
+
+
+def of_each(old: Any, new: Any) -> Any:
+    """What memory holds once it is written: what differed between the examples of a ``vmap`` may differ further on."""
+    return new if set(maps(old)) <= set(maps(new)) else _each(runtime.ready(old), runtime.ready(new))
 
 
 def check_write(name: str, old: Any, new: Any) -> None:

@@ -358,19 +358,20 @@ def set_lift(function: Callable[[Any], Any]) -> None:
 
 def lift(t: Any) -> Any:
     """A tensor that requires grad, as a tracer by which it stays in its graph."""
+    for entered in state.levels:
+        through(entered.interpreter)
     return _lift(t)
 
 
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
     if t._rg and recorded() and not t._storage.base.traced and (state.levels or state.duals is not None):
-        for entered in state.levels:
-            through(entered.interpreter)
         base = t._layout.base
-        # What is in the buffer beside the tensor's elements, and parts of numbers that they are.
-        around = base.numel != t._layout.numel or base.dtype is not t._layout.dtype
-        blank = zeros(ArrayType(base.shape, base.dtype.numpy)) if around else None
-        return lens.write(blank, t._layout, t._offset, _lift(t))
+        # What is in the buffer beside the tensor's elements, and parts of numbers that they are. As many elements as
+        # there are may be fewer places, some of them shared.
+        covers = t._layout.whole and base.numel == t._layout.numel and base.dtype is t._layout.dtype
+        blank = None if covers else zeros(ArrayType(base.shape, base.dtype.numpy))
+        return lens.write(blank, t._layout, t._offset, lift(t))
     x = t._storage.buffer
     return _outlived(x) if isinstance(x, Tracer) and not x.interpreter.alive else x
 

@@ -253,6 +253,7 @@ class Tensor:
 
     def untyped_storage(self) -> UntypedStorage:
         """The storage, which it shares with its views."""
+        examples.check_memory(self, storage=True)
         rejoin(self)
         return self._storage
 
@@ -263,6 +264,7 @@ class Tensor:
 
     def data_ptr(self) -> int:
         """An address: equal for two tensors that begin at the same place of the same storage."""
+        examples.check_memory(self)
         address = self._storage.data_ptr()
         return address and self._layout.numel and address + self._offset * self._layout.dtype.itemsize
 

@@ -59,7 +59,9 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 "can't convert meta device type tensor to numpy. Use Tensor.cpu() to copy the tensor to host memory "
                 "first."
             )
-        if mode.grad and self.requires_grad:
+        if mode.grad and (
+            self.requires_grad or any(f.kind == "grad" for f in examples.followers(self._storage.buffer))
+        ):
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         for bit, name, fix in ((layout.conj, "conjugate", "conj"), (layout.neg, "negative", "neg")):
             if bit:
@@ -68,6 +70,7 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
                 )
     if layout.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
+    examples.check_memory(self)
     if layout.base.traced or layout.conj or layout.neg:
         return np.array(array_of(self))
     return lent(self._storage, layout, self._offset)
@@ -278,9 +281,14 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
         raise RuntimeError(_NOT_COPIED)
     copied = object.__new__(type(self))
     memo[id(self)] = copied
-    set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
-    copied._view = self._view and SHARED
-    _on_its_own(copied, self.requires_grad)
+    if self._layout.conj or self._layout.neg:
+        computed = self.detach().resolve_conj().resolve_neg()
+        set_memory(copied, computed._storage, computed._layout, computed._offset)
+        copied.requires_grad_(self._rg)
+    else:
+        set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
+        copied._view = self._view and SHARED
+        _on_its_own(copied, self.requires_grad)
     if self._meta is not None and self._meta.grad is not None:
         copied.grad = self._meta.grad.__deepcopy__(memo)
     for name, value in state_of(self).items():

@@ -11,7 +11,7 @@ import contextlib
 import weakref
 from typing import Any, NamedTuple
 
-from compat import lens, levels
+from compat import examples, lens, levels
 from compat.arrays import array, elements, tensor_of
 from compat.autograd.node import has_say
 from compat.errors import size_text
@@ -273,6 +273,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     duals = levels.state.duals
     check_tangent(tensor, tangent)
+    if not levels.state.graphs:  # which autograd's own mapping has rules for
+        examples.refuse(examples.NO_RULE.format("aten::_make_dual"), tensor, tangent)
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _make_dual")
     if not levels.state.forward:

@@ -12,7 +12,7 @@ from compat.grad_mode import no_grad
 from compat.tensor import SHARED, Tensor, View
 
 _LEAF = "a leaf Variable that requires grad has been used in an in-place operation."
-_NOT_RETURNED = (
+NOT_RETURNED = (
     "Some elements marked as dirty during the forward method were not returned as output. The inputs that are "
     "modified inplace must all be outputs of the Function."
 )
@@ -56,7 +56,7 @@ def wrap_results(ctx: Any, outputs: Sequence[Any], args: Sequence[Any], recorded
     dirty = _marked(ctx, "dirty_tensors", "mark_dirty can only accept variables, but argument ")
     fixed = _marked(ctx, "non_differentiable", "mark_non_differentiable only accepts variable arguments, but got ")
     if not all(among(t, outputs) for t in dirty):
-        raise RuntimeError(_NOT_RETURNED)
+        raise RuntimeError(NOT_RETURNED)
     for t in dirty:
         if t._counter is not None:
             t._counter.version += 1

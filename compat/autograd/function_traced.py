@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from compat import lens, levels
 from compat.arrays import array, elements, tensor_of
-from compat.autograd.function_results import among, check_saved
+from compat.autograd.function_results import NOT_RETURNED, among, check_saved
+from compat.autograd.node import fit
 from compat.autograd.saved import save
 from compat.dtypes import FLOATING
 from compat.grad_mode import enable_grad
@@ -67,7 +68,10 @@ def apply_traced(cls: Any, args: tuple) -> Any:
         return _pushed(call, innermost)
     operation = custom_vjp(call.function)
     operation.defvjp(call.forward, call.backward, materialize=False)
-    return call.results(operation(*call.arrays))
+    found = operation(*call.arrays)
+    if isinstance(innermost, Batching) and any(t._version for t in call.given):
+        raise RuntimeError(NOT_RETURNED)  # what is written is one example's, and a copy
+    return call.results(found)
 
 
 class _Call:
@@ -78,6 +82,7 @@ class _Call:
         leaves, tree: the arguments, which may hold tensors in containers.
         places: which of the leaves are tensors.
         arrays: their elements.
+        given: these tensors as the function got them last, over memory of their own.
     """
 
     def __init__(self, cls: Any, args: tuple):
@@ -87,14 +92,16 @@ class _Call:
         self.leaves, self.tree = tree_flatten(args)
         self.places = [i for i, x in enumerate(self.leaves) if isinstance(x, Tensor)]
         self.arrays = [array(self.leaves[i]) for i in self.places]
+        self.given: list[Tensor] = []
         self.several = False
         self.outputs: list[Any] = []
 
     def arguments(self, arrays: Sequence[Any]) -> tuple:
         """The arguments with other elements in the tensors' places."""
         found = list(self.leaves)
-        for place, x in zip(self.places, arrays):
-            found[place] = _apart(tensor_of(x))
+        self.given = [_apart(tensor_of(x)) for x in arrays]
+        for place, t in zip(self.places, self.given):
+            found[place] = t
         return self._filled(found)
 
     def _filled(self, leaves: Sequence[Any]) -> tuple:
@@ -126,8 +133,20 @@ class _Call:
     def results(self, arrays: Sequence[Any]) -> Any:
         """The result with these arrays in it."""
         given = iter(arrays)
-        found = [tensor_of(next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
+        found = [self.result(o, tensor_of(next(given))) if isinstance(o, Tensor) else o for o in self.outputs]
         return tuple(found) if self.several else found[0]
+
+    def result(self, output: Any, found: Tensor) -> Tensor:
+        """What the user gets for a result of the function: the argument itself, if it wrote into that one.
+
+        Args:
+            found: the result as it is outside of the function.
+        """
+        for place, t in zip(self.places, self.given):
+            if output is t and t._version:
+                written: Tensor = self.leaves[place].copy_(found)
+                return written
+        return found
 
     # ---------------------------------------------------------------- rules
 
@@ -165,8 +184,16 @@ class _Call:
         ctx.saved_for_forward = None
         ctx._count = len(self.args)
         found = ctx._counted(ctx._backward()(ctx, *grads))
-        pairs = [(self.leaves[i], g) for i, g in zip(self.places, self._of_places(found))]
-        return tuple(None if g is None or x.dtype.category < FLOATING else array(g) for x, g in pairs)
+        tensors = [self.leaves[place] for place in self.places]
+        return tuple(self._fitting(i, x, g) for i, (x, g) in enumerate(zip(tensors, self._of_places(found))))
+
+    def _fitting(self, i: int, argument: Tensor, grad: Tensor | None) -> Any:
+        """The elements of the gradient of the ``i``-th tensor, None for none."""
+        if grad is None or argument.dtype.category < FLOATING:
+            return None
+        name = f"{self.cls.__name__}GeneratedBackward"
+        complain = lambda what: RuntimeError(f"Function {name} returned an invalid gradient at index {i} - {what}")
+        return array(fit(grad, (argument.shape, argument.dtype), complain))
 
     def _cotangent(self, output: Tensor, ct: Any) -> Tensor | None:
         if ct is not None:
@@ -354,7 +381,9 @@ def _mapped(call: _Call, interpreter: Batching) -> Any:
             f"{tree_flatten(found[1])[1]} but output has structure {tree}. {_MORE}"
         )
     wrapped = [
-        tensor_of(BatchTracer(interpreter, array(o), d % o.dim())) if d is not None and isinstance(o, Tensor) else o
+        call.result(o, tensor_of(BatchTracer(interpreter, array(o), d % o.dim())))
+        if d is not None and isinstance(o, Tensor)
+        else o
         for o, d in zip(outs, dims)
     ]
     return tree_unflatten(wrapped, tree)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes
+from compat import dtypes, examples
 from compat.meta import check_values
 from compat.ops.arguments import fits_none, tensor_argument
 from compat.ops.composite import composite
@@ -110,6 +110,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     tensor_argument("equal", "input", 1, input)
     tensor_argument("equal", "other", 2, other)
     check_values("equal", input, other)
+    examples.refuse("Batching rule not implemented for aten::equal. We could not generate a fallback.", input, other)
     return input.shape == other.shape and bool(eq(input.detach(), other.detach()).all())
 
 
@@ -165,6 +166,12 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     """
     tensor_argument("allclose", "input", 1, input)
     tensor_argument("allclose", "other", 2, other)
+    examples.refuse(
+        "vmap over torch.allclose isn't supported yet. Please file an issue at "
+        "https://github.com/pytorch/pytorch/issues if you need this feature.",
+        input,
+        other,
+    )
     return bool(isclose(input.detach(), other.detach(), rtol, atol, equal_nan).all())
 
 

@@ -131,7 +131,7 @@ def put(t: Tensor, buffer: Any, traced: bool, name: str = "") -> None:
     storage = t._storage
     if traced:
         examples.note_write(name, storage, buffer, t._is_view())
-        buffer = levels.rewritten(storage.buffer, buffer)
+        buffer = levels.rewritten(storage.buffer, examples.of_each(storage.buffer, buffer))
     storage.write(buffer)
     if traced and not storage.base.traced:
         storage.base = Base(storage.base.shape, storage.base.dtype, True)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.errors import size_text, warn
+from compat.formats import contiguous_format
 from compat.grad_mode import no_grad
 from compat.ops.arguments import loss_arguments, tensor_argument
-from compat.ops.creation import ones_like, zeros
+from compat.ops.creation import empty_like, ones_like, zeros_like
 from compat.ops.distances import pairwise_distance
 from compat.ops.loss import MEAN, NONE, SUM, reduction_number
 from compat.ops.op import op
@@ -384,10 +385,10 @@ def gumbel_softmax(logits: Any, tau: float = 1, hard: bool = False, eps: float =
     if eps != 1e-10:
         warn("`eps` parameter is deprecated and has no effect.")
     tensor_argument("empty_like", "input", 1, logits)
-    noise = -zeros(logits.shape, dtype=logits.dtype).exponential_().log()
+    noise = -empty_like(logits, memory_format=contiguous_format).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
     places = soft.max(dim, keepdim=True)[1]
-    single = zeros(logits.shape, dtype=logits.dtype).scatter_(dim, places, 1.0)
+    single = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, places, 1.0)
     return single - soft.detach() + soft

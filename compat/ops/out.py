@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from compat import captures, dtypes, levels
+from compat import captures, dtypes, examples, levels
 from compat.autograd.forward_ad import is_dual
 from compat.errors import cpp_name, warn
 from compat.grad_mode import mode, no_grad
@@ -27,15 +27,7 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
     for t in outs:
         if not isinstance(t, Tensor):
             raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(t).__name__}")
-    if mode.grad and any(isinstance(v, Tensor) and v.requires_grad for v in (*op.values(args), *outs)):
-        raise RuntimeError(
-            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-            "the arguments requires grad."
-        )
-    if levels.state.duals is not None and any(is_dual(v) for v in (*op.values(args), *outs) if isinstance(v, Tensor)):
-        raise NotImplementedError(
-            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
-        )
+    _check_derivatives(op, args, outs)
     if op.broadcasts:
         for t in outs:
             check_memory(t, op.values(args))
@@ -62,6 +54,23 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
     if not hasattr(result, "_fields"):
         return type(result)(out)
     return return_type(f"{type(result).__name__}_out", result._fields)(*outs)
+
+
+def _check_derivatives(op: Any, args: Sequence[Any], outs: Sequence[Tensor]) -> None:
+    """Whether nothing follows what a result is made of, and written into: nobody would know its derivatives."""
+    tensors = [v for v in (*op.values(args), *outs) if isinstance(v, Tensor)]
+    if levels.state.levels:
+        given = dict(zip([p.name for p in op.params], args))
+        examples.check_out(op.name, captures.overload(op.name, False, given, writes=True), tensors)
+    if mode.grad and any(t.requires_grad for t in tensors):
+        raise RuntimeError(
+            f"{op.name}(): functions with out=... arguments don't support automatic differentiation, but one of "
+            "the arguments requires grad."
+        )
+    if levels.state.duals is not None and any(map(is_dual, tensors)):
+        raise NotImplementedError(
+            f"Trying to use forward AD with {op.name}_out that does not support it because it is an out= function"
+        )
 
 
 def _in_dtype_of(op: Any, args: Sequence[Any], out: Tensor) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from compat import examples
 from compat.dtypes import bool_
 from compat.errors import cpp_name
 from compat.grad_mode import mode, no_grad
@@ -90,10 +91,9 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
 
 
 def _check_mm(input: Tensor, mat2: Tensor) -> None:
-    if input.dim() != 2:
-        raise RuntimeError("self must be a matrix")
-    if mat2.dim() != 2:
-        raise RuntimeError("mat2 must be a matrix")
+    examples.check_product("mm", input, mat2, (2, 2))
+    if input.dim() != 2 or mat2.dim() != 2:
+        raise RuntimeError(f"{'self' if input.dim() != 2 else 'mat2'} must be a matrix")
     _check_inner(input, mat2)
     _same_dtype("expected m1 and m2 to have the same dtype, but got: {} != {}", input, mat2, cpp_name)
     _no_bools("addmm_impl_cpu_", input)
@@ -176,6 +176,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
 
 def _check_dot(input: Tensor, tensor: Tensor) -> None:
     if input.dim() != 1 or tensor.dim() != 1:
+        examples.refuse("Got wrong shapes for dot", input, tensor)
         raise RuntimeError(f"1D tensors expected, but got {input.dim()}D and {tensor.dim()}D tensors")
     _same_dtype("dot : expected both vectors to have same dtype, but found {} and {}", input, tensor)
     if input.numel() != tensor.numel():
@@ -235,12 +236,9 @@ def _vector_sizes(input: Any, mat: Tensor, vec: Tensor) -> None:
 
 
 def _check_mv(input: Tensor, vec: Tensor) -> None:
+    examples.check_product("mv", input, vec, (2, 1))
     _vector_sizes(None, input, vec)
-    if vec.dtype is not input.dtype:
-        first = vec.dtype.scalar_name
-        raise RuntimeError(
-            f"addmv input tensors must have the same dtype, but got {first}, {input.dtype.scalar_name}, and {first}"
-        )
+    _same_dtype("addmv input tensors must have the same dtype, but got {1}, {0}, and {1}", input, vec)
     _no_bools("addmv_impl_cpu", input)
 
 
@@ -336,6 +334,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
 
 
 def _check_batches(a: Tensor, b: Tensor, kernel: str = "bmm") -> None:
+    examples.check_product("bmm", a, b, (3, 3))
     for name, x in (("batch1", a), ("batch2", b)):
         if x.dim() != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy
 
-from compat import rng
+from compat import examples, rng
 from compat.meta import on_meta
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import NEGATIVE_LEAK, not_backwards
@@ -55,6 +55,7 @@ def _noise(input: Tensor, lower: float, upper: float, training: bool, generator:
 
 def _check(input: Any, lower: float, upper: float) -> None:
     tensor_argument("rrelu", "input", 1, input)
+    examples.refuse("vmap: we do not yet support aten::rrelu. Please file an issue", input)
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not input.dtype.is_floating_point:

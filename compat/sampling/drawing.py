@@ -35,6 +35,11 @@ _BERNOULLI_P = drawing_kernel(Underivable, "input", name="bernoulli")
 _BINOMIAL = drawing_kernel(Underivable, "count", "prob", name="binomial")
 
 
+def _check_out(out: Any) -> None:
+    if out is not None:
+        examples.refuse_out()
+
+
 def _given(out: Any, made: Tensor) -> Tensor:
     """The result, put into ``out`` if there is one."""
     if out is None:
@@ -60,6 +65,7 @@ def bernoulli(input: Tensor, p: Any = None, *, generator: Any = None, out: Any =
         tensor([0., 1.])
     """
     t = tensor_argument("bernoulli", "input", 1, input)
+    _check_out(out)
     engine = engine_of("bernoulli", generator)
     if p is not None:
         chance = number("bernoulli", "p", 2, p)
@@ -128,6 +134,7 @@ def multinomial(
     t = tensor_argument("multinomial", "input", 1, input)
     if out is not None and out.dtype is not int64:
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
+    _check_out(out)
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
     engine = engine_of("multinomial", generator)
     if on_meta(t):
@@ -166,7 +173,9 @@ def normal(mean: Any = None, std: Any = 1.0, size: Any = None, *, generator: Any
     if mean is None:
         raise TypeError('normal() missing 1 required positional arguments: "mean"')
     if isinstance(mean, Tensor) or isinstance(std, Tensor):
-        return _given(options.pop("out", None), _normal_of(engine, mean, std))
+        out = options.pop("out", None)
+        _check_out(out)
+        return _given(out, _normal_of(engine, mean, std))
     if size is None:
         got = f"{type(mean).__name__}, {type(std).__name__}"
         raise TypeError(

@@ -1,0 +1,15 @@
+"""Programs of ``torch.func``, beside what PyTorch gives: what transforms refuse, and what is written inside of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("transforms"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
