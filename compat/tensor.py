@@ -16,14 +16,8 @@ from compat import dtypes, examples, lens, levels
 from compat.device import device
 from compat.dtypes import dtype as Dtype
 from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
-from compat.formats import (
-    channels_last,
-    contiguous_format,
-    preserve_format,
-)
-from compat.formats import (
-    memory_format as MemoryFormat,
-)
+from compat.formats import channels_last, contiguous_format, preserve_format
+from compat.formats import memory_format as MemoryFormat
 from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.layout import Layout, contiguous_layout, is_channels_last, is_contiguous, is_dense, layout_of
@@ -542,23 +536,26 @@ def regenerate(t: Tensor) -> None:
 
 def sync(t: Tensor) -> None:
     """Brings a tensor that shares memory up to date with what was done to the memory through others."""
-    refresh(t)
-    if levels.recorded():
+    # Many operands pass here at every operation; nearly always nothing was done.
+    if t._layout.base is not t._storage.base:
+        _lay_again(t)
+    view = t._view
+    if view is None or view.base is None:
+        return
+    if not t._rg:
+        _follow(t, view.base)
+    counter = t._counter
+    if t._rg and counter is not None and view.version != counter.version and levels.recorded():
         renew(t)
 
 
 def refresh(t: Tensor) -> None:
     """``sync`` for who does not ask for its place in the graph."""
-    storage = t._storage
-    if t._layout.base is not storage.base:
-        layout = t._layout
-        t._layout = layout_of(
-            storage.base, layout.size, layout.stride, t._offset, layout.dtype, layout.conj, layout.neg
-        )
+    if t._layout.base is not t._storage.base:
+        _lay_again(t)
     view = t._view
-    if view is None or view.base is None or not view.base.requires_grad:
-        return
-    t._rg = t._layout.dtype.category >= dtypes.FLOATING
+    if not t._rg and view is not None and view.base is not None:
+        _follow(t, view.base)
 
 
 def renew(t: Tensor) -> None:
@@ -568,6 +565,17 @@ def renew(t: Tensor) -> None:
         return
     _regenerate(t)
     view.version = t._counter.version
+
+
+def _lay_again(t: Tensor) -> None:
+    """Its layout over what its storage has become."""
+    old = t._layout
+    t._layout = layout_of(t._storage.base, old.size, old.stride, t._offset, old.dtype, old.conj, old.neg)
+
+
+def _follow(t: Tensor, base: Tensor) -> None:
+    """Has a view require grad if its base does."""
+    t._rg = base.requires_grad and t._layout.dtype.category >= dtypes.FLOATING
 
 
 # ---------------------------------------------------------------- values

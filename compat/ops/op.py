@@ -113,6 +113,7 @@ from compat.ops.node import OpNode, Underivable, make_node_class, metadata, show
 from compat.ops.out import into_out
 from compat.ops.plan import Kind, Plan, type_of_kind
 from compat.ops.signature import Param, key_of
+from compat.ops.written import ONE
 from compat.registry import publish
 from compat.returns import named_result
 from compat.tensor import WITHIN, Tensor, from_array
@@ -247,7 +248,7 @@ class Op(Declared):
     def _giving(self, plan: Plan) -> Plan:
         """A plan that gives its caller what the operation returns."""
         if plan.target is None and self.returns is None and len(plan.outputs) == 1:
-            plan.give_one()
+            plan.give(ONE)
         elif plan.target is None:
             plan.give(tuple if self.returns is None else named_result(self.name, self.returns.split(), self.results))
         return plan
@@ -519,7 +520,7 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
                         return function(*args, **kwargs)
                 raise wrong_combination(name, args[1:], kwargs)
             except Exception:
-                problem = complaint(name, args[1:], kwargs)
+                problem = complaint(f"Tensor.{name}", args[1:], kwargs)
                 if problem is None:
                     raise
             raise problem

@@ -6,7 +6,6 @@ PyTorch gives them. Running one takes the tensors' buffers, and makes tensors an
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
@@ -14,9 +13,8 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, lens, levels
-from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, Edge, leaf_edge, next_sequence
-from compat.autograd.saved import HookStack, save, save_result
+from compat.autograd.node import Edge, leaf_edge
+from compat.autograd.saved import save, save_result
 from compat.device import CPU, META
 from compat.grad_mode import mode
 from compat.layout import Layout, contiguous_layout, dense_layout
@@ -24,6 +22,7 @@ from compat.meta import common_device, in_transform, results_of
 from compat.ops.inplace import run_into
 from compat.ops.stated import goes_backward, stated_program
 from compat.ops.tangents import Tangents
+from compat.ops.written import BUFFER, BUFFER_AND_OFFSET, NUMBER, checked, node_maker, runner
 from compat.tensor import Tensor, from_buffer, new_tensor
 from compat.watched_gradients import watched
 from funcgrad import runtime
@@ -43,7 +42,6 @@ _NUMBER_TYPES = {
     float: ArrayType((), np.dtype(np.float64), weak=True),
     complex: ArrayType((), np.dtype(np.complex128), weak=True),
 }
-_new = object.__new__
 _OFFSET = ArrayType((), np.dtype(np.int64))
 
 
@@ -191,12 +189,6 @@ def _plain(kind: Kind) -> bool:
 
 # ---------------------------------------------------------------- plans
 
-# What an input is to the program: a buffer, a buffer and where in it to begin, a number.
-_BUFFER, _BUFFER_AND_OFFSET, _NUMBER = range(3)
-
-
-_NO_NUMBERS = ()
-
 
 class Plan:
     """A kernel for inputs of given kinds.
@@ -207,16 +199,22 @@ class Plan:
         program: from buffers and numbers, in this order, to buffers.
         forward: runs it.
         code: the executable that it is noted down with; None where it runs at once.
+        places: the inputs that the program takes, and what they are to it.
         node: the class of nodes to make; None where no gradient is wanted.
         derivative: its backward, where ``node`` is.
-        make_node: makes a node for a call with given inputs, results not yet kept.
-        run: takes tensors and numbers, one per input; returns a list of tensors (``give`` and ``give_one`` change
-            that), or for a plan with a target that tensor.
+        edges: per edge of a node, the input that it is for; None for no edge.
+        saves, results: the inputs and the results that a node keeps.
+        numeric: which inputs are numbers.
+        differentiable: which results a gradient goes through.
+        make_tensor: makes a result of a buffer and a layout.
+        finish: what the caller of ``run`` gets, from the list of results.
+        run: takes tensors and numbers, one per input; with a target it returns that tensor.
     """
 
     __slots__ = (
         "kernel", "kinds", "target", "outputs", "program", "forward", "code", "traced", "node", "derivative", "run",
-        "_places", "_saves", "_results", "_differentiable", "finish", "types", "make_node", "grad_strides", "device",
+        "places", "edges", "saves", "results", "numeric", "differentiable", "finish", "types", "grad_strides", "device",
+        "make_tensor", "_make_node",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
@@ -232,7 +230,7 @@ class Plan:
             k is None or k is type(None) or not isinstance(k, Layout) or _plain(k) for k in kinds
         )
         bare = simple and all(_plain(o) for o in self.outputs)
-        numeric = self._numeric()
+        numeric = self._numbers()
 
         def of_buffers(logical: Program) -> Program:
             return numbers_last(logical if bare else _forward(self, logical), numeric)
@@ -243,12 +241,11 @@ class Plan:
         self.forward, self.code = _runner(
             self.program, sum(numeric), self.traced, self.device, kernel.node, stated, tangents
         )
-        self.finish: Callable[[list[Tensor]], Any] | None = None
-        self.run: Callable[[Sequence[Any]], Any]
-        self.make_node: Callable[[Sequence[Any]], Any]
+        self.make_tensor = from_buffer if mode.inference else new_tensor
         self._prepare(types, mask)
+        self.give(list)
 
-    def _numeric(self) -> list[bool]:
+    def _numbers(self) -> list[bool]:
         """Which arguments of the program are numbers: those given, and where in their buffers tensors begin."""
         found: list[bool] = []
         for kind in self.kinds:
@@ -279,215 +276,86 @@ class Plan:
             m and t is not None and dtypes.from_numpy(t.dtype).category >= dtypes.FLOATING for m, t in zip(mask, types)
         )
         self.node, self.derivative = None, None
+        self._make_node: Callable[[Sequence[Any]], Any] | None = None
         if kernel.node is not None and any(wanted):
             derivative = kernel.derivative(types, wanted)
             if any(derivative.differentiable()):
                 self.node, self.derivative = kernel.node, derivative
-                edges = tuple(i if mask[i] else None for i in kernel.edges if mask[i] or kernel.derivable)
-                self._saves = derivative.saved_inputs
-                self._results = derivative.saved_results
-                self._differentiable = derivative.differentiable()
+                self.edges = tuple(i if mask[i] else None for i in kernel.edges if mask[i] or kernel.derivable)
+                self.saves = derivative.saved_inputs
+                self.results = derivative.saved_results
+                self.differentiable = derivative.differentiable()
                 # Gradients come in the operands' memory order, so that accumulating them needs no copy.
                 strides = tuple(
                     k.stride if isinstance(k, Layout) and k.dense and not k.contiguous else None for k in self.kinds
                 )
                 self.grad_strides = strides if any(strides) else None
-                numbers = tuple(is_number(t) for t in types)
-                self.make_node = node_maker(self, edges, self._saves, numbers if any(numbers) else None)
-        self._places = [
-            (i, _NUMBER if not isinstance(k, Layout) else _BUFFER if k.whole else _BUFFER_AND_OFFSET)
+                self.numeric = tuple(is_number(t) for t in types)
+        self.places = [
+            (i, NUMBER if not isinstance(k, Layout) else BUFFER if k.whole else BUFFER_AND_OFFSET)
             for i, k in enumerate(self.kinds)
             if isinstance(k, Layout) or k in _NUMBER_TYPES
         ]
-        if self.target is not None:
-            self.run = lambda values: run_into(self, values)
-        else:
-            self.run = self._run if self.node is None else self._run_recorded
 
     def give(self, finish: Callable[[list[Tensor]], Any]) -> None:
         """What the caller of ``run`` gets, from a list of tensors."""
         self.finish = finish
-        if self.code is None or any(what != _BUFFER for _, what in self._places):
-            return
-        code, record, outputs = self.code, runtime.record_all, self.outputs
-        make = from_buffer if mode.inference else new_tensor
-        operands = [i for i, _ in self._places]
-        if self.node is None:
-
-            def run(values: Sequence[Any]) -> Any:
-                buffers = record(code, [values[i]._storage.buffer for i in operands])
-                return finish([make(b, layout) for b, layout in zip(buffers, outputs)])
-
-            self.run = run
-            return
-        make_node, keep = self.make_node, self.keep_results if self._results else None
-        places = [nr for nr, differentiable in enumerate(self._differentiable) if differentiable]
-
-        def run_recorded(values: Sequence[Any]) -> Any:
-            node = make_node(values)
-            buffers = record(code, [values[i]._storage.buffer for i in operands])
-            tensors = [make(b, layout) for b, layout in zip(buffers, outputs)]
-            for nr in places:
-                t = tensors[nr]
-                t._rg = True
-                t._node = node
-                t._nr = nr
-            if keep is not None:
-                keep(node, tensors)
-            return finish(tensors)
-
-        self.run = run_recorded
-
-    def give_one(self) -> None:
-        """The caller of ``run`` gets the only result itself: the way of most calls, so it is short."""
-        (layout,) = self.outputs
-        make = from_buffer if mode.inference else new_tensor
-        if self.code is None or any(what != _BUFFER for _, what in self._places):
-            self.run = self._one(make, layout)
-            return
-        code, record, operands = self.code, runtime.record, [i for i, _ in self._places]
-        if self.node is None:
-            self.run = lambda values: make(record(code, [values[i]._storage.buffer for i in operands]), layout)
-            return
-        make_node, keeps = self.make_node, bool(self._results)
-
-        def run(values: Sequence[Any]) -> Tensor:
-            node = make_node(values)
-            t = make(record(code, [values[i]._storage.buffer for i in operands]), layout)
-            t._rg = True
-            t._node = node
-            if keeps:
-                node.saved += (save_result(t, 0),)
-            return t
-
-        self.run = run
-
-    def _one(self, make: Callable[[Any, Layout], Tensor], layout: Layout) -> Callable[[Sequence[Any]], Tensor]:
-        """``give_one`` for operands that are not all whole buffers, and for what is not deferred."""
-        forward, arguments, make_node, keeps = self.forward, self.arguments, None, False
-        if self.node is not None:
-            make_node, keeps = self.make_node, bool(self._results)
-
-        def run(values: Sequence[Any]) -> Tensor:
-            node = None if make_node is None else make_node(values)
-            t = make(forward(*arguments(values))[0], layout)
-            if node is not None:
-                t._rg = True
-                t._node = node
-                if keeps:
-                    node.saved += (save_result(t, 0),)
-            return t
-
-        return run
+        self.run: Callable[[Sequence[Any]], Any] = self._first
 
     # ---------------------------------------------------------------- running
+
+    def _first(self, values: Sequence[Any]) -> Any:
+        """Chooses how to run; many plans never do."""
+        if self.target is not None:
+            self.run = partial(run_into, self)
+        elif self.code is not None:
+            self.run = runner(self)
+        else:
+            self.run = self._at_once
+        return self.run(values)
+
+    def _at_once(self, values: Sequence[Any]) -> Any:
+        """Runs what is not noted down."""
+        node = None if self.node is None else self.make_node(values)
+        tensors = [from_buffer(b, layout) for b, layout in zip(self.forward(*self.arguments(values)), self.outputs)]
+        if node is not None:
+            for nr, (t, differentiable) in enumerate(zip(tensors, self.differentiable)):
+                if differentiable:
+                    t._rg, t._node, t._nr = True, node, nr
+            self.keep_results(node, tensors)
+        return self.finish(tensors)
+
+    def make_node(self, values: Sequence[Any]) -> Any:
+        """A node for a call with these inputs, results not yet kept."""
+        if self._make_node is None:
+            self._make_node = node_maker(self)
+        return self._make_node(values)
 
     def arguments(self, values: Sequence[Any]) -> tuple[list[Any], Sequence[Any]]:
         """What the program takes, from tensors and numbers: buffers, and numbers."""
         buffers: list[Any] = []
         numbers: list[Any] = []
-        for i, what in self._places:
+        for i, what in self.places:
             value = values[i]
-            if what == _NUMBER:
-                if value.__class__ is int and not -(2**63) <= value < 2**63:
-                    raise RuntimeError("Overflow when unpacking long long")
-                numbers.append(value)
+            if what == NUMBER:
+                numbers.append(checked(value) if value.__class__ is int else value)
             else:
                 buffers.append(levels.buffer(value) if self.traced else value._storage.buffer)
-                if what == _BUFFER_AND_OFFSET:
+                if what == BUFFER_AND_OFFSET:
                     numbers.append(value._offset)
-        return buffers, numbers or _NO_NUMBERS
-
-    def _run(self, values: Sequence[Any]) -> Any:
-        buffers = self.forward(*self.arguments(values))
-        tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
-        return tensors if self.finish is None else self.finish(tensors)
-
-    def _run_recorded(self, values: Sequence[Any]) -> Any:
-        node = self.make_node(values)
-        buffers = self.forward(*self.arguments(values))
-        tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
-        for nr, (t, differentiable) in enumerate(zip(tensors, self._differentiable)):
-            if differentiable:
-                t._rg = True
-                t._node = node
-                t._nr = nr
-        if self._results:
-            self.keep_results(node, tensors)
-        return tensors if self.finish is None else self.finish(tensors)
+        return buffers, numbers
 
     def keeps(self, i: int) -> bool:
         """Whether a node keeps the input ``i``."""
-        return i in self._saves
+        return i in self.saves
 
     def keep_results(self, node: Any, tensors: Sequence[Tensor]) -> None:
         """Keeps those results that backward needs."""
-        passes = self._differentiable
-        node.saved += tuple([save_result(tensors[i], i) if passes[i] else save(tensors[i]) for i in self._results])
+        passes = self.differentiable
+        node.saved += tuple([save_result(tensors[i], i) if passes[i] else save(tensors[i]) for i in self.results])
 
 
 def edge(t: Tensor) -> Edge:
     """Where the gradient of a tensor that requires grad goes."""
     node = t._node
     return (node, t._nr) if node is not None else leaf_edge(t)
-
-
-def node_maker(
-    plan: Plan, edges: Sequence[int | None], saves: Sequence[int], numbers: Sequence[bool] | None
-) -> Callable[[Sequence[Any]], Any]:
-    """What makes a plan's nodes, results not yet kept. One is made at every recorded operation, so it is short.
-
-    Args:
-        edges: per edge, the input that it is for; None for no edge.
-        saves: the inputs that a node keeps.
-        numbers: which inputs are numbers, if any is.
-    """
-    scope: dict[str, Any] = dict(
-        new=_new, kind=plan.node, plan=plan, next_sequence=next_sequence, NO_EDGE=NO_EDGE, leaf_edge=leaf_edge,
-        hooks=HookStack, save=save, made=made,
-    )  # fmt: skip
-    exec(_node_maker(tuple(edges), tuple(saves), tuple(numbers or ())), scope)
-    return scope["make"]
-
-
-_MAKE = """\
-def make(values):
-    node = new(kind)
-    node.plan = plan
-    node._sequence = next_sequence()
-    node._hooks = None
-    {edges}
-    node.next_functions = ({functions})
-    node.numbers = ({numbers})
-    if hooks.used:
-        node.saved = ({packed})
-        made(node)
-    else:
-        try:
-            node.saved = ({saved})
-        except AttributeError:  # an inference tensor counts no versions, and complains
-            node.saved = ({packed})
-    return node
-"""
-
-
-@cache
-def _node_maker(edges: tuple[int | None, ...], saves: tuple[int, ...], numbers: tuple[bool, ...]) -> Any:
-    """The code of a maker, written out for so many edges and saved operands: as with the entry functions, every
-    instruction of it is paid on every operation."""
-    lines, functions = [], []
-    for place, i in enumerate(edges):
-        if i is None:
-            functions.append("NO_EDGE")
-        else:
-            lines += [f"t = values[{i}]", f"n{place} = t._node"]
-            lines.append(f"e{place} = (n{place}, t._nr) if n{place} is not None else leaf_edge(t)")
-            functions.append(f"e{place}")
-    source = _MAKE.format(
-        edges="\n    ".join(lines) or "pass",
-        functions="".join(f"{f}, " for f in functions),
-        numbers="".join(f"values[{i}], " if n else "None, " for i, n in enumerate(numbers)),
-        saved="".join(f"(values[{i}], values[{i}]._counter.version), " for i in saves),
-        packed="".join(f"save(values[{i}]), " for i in saves),
-    )
-    return compile(source, os.path.join(os.path.dirname(__file__), "<make>"), "exec")

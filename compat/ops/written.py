@@ -1,0 +1,177 @@
+"""What runs a plan, and what makes its nodes: functions written out for it.
+
+Every instruction of them is paid on every operation, so they have no loops over operands and ask nothing that is known
+when the plan is made: which operands are buffers, which begin somewhere in one, which are numbers, which a node keeps.
+As with a named tuple's methods, the text is made, and compiled once for all plans that are alike.
+
+Example:
+    >>> import compat as torch
+    >>> x = torch.ones(2, requires_grad=True)
+    >>> plan = torch.exp(x).grad_fn.plan
+    >>> print(written_run(plan))
+    def run(values):
+        v0, = values
+        node = new(kind)
+        node.plan = plan
+        node._sequence = next_sequence()
+        node._hooks = None
+        n0 = v0._node
+        e0 = (n0, v0._nr) if n0 is not None else leaf_edge(v0)
+        node.next_functions = (e0,)
+        node.numbers = ()
+        node.saved = ()
+        if hooks.used: made(node)
+        r0 = record(code, (v0._storage.buffer,), ())
+        t0 = make(r0, layout0)
+        t0._rg = True
+        t0._node = node
+        node.saved += (save_result(t0, 0),)
+        return t0
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from operator import itemgetter
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any
+
+from compat.autograd.anomaly_mode import made
+from compat.autograd.node import NO_EDGE, leaf_edge, next_sequence
+from compat.autograd.saved import HookStack, save, save_result
+from funcgrad import runtime
+
+if TYPE_CHECKING:
+    from compat.ops.plan import Plan
+
+#: What an input is to a plan's program: a buffer, a buffer and where in it to begin, a number.
+BUFFER, BUFFER_AND_OFFSET, NUMBER = range(3)
+#: How a plan gives its caller the only result itself.
+ONE: Callable[[list[Any]], Any] = itemgetter(0)
+#: Messages take what is below this folder for the library's.
+_PLACE = os.path.join(os.path.dirname(__file__), "<run>")
+
+
+def checked(number: int) -> int:
+    """An integer that an array can hold.
+
+    Raises:
+        RuntimeError: for another one.
+    """
+    if not -(2**63) <= number < 2**63:
+        raise RuntimeError("Overflow when unpacking long long")
+    return number
+
+
+def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
+    """What runs a plan whose program is noted down: from tensors and numbers to what ``plan.finish`` makes of the
+    results."""
+    scope = _scope(plan)
+    scope |= {f"layout{i}": layout for i, layout in enumerate(plan.outputs)}
+    scope |= {"code": plan.code, "make": plan.make_tensor, "finish": plan.finish, "checked": checked}
+    scope["record"] = runtime.record if len(plan.outputs) == 1 else runtime.record_all
+    return _function(plan, written_run(plan), scope)
+
+
+def node_maker(plan: Plan) -> Callable[[Sequence[Any]], Any]:
+    """What makes a plan's nodes, results not yet kept."""
+    lines = ["def make_node(values):", *_unpacked(plan), *_node(plan), "return node"]
+    return _function(plan, "\n    ".join(lines), _scope(plan))
+
+
+def _scope(plan: Plan) -> dict[str, Any]:
+    return dict(
+        new=object.__new__, kind=plan.node, plan=plan, next_sequence=next_sequence, NO_EDGE=NO_EDGE,
+        leaf_edge=leaf_edge, hooks=HookStack, save=save, save_result=save_result, made=made,
+    )  # fmt: skip
+
+
+def _function(plan: Plan, source: str, scope: dict[str, Any]) -> Callable[[Sequence[Any]], Any]:
+    """A function of a text, with code of its own: Python notes in it which classes it meets, and is quick where it is
+    one, as a plan's node is."""
+    code = _compiled(source)
+    return FunctionType(code.replace(co_name=f"{code.co_name} {plan.kernel.name}"), scope)
+
+
+@cache
+def _compiled(source: str) -> CodeType:
+    defined: dict[str, Any] = {}
+    exec(compile(source, _PLACE, "exec"), defined)
+    (function,) = (f for f in defined.values() if isinstance(f, FunctionType))
+    return function.__code__
+
+
+def _tuple(items: Iterable[str]) -> str:
+    return f"({', '.join(items)})" if len(items := list(items)) != 1 else f"({items[0]},)"
+
+
+# ---------------------------------------------------------------- the text
+
+
+def written_run(plan: Plan) -> str:
+    """The text of ``runner``'s function."""
+    buffers, numbers = [], []
+    for i, what in plan.places:
+        if what == NUMBER:
+            numbers.append(f"checked(v{i})" if plan.kinds[i] is int else f"v{i}")
+        else:
+            buffers.append(f"v{i}._storage.buffer")
+            numbers += [f"v{i}._offset"] if what == BUFFER_AND_OFFSET else []
+    results = range(len(plan.outputs))
+    found = ", ".join(f"r{nr}" for nr in results)
+    lines = _unpacked(plan)
+    lines += _node(plan) if plan.node is not None else []
+    lines.append(f"{found or '_'} = record(code, {_tuple(buffers)}, {_tuple(numbers)})")
+    lines += [f"t{nr} = make(r{nr}, layout{nr})" for nr in results]
+    if plan.node is not None:
+        for nr in results:
+            if plan.differentiable[nr]:
+                lines += [f"t{nr}._rg = True", f"t{nr}._node = node", *([f"t{nr}._nr = {nr}"] if nr else [])]
+        lines += _kept_results(plan)
+    tensors = f"[{', '.join(f't{nr}' for nr in results)}]"
+    lines.append(f"return {'t0' if plan.finish is ONE else tensors if plan.finish is list else f'finish({tensors})'}")
+    return "\n    ".join(["def run(values):", *lines])
+
+
+def _unpacked(plan: Plan) -> list[str]:
+    names = ", ".join(f"v{i}" for i in range(len(plan.kinds)))
+    return [f"{names}{',' * (len(plan.kinds) == 1)} = values"] if names else []
+
+
+def _node(plan: Plan) -> list[str]:
+    """Makes a node that keeps operands."""
+    lines = ["node = new(kind)", "node.plan = plan", "node._sequence = next_sequence()", "node._hooks = None"]
+    functions = []
+    for place, i in enumerate(plan.edges):
+        if i is None:
+            functions.append("NO_EDGE")
+        else:
+            lines.append(f"n{place} = v{i}._node")
+            lines.append(f"e{place} = (n{place}, v{i}._nr) if n{place} is not None else leaf_edge(v{i})")
+            functions.append(f"e{place}")
+    given = [f"v{i}" if number else "None" for i, number in enumerate(plan.numeric)] if any(plan.numeric) else []
+    lines += [f"node.next_functions = {_tuple(functions)}", f"node.numbers = {_tuple(given)}"]
+    if not plan.saves:
+        return [*lines, "node.saved = ()", "if hooks.used: made(node)"]
+    packed = _tuple(f"save(v{i})" for i in plan.saves)
+    saved = _tuple(f"(v{i}, v{i}._counter.version)" for i in plan.saves)
+    return [
+        *lines,
+        "if hooks.used:",
+        f"    node.saved = {packed}",
+        "    made(node)",
+        "else:",
+        "    try:",
+        f"        node.saved = {saved}",
+        "    except AttributeError:  # an inference tensor counts no versions, and complains; nothing is kept of None",
+        f"        node.saved = {packed}",
+    ]
+
+
+def _kept_results(plan: Plan) -> list[str]:
+    """Has the node keep those results that backward needs."""
+    through = plan.differentiable
+    kept = [f"save_result(t{nr}, {nr})" if through[nr] else f"save(t{nr})" for nr in plan.results]
+    return [f"node.saved += {_tuple(kept)}"] if kept else []
