@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from compat.dtypes import bool_, float32
+from compat.dtypes import bfloat16, bool_, dtype, float32, int64
 from compat.errors import cpp_name, size_text
 from compat.layout import Layout, channels_last_strides
 from compat.ops.arguments import tensor_argument
@@ -56,8 +56,8 @@ def _check_signs(stride: Dims, padding: Dims, dilation: Dims, output_padding: Di
 def _check_weight(size: Dims, weight: Dims, groups: int) -> None:
     if len(size) != len(weight):
         raise RuntimeError(
-            f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight{size_text(weight)}, but "
-            f"got {len(size)}-dimensional input of size {size_text(size)} instead"
+            f"Expected {len(weight)}-dimensional input for {len(weight)}-dimensional weight {size_text(weight)}, "
+            f"but got {len(size)}-dimensional input of size {size_text(size)} instead"
         )
     where = f"Given groups={groups}, expected weight to be"
     if weight[0] < groups:
@@ -92,20 +92,89 @@ def _check_room(size: Dims, weight: Dims, padding: Dims, dilation: Dims) -> None
     kernel = [d * (k - 1) + 1 for k, d in zip(weight[2:], dilation)]
     if any(n < k for n, k in zip(padded, kernel)):
         raise RuntimeError(
-            f"Calculated padded input size per channel: ({' x '.join(map(str, padded))}). Kernel size: "
-            f"({' x '.join(map(str, kernel))}). Kernel size can't be greater than actual input size"
+            f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: ({_by(kernel)}). Kernel size "
+            "can't be greater than actual input size"
         )
 
 
-def _check_dtypes(input: Tensor, weight: Tensor, bias: Tensor | None) -> None:
-    if bias is not None and bias.dtype is not input.dtype:
+def _by(sizes: Iterable[int]) -> str:
+    return " x ".join(map(str, sizes))
+
+
+def _check_result(
+    size: Dims, kernel: Dims, stride: Dims, padding: Dims, dilation: Dims, output_padding: Dims, fused: bool
+) -> None:
+    """Whether a transposed convolution makes anything."""
+    rows = zip(size, kernel, stride, padding, dilation, output_padding)
+    made = [(n - 1) * s - 2 * p + d * (k - 1) + more + 1 for n, k, s, p, d, more in rows]
+    if min(made) >= (0 if fused else 1):
+        return
+    if fused:
+        raise RuntimeError("could not construct a memory descriptor using a format tag")
+    before = (1,) * (len(size) == 1)  # PyTorch's one dimension is the second of two
+    raise RuntimeError(
+        f"Given input size per channel: ({_by((*before, *size))}). Calculated output size per channel: "
+        f"({_by((*before, *made))}). Output size is too small"
+    )
+
+
+def _check_elements(size: Dims, weight: Dims, transposed: bool, fused: bool) -> None:
+    """Whether there is something to convolve, with something."""
+    if 0 in size[2:] and 0 not in size[:2]:
+        shown = (*size[:2], 1, *size[2:]) if len(size) == 3 else size
         raise RuntimeError(
-            f"Input type ({cpp_name(input.dtype)}) and bias type ({cpp_name(bias.dtype)}) should be the same"
+            f"Only zero batch or zero channel inputs are supported, but got input shape: {size_text(shown)}"
         )
-    if weight.dtype is not input.dtype:
-        raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
-    if input.dtype is bool_:
-        raise NotImplementedError("\"slow_conv2d_cpu\" not implemented for 'Bool'")
+    kernel = weight[2:]
+    if all(kernel):
+        return
+    if fused:
+        raise RuntimeError(
+            f"could not create a primitive descriptor for the {'de' * transposed}convolution forward propagation "
+            "primitive. Run workload with environment variable ONEDNN_VERBOSE=all to get additional diagnostic "
+            "information."
+        )
+    if len(kernel) < 3:
+        height, width = (1, *kernel)[-2:]
+        sizes = f" kernel_height: {height} kernel_width: {width}"
+    elif transposed:
+        raise RuntimeError(
+            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x kernel_width) tensor "
+            f"expected for weight, but got: {size_text(weight)}"
+        )
+    else:
+        sizes = f": {_by(kernel)} (TxHxW)"
+    raise RuntimeError(f"kernel size should be greater than zero, but got{sizes}")
+
+
+def _type_text(d: dtype) -> str:
+    """A type of tensors, as messages about their types have it."""
+    old = (d.is_floating_point and d is not bfloat16) or not (d.is_complex or d.is_floating_point or d is bool_)
+    return f"torch.{d.scalar_name}Tensor" if old else f"CPU{d.scalar_name}Type"
+
+
+def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: bool, fused: bool) -> None:
+    """Whether all are of one dtype, one that there are convolutions of."""
+    if bias is not None and bias.dtype is not own and not transposed:
+        raise RuntimeError(f"Input type ({cpp_name(own)}) and bias type ({cpp_name(bias.dtype)}) should be the same")
+    spread = own.is_floating_point or own.is_complex or own is int64  # what transposed ones are made for
+    n = weight.dim() - 2
+    for name, t in (("weight", weight), ("bias", bias)):
+        if t is None or t.dtype is own or (transposed and not spread):
+            continue
+        types = f"Input type ({_type_text(own)}) and {name} type ({_type_text(t.dtype)}) should be the same"
+        if fused:
+            raise RuntimeError(f"{types} or input should be a MKLDNN tensor and {name} is a dense tensor")
+        if own.is_complex:
+            raise RuntimeError(types)
+        raise RuntimeError(f"expected scalar type {own.scalar_name} but found {t.dtype.scalar_name}")
+    if transposed and not spread:
+        kernel = f"slow_conv_transpose{max(n, 2)}d_out_cpu"
+    elif own is bool_:
+        kernel = "slow_conv2d_cpu" if n < 3 else "compute_columns3d"
+    else:
+        return
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{own.scalar_name}'")
 
 
 def _check_output_padding(output_padding: Dims, stride: Dims, dilation: Dims) -> None:
@@ -131,8 +200,8 @@ def _check(
     groups: int,
 ) -> None:
     size, kernel = tuple(input.shape), tuple(weight.shape)
-    if bias is not None and bias.dtype is not input.dtype:
-        _check_dtypes(input, weight, bias)
+    if bias is not None and bias.dtype is not input.dtype and not transposed:
+        _check_dtypes(input.dtype, weight, bias, transposed, False)
     if len(kernel) < 3:
         raise RuntimeError("weight should have at least three dimensions")
     n = len(kernel) - 2
@@ -157,7 +226,12 @@ def _check(
         _check_room(size, kernel, padding, dilation)
     else:
         _check_output_padding(output_padding, stride, dilation)
-    _check_dtypes(input, weight, bias)
+    large = transposed and any(p >= s for p, s in zip(output_padding, stride))
+    fused = input.dtype in (float32, bfloat16) and not large  # what PyTorch leaves to a library of its own
+    _check_dtypes(input.dtype, weight, bias, transposed, fused)
+    _check_elements(size, kernel, transposed, fused)
+    if transposed:
+        _check_result(size[2:], kernel[2:], stride, padding, dilation, output_padding, fused)
 
 
 @op(

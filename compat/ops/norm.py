@@ -81,11 +81,20 @@ def _memory_order(operands: dict[str, Any], types: Sequence[Any]) -> list[Any]:
 
 
 def _check_dtypes(input: Tensor, *parameters: Tensor | None) -> None:
-    """Whether the parameters' dtype goes with the input's: the same, or float32 for the halves."""
-    others = [p.dtype for p in parameters if p is not None and p.dtype is not input.dtype]
-    if any(d is not dtypes.float32 for d in others):
+    """Whether the parameters' dtype goes with the input's: the same, or float32 for the halves.
+
+    The first parameter says which of the two it is.
+    """
+    found = [p.dtype for p in parameters if p is not None]
+    if not found:
+        return
+    if found[0] is input.dtype:
+        for d in found:
+            if d is not input.dtype:
+                raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {d.scalar_name}")
+    elif any(d is not dtypes.float32 for d in found):
         raise RuntimeError("mixed dtype (CPU): expect parameter to have scalar type of Float")
-    if others and input.dtype not in (dtypes.float16, dtypes.bfloat16):
+    elif input.dtype not in (dtypes.float16, dtypes.bfloat16):
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
@@ -118,8 +127,8 @@ def _check_shape(input: Tensor, normalized_shape: tuple[int, ...], star: str, **
 
 def _check_layer(input: Tensor, normalized_shape: Any, weight: Any, bias: Any, eps: float) -> None:
     _check_shape(input, normalized_shape, "*, ", weight=weight, bias=bias)
-    _check_floating("LayerNormKernelImpl", input)
     _check_dtypes(input, weight, bias)
+    _check_floating("LayerNormKernelImpl", input)
 
 
 def _last_axes(x: Any, shape: tuple[int, ...]) -> Axes:
@@ -234,9 +243,32 @@ def _by_channel(x: Any, like: Any) -> Any:
     return reshape(x, shape=(1, type_of(x).size, *(1,) * (type_of(like).ndim - 2)))
 
 
-def _check_group(input: Tensor, weight: Any, bias: Any, *_: Any) -> None:
-    _check_floating("GroupNormKernelImpl", input)
+def _check_channels(shape: Sequence[int], num_groups: int, channels: int, weight: Any, bias: Any) -> None:
+    if num_groups <= 0:
+        raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
+    if channels % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{size_text(shape)} and num_groups={num_groups}"
+        )
+    shown = (0,) if weight is None else weight.shape  # of the bias, too, as in PyTorch
+    for name, p in (("weight", weight), ("bias", bias)):
+        if p is not None and tuple(p.shape) != (channels,):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
+                f"shape {size_text(shown)} and input of shape {size_text(shape)}"
+            )
+
+
+def _check_group(input: Tensor, weight: Any, bias: Any, N: int, C: int, HxW: int, group: int, eps: float) -> None:
+    _check_channels(input.shape, group, C, weight, bias)
+    if input.numel() != N * C * HxW:
+        raise RuntimeError(
+            "Expected X.numel() == N * C * HxW to be true, but got false.  (Could this error message be improved?  If "
+            "so, please report an enhancement request to PyTorch.)"
+        )
     _check_dtypes(input, weight, bias)
+    _check_floating("GroupNormKernelImpl", input)
 
 
 @op(
@@ -322,17 +354,7 @@ def group_norm(
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     n, c, *spatial = input.shape
-    if c % num_groups:
-        raise RuntimeError(
-            "Expected number of channels in input to be divisible by num_groups, but got input of shape "
-            f"{size_text(input.shape)} and num_groups={num_groups}"
-        )
-    for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and tuple(p.shape) != (c,):
-            raise RuntimeError(
-                f"Expected {name} to be a vector of size equal to the number of channels in input, but got {name} of "
-                f"shape {size_text(p.shape)} and input of shape {size_text(input.shape)}"
-            )
+    _check_channels(input.shape, num_groups, c, weight, bias)
     return native_group_norm.function(input, weight, bias, n, c, math.prod(spatial), num_groups, eps)[0]
 
 
@@ -361,7 +383,11 @@ def _check_batch(
     for name, t in named:
         if t is not None and t.numel() != features:
             raise RuntimeError(f"{name} should contain {features} elements not {t.numel()}")
+    if training and not input.numel():
+        size = size_text(input.shape)
+        raise RuntimeError(f"input tensor must have at least one element, but got input_sizes = {size}")
     _check_floating("batch_norm", input)
+    _check_dtypes(input, weight, bias, running_mean, running_var)
 
 
 @op(

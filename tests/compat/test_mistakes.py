@@ -8,7 +8,7 @@ import compat as torch
 from tests.compat.scripts import assert_same, cases, observe
 
 
-@pytest.mark.parametrize(("source", "want"), cases("mistakes"))
+@pytest.mark.parametrize(("source", "want"), [*cases("mistakes"), *cases("mistakes_of_values")])
 def test_the_error_is_pytorchs(source: str, want: Any) -> None:
     assert "error" in want
     assert_same(observe(torch, source), want)
