@@ -88,9 +88,9 @@ class device:
 def _parse(text: str) -> tuple[str, int | None]:
     if not text:
         raise RuntimeError("Device string must not be empty")
-    kind, colon, index = text.partition(":")
-    if colon and not re.fullmatch(r"0|[1-9]\d*", index):
+    if not re.fullmatch(r"[a-zA-Z_]+(:(0|[1-9]\d*))?", text):
         raise RuntimeError(f"Invalid device string: '{text}'")
+    kind, colon, index = text.partition(":")
     if kind not in _TYPES:
         raise RuntimeError(f"Expected one of {', '.join(_TYPES)} device type at start of device string: {kind}")
     return kind, int(index) if colon else None

@@ -49,9 +49,8 @@ def _elu_new(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: 
     return _elu(input, alpha, scale, input_scale)
 
 
-@elementwise("EluBackward1", **private("elu", "alpha input_scale result scale", _check_elu, inplace="F.elu_"))
+@elementwise("EluBackward1", **private("elu", "alpha input_scale result scale", _check_elu))
 def _elu_into(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
-    """``elu``, in place."""
     return _elu(input, alpha, scale, input_scale)
 
 
@@ -79,8 +78,14 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
         >>> torch.nn.functional.elu(torch.tensor([0.0, 2.0]))
         tensor([0., 2.])
     """
-    found = new_or_inplace(_elu_new, _elu_into if inplace else False, input, alpha)
-    return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if inplace and alpha < 0 else found
+    return elu_(input, alpha) if inplace else _elu_new.function(input, alpha)
+
+
+@function("F.elu_")
+def elu_(input: Tensor, alpha: float = 1.0, scale: float = 1, input_scale: float = 1) -> Tensor:
+    """``elu``, written into the tensor."""
+    found = _elu_into.inplace(input, alpha, scale, input_scale)
+    return not_backwards(found, NEGATIVE_SLOPE.format("elu")) if alpha < 0 else found
 
 
 _SELU = (1.6732632423543772, 1.0507009873554805)

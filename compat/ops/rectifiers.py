@@ -202,12 +202,8 @@ def _leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Any:
     return _leaky(input, negative_slope)
 
 
-@elementwise(
-    "LeakyReluBackward1",
-    **private("leaky_relu", "negative_slope result", _check_leaky, inplace="F.leaky_relu_"),
-)
+@elementwise("LeakyReluBackward1", **private("leaky_relu", "negative_slope result", _check_leaky))
 def _leaky_relu_into(input: Array, negative_slope: Scalar = 0.01) -> Any:
-    """``leaky_relu``, in place."""
     return _leaky(input, negative_slope)
 
 
@@ -234,8 +230,14 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
         >>> torch.nn.functional.leaky_relu(torch.tensor([-1.0, 2.0]), 0.1)
         tensor([-0.1000,  2.0000])
     """
-    found = new_or_inplace(_leaky_relu, _leaky_relu_into if inplace else False, input, negative_slope)
-    return not_backwards(found, NEGATIVE_LEAK) if inplace and negative_slope < 0 else found
+    return leaky_relu_(input, negative_slope) if inplace else _leaky_relu.function(input, negative_slope)
+
+
+@function("F.leaky_relu_")
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """``leaky_relu``, written into the tensor."""
+    found = _leaky_relu_into.inplace(input, negative_slope)
+    return not_backwards(found, NEGATIVE_LEAK) if negative_slope < 0 else found
 
 
 def _check_prelu(input: Tensor, weight: Tensor) -> None:

@@ -35,9 +35,15 @@ def rrelu_in_place(input: Array, noise: Index, lower: int | float, upper: int | 
 
 @rrelu_in_place.backward
 def rrelu_in_place_backward(ct: Any, noise: Any, lower: float, upper: float, training: bool, result: Any) -> Any:
-    slope = noise if training else e.number((lower + upper) / 2, result)
-    negative = np.less_equal(result, 0) if training else np.logical_not(np.greater(result, 0))
-    return np.multiply(ct, np.where(negative, slope, e.number(1, ct)))
+    if _drawn(lower, upper, training):
+        return np.multiply(ct, noise)
+    negative = np.logical_not(np.greater(result, 0))
+    return np.multiply(ct, np.where(negative, e.number((lower + upper) / 2, result), e.number(1, ct)))
+
+
+def _drawn(lower: float, upper: float, training: bool) -> bool:
+    """Whether the slopes were drawn, and so are not all the same."""
+    return training and upper - lower > 1e-6
 
 
 def _noise(input: Tensor, lower: float, upper: float, training: bool, generator: Any) -> Tensor:
@@ -80,7 +86,7 @@ def rrelu_(
     _check(input, lower, upper)
     noise = _noise(input, lower, upper, training, generator)
     found = rrelu_in_place.inplace(input, noise, lower, upper, training)
-    return not_backwards(found, NEGATIVE_LEAK) if (lower + upper) / 2 < 0 else found
+    return not_backwards(found, NEGATIVE_LEAK) if lower + upper < 0 and not _drawn(lower, upper, training) else found
 
 
 @function("F.rrelu")
