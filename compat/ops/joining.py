@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, wrap_dim, wrong_argument
+from compat.errors import Once, size_text, wrap_dim, wrong_argument
 from compat.layout import (
     Layout,
     broadcast_size,
@@ -404,7 +404,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
     Args:
         tensors: vectors, or numbers.
-        indexing: ``"ij"``, or ``"xy"`` with the first two dimensions exchanged.
+        indexing: ``"ij"``, or ``"xy"`` with the first two dimensions exchanged. To leave it to ``"ij"`` is warned of.
 
     Raises:
         RuntimeError: for tensors of more dimensions or of different dtypes.
@@ -415,6 +415,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
         tensor([[0, 0, 0],
                 [1, 1, 1]])
     """
+    if indexing is None:
+        Once.warn("torch.meshgrid: in an upcoming release, it will be required to pass the indexing argument.")
     found = list(tensors[0] if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors)
     if not found:
         raise RuntimeError("meshgrid expects a non-empty TensorList")

@@ -80,3 +80,9 @@ def test_what_is_new_and_what_is_slow() -> None:
     assert _warned(lambda: torch.searchsorted(columns, torch.ones(3, 1))) == ["torch.searchsorted():"]
     assert _warned(lambda: torch.bucketize(columns, torch.arange(3.0))) == ["torch.searchsorted():"]
     assert not _warned(lambda: torch.searchsorted(columns, columns))
+
+
+def test_grids_want_to_be_told_how_they_are_indexed() -> None:
+    x = torch.ones(2)
+    assert _warned(lambda: [torch.meshgrid(x, x), torch.meshgrid([x])]) == ["torch.meshgrid:"]
+    assert not _warned(lambda: [torch.meshgrid(x, x, indexing="ij"), torch.cartesian_prod(x, x)])
