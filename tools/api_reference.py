@@ -41,6 +41,15 @@ class MadeFunctions(griffe.Extension):
                 attribute.parent.set_member(attribute.name, function)
 
 
+class PublicBases(griffe.Extension):
+    """Names the public bases behind a private one: that ``Conv2d`` is a ``Module`` is what a reader wants to know."""
+
+    def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **kwargs: Any) -> None:
+        for member in _classes(pkg):
+            if any(str(base).split("[")[0].split(".")[-1].startswith("_") for base in member.bases):
+                member.bases = [_reference(base, loader) for base in _public(griffe.dynamic_import(member.path))]
+
+
 class PublicNames(griffe.Extension):
     """Says under which of PyTorch's names a function of ``compat`` is found; leaves out helpers that have none.
 
@@ -76,6 +85,31 @@ def _published() -> dict[int, list[str]]:
             if not name.startswith("_") and not place.startswith("_"):
                 names.setdefault(id(value), []).append(f"`{path}.{name}`")
     return names
+
+
+def _classes(place: griffe.Module | griffe.Class) -> Iterator[griffe.Class]:
+    for member in place.members.values():
+        if not member.is_alias and isinstance(member, griffe.Module | griffe.Class):
+            yield from _classes(member)
+            if isinstance(member, griffe.Class):
+                yield member
+
+
+def _public(kind: type) -> list[type]:
+    """The nearest bases of a class whose names are public, each once."""
+    found: dict[type, None] = {}
+    for base in kind.__bases__:
+        found |= dict.fromkeys(_public(base) if base.__name__.startswith("_") else [base])
+    found.pop(object, None)
+    return list(found)
+
+
+def _reference(kind: type, loader: griffe.GriffeLoader) -> str | griffe.Expr:
+    """A class's name, with a link to it if it stands in the code that is documented."""
+    package = kind.__module__.split(".")[0]
+    if package not in loader.modules_collection:
+        return kind.__name__
+    return griffe.ExprName(kind.__name__, parent=loader.modules_collection[kind.__module__])
 
 
 def _attributes(module: griffe.Module) -> Iterator[griffe.Attribute]:
