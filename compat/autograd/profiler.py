@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from compat.profiler import profile as _profile
 from compat.profiler import record_function
-from compat.profiler.events import Average, Averages, Events
 
-__all__ = ["profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "profile", "record_function"]
 
 
 class profile:
@@ -45,7 +45,7 @@ class profile:
             self._ended = True
 
     @property
-    def function_events(self) -> Events:
+    def function_events(self) -> EventList:
         """What was recorded, the earliest first.
 
         Raises:
@@ -55,15 +55,17 @@ class profile:
             raise RuntimeError("Profiler didn't finish running")
         return self._inner.events()
 
-    def key_averages(self, group_by_input_shape: bool = False, **options: Any) -> Averages:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
         """What was recorded, by name."""
-        return self.function_events.key_averages(group_by_input_shape)
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def table(self, sort_by: str | None = None, row_limit: int = 100, **options: Any) -> str:
         """What was recorded, one by one, as text."""
         return self.function_events.table(sort_by, row_limit, **options)
 
-    def total_average(self) -> Average:
+    def total_average(self) -> FunctionEventAvg:
         """Everything together."""
         return self.function_events.total_average()
 

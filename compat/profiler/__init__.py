@@ -8,6 +8,9 @@ those of ``record_function``, and of the nodes in backward.
 from __future__ import annotations
 
 import enum
+import itertools
+import json
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,17 +18,21 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat import runtime
+from compat.autograd.node import next_sequence
 from compat.grad_mode import mode
-from compat.profiler.events import Averages, Event, Events, Shapes
+from compat.profiler.events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
 from compat.registry import names_of
 from compat.tensor import Tensor
 
 __all__ = [
+    "DeviceType",
     "ProfilerAction",
     "ProfilerActivity",
+    "kineto_available",
     "profile",
     "record_function",
     "schedule",
+    "supported_activities",
     "tensorboard_trace_handler",
 ]
 
@@ -51,47 +58,97 @@ class ProfilerActivity(enum.Enum):
     PrivateUse1 = 5
 
 
+def supported_activities() -> set[ProfilerActivity]:
+    """What a profiler can look at here."""
+    return {ProfilerActivity.CPU}
+
+
+def kineto_available() -> bool:
+    """Whether PyTorch's own profiling library is there, which it is not."""
+    return False
+
+
 class _Recording(threading.local):
     """The ranges that are open in a thread, the innermost last."""
 
     def __init__(self) -> None:
-        self.open: list[Event] = []
+        self.open: list[FunctionEvent] = []
 
 
 _recording = _Recording()
 #: The profilers that record.
 _active: list[profile] = []
+_numbers = itertools.count(1)
+#: By the numbers of nodes, in which thread those were made whose making was recorded.
+_makers: dict[int, int] = {}
+#: What comes before the name of a node that the engine runs; the node itself is a range in that.
+_ENGINE = "autograd::engine::evaluate_function: "
 
 
-def _begin(name: str, shapes: Shapes | None = None) -> Event:
+def _now() -> float:
+    return time.perf_counter() * 1e6
+
+
+def _begin(name: str, shapes: Shapes | None = None, sequence: int = -1, maker: int = 0, own: bool = False) -> Any:
+    """Opens a range.
+
+    Args:
+        sequence: the number of the node that is made in it, or runs.
+        maker: the thread in which a node that runs was made.
+        own: whether a user names it.
+    """
     runtime.synchronize()
-    event = Event(name, shapes, _recording.open[-1] if _recording.open else None)
+    thread, start = threading.get_ident(), _now()
+    event = FunctionEvent(
+        next(_numbers), name, thread, start, start, "", maker, shapes or [], [],
+        sequence_nr=sequence, is_user_annotation=own,
+    )  # fmt: skip
+    if _recording.open:
+        event.set_cpu_parent(_recording.open[-1])
     _recording.open.append(event)
     return event
 
 
-def _end(event: Event) -> None:
+def _end(event: FunctionEvent) -> None:
+    """Closes a range; the one that it lies in learns of it."""
     runtime.synchronize()
-    event.end = time.perf_counter()
+    event.time_range.end = _now()
     if event in _recording.open:
         _recording.open.remove(event)
-    if _recording.open:
-        _recording.open[-1].inside += event.end - event.start
+    if event.cpu_parent is not None:
+        event.cpu_parent.append_cpu_child(event)
     for profiler in _active:
         profiler._events.append(event)
 
 
+def _numbered(name: str) -> tuple[int, int]:
+    """The number of the node that an operation will make, or that runs, and in which thread that was made."""
+    thread = threading.get_ident()
+    if name.startswith(_ENGINE):
+        number = mode.node._sequence
+        return (-1, 0) if number == sys.maxsize else (number, _makers.get(number, thread))
+    if not mode.grad:
+        return -1, 0
+    number = next_sequence() + 1
+    _makers[number] = thread
+    return number, 0
+
+
 @contextmanager
 def _operation(name: str, operands: Any) -> Iterator[None]:
-    """What an operation runs in."""
+    """What an operation, or a node, runs in."""
     shapes = None
     if any(profiler.record_shapes for profiler in _active):
         shapes = [list(t.shape) if isinstance(t, Tensor) else [] for t in operands]
-    event = _begin(name, shapes)
+    sequence, maker = _numbered(name)
+    node = name.removeprefix(_ENGINE)
+    events = [_begin(name, None, sequence, maker)] if node != name else []
+    events.append(_begin(node, shapes, sequence, maker))
     try:
         yield
     finally:
-        _end(event)
+        for event in reversed(events):
+            _end(event)
 
 
 class record_function:
@@ -113,10 +170,10 @@ class record_function:
     def __init__(self, name: str, args: str | None = None):
         self.name = name
         self.args = args
-        self._event: Event | None = None
+        self._event: FunctionEvent | None = None
 
     def __enter__(self) -> record_function:
-        self._event = _begin(self.name) if _active else None
+        self._event = _begin(self.name, own=True) if _active else None
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -213,9 +270,10 @@ class profile:
         self.record_shapes = record_shapes
         self._watching = ExitStack()
         self.step_num = 0
-        self._events: list[Event] = []
+        self._events: list[FunctionEvent] = []
+        self._metadata: dict[str, Any] = {}
         self._action = ProfilerAction.NONE
-        self._step: Event | None = None
+        self._step: FunctionEvent | None = None
 
     def start(self) -> None:
         """Begins with the first step."""
@@ -246,7 +304,7 @@ class profile:
             _active.append(self)
             self._watch()
             if self._plan is not None or self.step_num:
-                self._step = _begin(f"ProfilerStep#{self.step_num}")
+                self._step = _begin(f"ProfilerStep#{self.step_num}", own=True)
 
     def _leave(self) -> bool:
         if self not in _active:
@@ -255,6 +313,8 @@ class profile:
             _end(self._step)
             self._step = None
         _active.remove(self)
+        if not _active:
+            _makers.clear()
         self._watching.close()
         return True
 
@@ -270,33 +330,34 @@ class profile:
     def __exit__(self, *exc: object) -> None:
         self.stop()
 
-    def events(self) -> Events:
+    def events(self) -> EventList:
         """The ranges and operations that were recorded, the earliest first."""
-        return Events(sorted(self._events, key=lambda event: event.start), self.record_shapes)
+        return tree_of(self._events)
 
-    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, **options: Any) -> Averages:
+    def key_averages(
+        self, group_by_input_shape: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
         """What was recorded, by name.
 
         Args:
             group_by_input_shape: also by the operands' sizes.
-            group_by_stack_n, options: accepted.
+            group_by_stack_n, group_by_overload_name: accepted: neither is recorded.
         """
-        return self.events().key_averages(group_by_input_shape)
+        return self.events().key_averages(group_by_input_shape, group_by_stack_n, group_by_overload_name)
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Notes a text that goes to the file of ``export_chrome_trace``."""
+        self.add_metadata_json(key, json.dumps(value))
+
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """The same with a text that is JSON."""
+        self._metadata[key] = json.loads(value)
+
+    preset_metadata_json = add_metadata_json
 
     def export_chrome_trace(self, path: str) -> None:
         """Writes the ranges to a file that ``chrome://tracing`` shows."""
-        import json
-        import os
-
-        traced = [
-            {
-                "ph": "X", "cat": "user_annotation", "name": e.name, "pid": os.getpid(), "tid": e.thread,
-                "ts": e.start * 1e6, "dur": e.cpu_time_total,
-            }
-            for e in self._events
-        ]  # fmt: skip
-        with open(path, "w") as file:
-            json.dump({"traceEvents": traced}, file)
+        self.events().export_chrome_trace(path, self._metadata)
 
 
 def tensorboard_trace_handler(dir_name: str, worker_name: str | None = None, use_gzip: bool = False) -> Any:

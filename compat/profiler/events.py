@@ -1,38 +1,159 @@
-"""What a profiler recorded, one by one and by name."""
+"""What a profiler recorded: ranges one by one, by name, and as text."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Iterable
-from typing import Any
+import enum
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import InitVar, dataclass, field
+from typing import Any, NamedTuple
+
+from compat.profiler.table import table_of, time_text
 
 Shapes = list[list[int]]
 
 
-class Event:
+class DeviceType(enum.Enum):
+    """The kinds of devices that PyTorch knows; ranges here are the CPU's."""
+
+    CPU = 0
+    CUDA = 1
+    MKLDNN = 2
+    OPENGL = 3
+    OPENCL = 4
+    IDEEP = 5
+    HIP = 6
+    FPGA = 7
+    MAIA = 8
+    XLA = 9
+    Vulkan = 10
+    Metal = 11
+    XPU = 12
+    MPS = 13
+    Meta = 14
+    HPU = 15
+    VE = 16
+    Lazy = 17
+    IPU = 18
+    MTIA = 19
+    PrivateUse1 = 20
+
+    def __str__(self) -> str:
+        return f"DeviceType.{self.name}"
+
+
+class Interval:
+    """A span of time, in microseconds.
+
+    Args:
+        start, end: when it begins and ends.
+    """
+
+    def __init__(self, start: float, end: float):
+        self.start = start
+        self.end = end
+
+    def elapsed_us(self) -> float:
+        """How long it is."""
+        return self.end - self.start
+
+
+class Kernel(NamedTuple):
+    """What a range had run on another device, and how long it took."""
+
+    name: str
+    device: int
+    duration: float
+
+
+class FormattedTimesMixin:
+    """The times of what has totals and a count: for one of it, and as text."""
+
+    count: int
+    cpu_time_total: float
+    self_cpu_time_total: float
+    #: There is no other device.
+    device_time_total = self_device_time_total = cuda_time_total = self_cuda_time_total = 0.0
+
+    @property
+    def cpu_time(self) -> float:
+        """Microseconds of one."""
+        return self.cpu_time_total / self.count if self.count else 0.0
+
+    @property
+    def device_time(self) -> float:
+        """Microseconds of one on another device."""
+        return self.device_time_total / self.count if self.count else 0.0
+
+    cuda_time = device_time
+
+    cpu_time_str = property(lambda self: time_text(self.cpu_time))
+    cpu_time_total_str = property(lambda self: time_text(self.cpu_time_total))
+    self_cpu_time_total_str = property(lambda self: time_text(self.self_cpu_time_total))
+    device_time_str = property(lambda self: time_text(self.device_time))
+    device_time_total_str = property(lambda self: time_text(self.device_time_total))
+    self_device_time_total_str = property(lambda self: time_text(self.self_device_time_total))
+
+
+@dataclass(eq=False, repr=False)
+class FunctionEvent(FormattedTimesMixin):
     """A range that was recorded.
 
     Attributes:
+        id: a number of its own.
         name: its name.
-        start, end: seconds on the clock.
-        inside: seconds of it that ranges within it took.
         thread: which thread it was in.
+        time_range: when it was.
+        fwd_thread: for a node in backward, the thread in which it was made.
         input_shapes: the operands' sizes, empty lists for what is no tensor, if they are recorded.
-        cpu_parent: the range that it lies in.
+        sequence_nr: the number of the node that it made, or that it runs; -1 for none.
+        cpu_children, cpu_parent: the ranges in it, and the one that it lies in.
+        kernels: what it had run on other devices.
     """
 
-    __slots__ = ("name", "start", "end", "inside", "thread", "input_shapes", "cpu_parent")
-    count = 1
+    id: int
+    name: str
+    thread: int
+    start_us: InitVar[float]
+    end_us: InitVar[float]
+    overload_name: str | None = None
+    fwd_thread: int | None = None
+    input_shapes: Shapes | None = None
+    stack: list[str] | None = None
+    scope: int = 0
+    use_device: str | None = None
+    cpu_memory_usage: int = 0
+    device_memory_usage: int = 0
+    is_async: bool = False
+    is_remote: bool = False
+    sequence_nr: int = -1
+    node_id: int = -1
+    device_type: DeviceType = DeviceType.CPU
+    device_index: int = 0
+    is_legacy: bool = False
+    flops: int | None = None
+    is_user_annotation: bool = False
+    time_range: Interval = field(init=False)
+    cpu_children: list[FunctionEvent] = field(init=False, default_factory=list)
+    cpu_parent: FunctionEvent | None = field(init=False, default=None)
+    kernels: list[Kernel] = field(init=False, default_factory=list)
+    count: int = field(init=False, default=1)
 
-    def __init__(self, name: str, input_shapes: Shapes | None = None, cpu_parent: Event | None = None):
-        self.name = name
-        self.thread = threading.get_ident()
-        self.input_shapes = input_shapes or []
-        self.cpu_parent = cpu_parent
-        self.inside = 0.0
-        self.end = 0.0
-        self.start = time.perf_counter()
+    def __post_init__(self, start_us: float, end_us: float) -> None:
+        self.time_range = Interval(start_us, end_us)
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        """Notes a range that lies in this one."""
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        """Notes the range that this one lies in."""
+        self.cpu_parent = parent
+
+    def append_kernel(self, name: str, device: int, duration: float) -> None:
+        """Notes what it had run on another device."""
+        self.kernels.append(Kernel(name, device, duration))
 
     @property
     def key(self) -> str:
@@ -40,22 +161,44 @@ class Event:
         return "ProfilerStep*" if self.name.startswith("ProfilerStep#") else self.name
 
     @property
-    def cpu_time_total(self) -> float:
+    def cpu_time_total(self) -> float:  # type: ignore[override]
         """Its microseconds."""
-        return (self.end - self.start) * 1e6
-
-    cpu_time = cpu_time_total
+        return self.time_range.elapsed_us()
 
     @property
-    def self_cpu_time_total(self) -> float:
+    def self_cpu_time_total(self) -> float:  # type: ignore[override]
         """Its microseconds without those of ranges within it."""
-        return self.cpu_time_total - self.inside * 1e6
+        return self.cpu_time_total - sum(child.cpu_time_total for child in self.cpu_children)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        """What it allocated, without ranges within it."""
+        return self.cpu_memory_usage - sum(child.cpu_memory_usage for child in self.cpu_children)
 
     def __repr__(self) -> str:
-        return f"<Event {self.name}: {self.cpu_time_total:.3f}us>"
+        device, children = self.use_device, [child.id for child in self.cpu_children]
+        return (
+            f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} "
+            f"device_type={self.device_type} node_id={self.node_id} cpu_time={self.cpu_time_str} "
+            f"start_us={self.time_range.start} end_us={self.time_range.end} cpu_children={children} "
+            f"{device}_time={self.device_time_str} name={self.name} thread={self.thread} "
+            f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+            f"{device}_memory_usage={self.device_memory_usage} is_async={self.is_async} is_remote={self.is_remote} "
+            f"seq_nr={self.sequence_nr} is_legacy={self.is_legacy}>"
+        )
 
 
-class Average:
+#: What is the same for all ranges that are counted together, and what is summed.
+_COMMON = (
+    ("node_id", "is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name", "input_shapes", "stack")
+    + ("scope", "device_type", "is_legacy", "use_device", "is_user_annotation")
+)  # fmt: skip
+_SUMMED = (
+    "cpu_time_total", "self_cpu_time_total", "cpu_memory_usage", "self_cpu_memory_usage", "device_memory_usage", "count"
+)  # fmt: skip
+
+
+class FunctionEventAvg(FormattedTimesMixin):
     """The ranges of one name together.
 
     Attributes:
@@ -65,112 +208,174 @@ class Average:
         input_shapes: the operands' sizes, if ranges were told apart by them.
     """
 
-    #: There is no other device.
-    device_time_total = self_device_time_total = device_time = cuda_time_total = self_cuda_time_total = cuda_time = 0.0
+    def __init__(self) -> None:
+        self.key: str | None = None
+        self.count = self.node_id = 0
+        self.is_async = self.is_remote = self.is_legacy = self.is_user_annotation = False
+        self.cpu_time_total = self.self_cpu_time_total = 0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = self.device_memory_usage = self.flops = 0
+        self.use_device: str | None = None
+        self.overload_name: str | None = None
+        self.input_shapes: Shapes | str | None = None
+        self.stack: list[str] | None = None
+        self.scope: int | None = None
+        self.cpu_children: list[FunctionEvent] | None = None
+        self.cpu_parent: FunctionEvent | None = None
+        self.device_type = DeviceType.CPU
 
-    def __init__(self, key: str, events: list[Event], input_shapes: Shapes | None = None):
-        self.key = key
-        self.count = len(events)
-        self.input_shapes = input_shapes or []
-        self.cpu_time_total = sum(e.cpu_time_total for e in events)
-        self.self_cpu_time_total = sum(e.self_cpu_time_total for e in events)
+    def add(self, other: FunctionEvent | FunctionEventAvg) -> FunctionEventAvg:
+        """Counts a range, or several of the same name, too; returns itself.
 
-    @property
-    def cpu_time(self) -> float:
-        """Microseconds of one."""
-        return self.cpu_time_total / self.count
+        Raises:
+            AssertionError: for what is neither, or has another name.
+        """
+        if not isinstance(other, FunctionEvent | FunctionEventAvg):
+            raise AssertionError("Expected other to be a FunctionEvent or FunctionEventAvg")
+        if self.key is None:
+            self.key = other.key
+            for name in _COMMON:
+                setattr(self, name, getattr(other, name))
+        elif other.key != self.key:
+            raise AssertionError(f"Expected keys to match, but got {other.key} vs {self.key}")
+        for name in _SUMMED:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.flops += other.flops or 0
+        return self
+
+    __iadd__ = add
 
     def __repr__(self) -> str:
+        device = self.use_device or "cuda"
         return (
-            f"<FunctionEventAvg key={self.key} self_cpu_time={time_text(self.self_cpu_time_total)} "
-            f"cpu_time={time_text(self.cpu_time)} count={self.count}>"
+            f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+            f"cpu_time={self.cpu_time_str}  self_{device}_time={self.self_device_time_total_str} "
+            f"{device}_time={self.device_time_str} input_shapes={self.input_shapes} "
+            f"cpu_memory_usage={self.cpu_memory_usage} {device}_memory_usage={self.device_memory_usage}>"
         )
 
 
-def time_text(microseconds: float) -> str:
-    """A time in the unit that suits it."""
-    for unit, size in (("s", 1e6), ("ms", 1e3)):
-        if microseconds >= size:
-            return f"{microseconds / size:.3f}{unit}"
-    return f"{microseconds:.3f}us"
-
-
-class Averages(list):
-    """A row for each name.
+class EventList(list):
+    """Ranges, or what they are by name.
 
     Args:
-        rows: the rows.
-        shapes: whether they are told apart by sizes, which are shown then.
+        rows: the ranges.
+        profile_memory: whether their memory is shown.
+        options: what else PyTorch takes: accepted.
     """
 
-    def __init__(self, rows: Iterable[Any] = (), shapes: bool = False):
+    def __init__(self, rows: Iterable[Any] = (), *, profile_memory: bool = False, **options: Any):
         super().__init__(rows)
-        self.shapes = shapes
+        self.profile_memory = profile_memory
+
+    def _build_tree(self) -> None:
+        self._populate_cpu_children()
+
+    def _populate_cpu_children(self) -> None:
+        """Finds which range lies in which, of those that nobody has told: within a thread, by their times."""
+        threads: dict[int, list[FunctionEvent]] = {}
+        for event in self:
+            if not event.is_async and event.device_type is DeviceType.CPU and event.cpu_parent is None:
+                threads.setdefault(event.thread, []).append(event)
+        for events in threads.values():
+            around: list[FunctionEvent] = []
+            for event in sorted(events, key=lambda e: (e.time_range.start, -e.time_range.end)):
+                while around and not _within(event.time_range, around[-1].time_range):
+                    around.pop()
+                if around:
+                    around[-1].append_cpu_child(event)
+                    event.set_cpu_parent(around[-1])
+                around.append(event)
 
     @property
     def self_cpu_time_total(self) -> float:
         """Microseconds of all, each counted once."""
-        return float(sum(r.self_cpu_time_total for r in self))
+        return float(sum(row.self_cpu_time_total for row in self))
 
-    def table(self, sort_by: str | None = None, row_limit: int = 100, header: str | None = None, **options: Any) -> str:
+    def key_averages(
+        self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0, group_by_overload_name: bool = False
+    ) -> EventList:
+        """The ranges by name.
+
+        Args:
+            group_by_input_shapes: also by their operands' sizes.
+            group_by_stack_n: also by so many lines of the stack, where that was recorded.
+            group_by_overload_name: also by which overload it was.
+        """
+        named: dict[Any, FunctionEventAvg] = {}
+        for event in self:
+            key = (
+                event.key,
+                str(event.input_shapes) if group_by_input_shapes else "",
+                tuple((event.stack or ())[:group_by_stack_n]),
+                event.overload_name if group_by_overload_name else "",
+            )
+            named.setdefault(key, FunctionEventAvg()).add(event)
+        for row in named.values():
+            row.stack = (row.stack or [])[:group_by_stack_n]
+            row.input_shapes = row.input_shapes if group_by_input_shapes else ""
+            row.overload_name = row.overload_name if group_by_overload_name else None
+        return EventList(named.values(), profile_memory=self.profile_memory)
+
+    def total_average(self) -> FunctionEventAvg:
+        """All ranges together."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.add(event)
+            total.key = None
+        total.key = "Total"
+        return total
+
+    def table(
+        self,
+        sort_by: str | None = None,
+        row_limit: int = 100,
+        max_src_column_width: int = 75,
+        max_name_column_width: int = 55,
+        max_shapes_column_width: int = 80,
+        header: str | None = None,
+        top_level_events_only: bool = False,
+        time_unit: str | None = None,
+    ) -> str:
         """The rows as text.
 
         Args:
             sort_by: a row's attribute, the largest first; None for the order in which names came.
             row_limit: how many rows; -1 for all.
+            max_src_column_width, max_name_column_width, max_shapes_column_width: how wide columns may be.
             header: what stands above.
-            options: accepted.
+            top_level_events_only: only those that lie in no other.
+            time_unit: "s", "ms" or "us"; by default what suits each time.
 
         Raises:
             AttributeError: if rows have no such attribute.
         """
         rows = list(self)
         if sort_by is not None:
-            rows.sort(key=lambda row: getattr(row, sort_by), reverse=True)
-        whole = self.self_cpu_time_total
-        head = ["Name", "Self CPU %", "Self CPU", "CPU total %", "CPU total", "CPU time avg", "# of Calls"]
-        cells = [_cells(r, whole) for r in (rows if row_limit < 0 else rows[:row_limit])]
-        if self.shapes:
-            head.append("Input Shapes")
-        cells = [line[: len(head)] for line in cells]
-        widths = [max(len(line[i]) for line in [head, *cells]) for i in range(len(head))]
-        rule = "  ".join("-" * w for w in widths)
-        body = ["  ".join(cell.rjust(w) for cell, w in zip(line, widths)) for line in [head, *cells]]
-        above = [] if header is None else ["=" * len(rule), header]
-        return "\n".join([*above, rule, body[0], rule, *body[1:], rule, f"Self CPU time total: {time_text(whole)}", ""])
+            attribute = sort_by.replace("cuda", "device")
+            rows.sort(key=lambda row: getattr(row, attribute), reverse=True)
+        widths = max_name_column_width, max_shapes_column_width
+        return table_of(rows, row_limit, widths, header, top_level_events_only, time_unit, self.profile_memory)
 
-    def total_average(self) -> Average:
-        """All rows together."""
-        made = Average("Total", [])
-        made.count = sum(r.count for r in self)
-        made.cpu_time_total = made.self_cpu_time_total = self.self_cpu_time_total
-        return made
+    def export_chrome_trace(self, path: str, metadata: dict[str, Any] | None = None) -> None:
+        """Writes the ranges to a file that ``chrome://tracing`` shows, and what else is noted beside them."""
+        traced = [
+            {
+                "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op", "name": e.name,
+                "pid": os.getpid(), "tid": e.thread, "ts": e.time_range.start, "dur": e.cpu_time_total,
+            }
+            for e in self
+        ]  # fmt: skip
+        with open(path, "w") as file:
+            json.dump({"traceEvents": traced, **(metadata or {})}, file)
 
     def __str__(self) -> str:
         return self.table()
 
 
-def _cells(row: Any, whole: float) -> list[str]:
-    part = lambda time: f"{100 * time / whole if whole else 0:.2f}%"
-    own, total = row.self_cpu_time_total, row.cpu_time_total
-    times = [part(own), time_text(own), part(total), time_text(total), time_text(row.cpu_time)]
-    return [row.key, *times, str(row.count), str(row.input_shapes)]
+def _within(inner: Interval, outer: Interval) -> bool:
+    return outer.start <= inner.start < outer.end and inner.end <= outer.end
 
 
-class Events(Averages):
-    """The ranges one by one, the earliest first."""
-
-    def key_averages(self, group_by_input_shape: bool = False, **options: Any) -> Averages:
-        """The ranges by name.
-
-        Args:
-            group_by_input_shape: also by their operands' sizes.
-            options: accepted.
-        """
-        named: dict[Any, list[Event]] = {}
-        for event in self:
-            named.setdefault((event.key, str(event.input_shapes) if group_by_input_shape else ""), []).append(event)
-        rows = [
-            Average(key, es, es[0].input_shapes if group_by_input_shape else None) for (key, _), es in named.items()
-        ]
-        return Averages(rows, group_by_input_shape)
+def tree_of(events: Sequence[FunctionEvent], profile_memory: bool = False) -> EventList:
+    """Ranges that know what they lie in, the earliest first."""
+    return EventList(sorted(events, key=lambda event: event.time_range.start), profile_memory=profile_memory)

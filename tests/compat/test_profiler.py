@@ -66,8 +66,8 @@ def test_steps_and_traces(tmp_path: Path) -> None:
                 pass
             profiler.step()
     found = [json.loads(path.read_text())["traceEvents"] for path in sorted((tmp_path / "traces").iterdir())]
-    assert [e["name"] for e in found[0]][:2] == ["part 1", "ProfilerStep#1"]
-    assert [e["name"] for e in found[1]][-2:] == ["part 3", "ProfilerStep#3"]
+    assert [e["name"] for e in found[0]][:2] == ["ProfilerStep#1", "part 1"]
+    assert [e["name"] for e in found[1]][-2:] == ["ProfilerStep#3", "part 3"]
 
 
 def test_timer() -> None:
