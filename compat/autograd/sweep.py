@@ -63,7 +63,8 @@ class Sweep(NamedTuple):
     leaves: Sequence[Leaf]
 
 
-_sweeps: OrderedDict[tuple, Sweep] = OrderedDict()
+#: By whether nodes keep what they saved, and by structure.
+_sweeps: tuple[OrderedDict[tuple, Sweep], OrderedDict[tuple, Sweep]] = (OrderedDict(), OrderedDict())
 
 
 class Walk:
@@ -99,7 +100,7 @@ class Walk:
         for node in nodes:
             if node._hooks is not None:
                 return None
-            if node.__class__ is AccumulateGrad:
+            if type(node) is AccumulateGrad:
                 if not self._leaf(node, key):
                     return None
                 continue
@@ -109,7 +110,7 @@ class Walk:
             for following, nr in node._edges:
                 note(index[following])
                 note(nr)
-            if node.saves and node.saved != () and not self._saved(node, key):
+            if node.saves and (node.saved is None or (node.saved and not self._saved(node.saved, key))):
                 return None
         return tuple(key)
 
@@ -126,27 +127,23 @@ class Walk:
         if not layout.whole:
             key.append(t._offset)
 
-    def _saved(self, node: Any, key: list[Any]) -> bool:
+    def _saved(self, saved: Sequence[Any], key: list[Any]) -> bool:
         """Notes what a node saved; False if the engine has to complain, or to unpack it."""
-        saved = node.saved
-        if saved is None:
-            return False
-        places, buffers = self._places, self.buffers
+        places, buffers, note = self._places, self.buffers, key.append
         for entry in saved:
-            kind = entry.__class__
-            if kind is tuple:
+            if type(entry) is tuple:
                 t, version = entry
                 if t._counter.version != version:
                     raise modified(t, version)
                 storage, layout = t._storage, t._layout
                 if layout.base is not storage.base:
                     return False
-            elif kind is SavedResult:
+            elif type(entry) is SavedResult:
                 storage, layout = entry.storage, entry.layout
                 if entry.counter.version != entry.version:
                     return False
             elif entry is None:
-                key.append(None)
+                note(None)
                 continue
             else:
                 return False
@@ -155,7 +152,8 @@ class Walk:
             if place is None:
                 place = places[id(buffer)] = len(buffers)
                 buffers.append(buffer)
-            key += (layout, place)
+            note(layout)
+            note(place)
         return True
 
     def _leaf(self, node: Any, key: list[Any]) -> bool:
@@ -227,16 +225,17 @@ def sweep(
     if not walk.key:
         engine(None)
         return
-    key = (*walk.key, keep_graph)
-    found = _sweeps.get(key)
+    known = _sweeps[keep_graph]
+    found = known.get(walk.key)
     if found is None:
         made = _first(walk, engine)
         if made is not None:
-            _sweeps[key] = made
-            if len(_sweeps) > KEPT:
-                _sweeps.popitem(last=False)
+            known[walk.key] = made
+            if len(known) > KEPT:
+                known.popitem(last=False)
         return
-    _sweeps.move_to_end(key)
+    if len(known) > KEPT // 2:
+        known.move_to_end(walk.key)  # before there is need, it is not worth another hash of a long key
     _again(found, walk)
     if not keep_graph:
         for node in walk.nodes:
