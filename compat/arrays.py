@@ -52,7 +52,7 @@ def array(t: Tensor, anyway: bool = False) -> Any:
         )
     if t._view is not None:
         refresh(t)
-    if t._rg and (anyway or mode.grad) and not t._storage.base.traced:
+    if t._rg and (anyway or mode.grad) and levels.in_graph(t):
         return levels.lift(t)
     return elements(t)
 

@@ -45,14 +45,14 @@ _state = _State()
 @contextmanager
 def capturing() -> Iterator[None]:
     """Within it, what was made before is captured."""
-    entered, before = _Transform(begin()), mode.since
+    entered, before = _Transform(begin()), (mode.since, mode.outset)
     _state.transforms.append(entered)
-    mode.since = entered.since
+    mode.since, mode.outset = entered.since, min(mode.outset, entered.since)
     try:
         yield
     finally:
         _state.transforms.pop()
-        mode.since = before
+        mode.since, mode.outset = before
 
 
 def give(tree: Any) -> None:

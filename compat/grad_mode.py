@@ -36,6 +36,8 @@ class _Mode(threading.local):
     watched = 0
     #: Since when the innermost transform that differentiates runs: storages that are older are from outside of it.
     since = 0
+    #: And the outermost one: what is made since is in no graph but its own.
+    outset = float("inf")
     #: How many backward passes are inside of one another in this thread.
     depth = 0
 

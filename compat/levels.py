@@ -363,9 +363,17 @@ def lift(t: Any) -> Any:
     return _lift(t)
 
 
+def in_graph(t: Any) -> bool:
+    """Whether a tensor is in the graph around all transforms: a leaf made within one that differentiates is not."""
+    if not t._rg or t._storage.base.traced:
+        return False
+    root = t if t._view is None or t._view.base is None else t._view.base
+    return root._node is not None or t._storage.born < mode.outset
+
+
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
-    if t._rg and recorded() and not t._storage.base.traced and (state.levels or state.duals is not None):
+    if t._rg and recorded() and (state.levels or state.duals is not None) and in_graph(t):
         base = t._layout.base
         # What is in the buffer beside the tensor's elements, and parts of numbers that they are. As many elements as
         # there are may be fewer places, some of them shared.

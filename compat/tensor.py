@@ -24,7 +24,7 @@ from compat.layout import Layout, contiguous_layout, is_channels_last, is_contig
 from compat.meta import Unknown
 from compat.placing import seen
 from compat.size import Size
-from compat.storage import UntypedStorage, clock
+from compat.storage import UntypedStorage
 from compat.typed_storage import TypedStorage, warn_typed
 
 _new = object.__new__
@@ -322,6 +322,7 @@ class Tensor:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
+        levels.refuse("requires_grad_")
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -335,11 +336,11 @@ class Tensor:
             raise wrong_argument("requires_grad_", "requires_grad", 1, "bool", requires_grad)
         if requires_grad and self._layout.dtype.category < dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        levels.refuse("requires_grad_")
         self._set_requires_grad(requires_grad)
         return self
 
     def _set_requires_grad(self, value: bool) -> None:
-        levels.refuse("requires_grad_")
         if self.grad_fn is not None and not value:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a computed variable in "
@@ -411,7 +412,10 @@ class Tensor:
         if require_grad:
             data._check_may_require_grad()
         made: Any = _new(kind)
-        set_memory(made, data._storage, data._layout, data._offset)
+        storage = data._storage
+        if storage.base.traced and storage.buffer.__class__ is not Unknown:
+            storage = levels.aside(storage)
+        set_memory(made, storage, data._layout, data._offset)
         data._view = data._view or SHARED
         made._counter = data._counter
         made._view = SHARED
@@ -453,26 +457,6 @@ def wrap(storage: UntypedStorage, layout: Layout, offset: int = 0) -> Tensor:
 def from_buffer(buffer: Any, layout: Layout) -> Tensor:
     """A tensor over a buffer of its own."""
     return wrap(UntypedStorage(buffer, layout.base), layout)
-
-
-def new_tensor(buffer: Any, layout: Layout) -> Tensor:
-    """``from_buffer`` outside inference mode, without calls: every operation's result is made here."""
-    storage = _new(UntypedStorage)
-    storage.buffer = buffer
-    storage.base = layout.base
-    storage.version = 0
-    storage.born = clock.now
-    t = _new(Tensor)
-    t._storage = storage
-    t._layout = layout
-    t._offset = 0
-    t._counter = storage
-    t._rg = False
-    t._node = None
-    t._nr = 0
-    t._view = None
-    t._meta = None
-    return t
 
 
 def from_array(array: np.ndarray, dtype: Dtype | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from compat import levels
 from compat.arrays import array, tensor_of
@@ -80,6 +80,23 @@ def _check_out_dims(func: Any, out_dims: Any) -> None:
                 f"vmap({name_of(func)}, ..., out_dims={out_dims}): `out_dims` must be an int, None or a python "
                 "collection of ints representing where in the outputs the vmapped dimension should appear."
             )
+
+
+class _Seen(NamedTuple):
+    """An argument, where its examples are, and one of them: as the function got it."""
+
+    original: Tensor
+    dim: int
+    example: Tensor
+    storage: Any
+    buffer: Any
+    layout: Any
+
+    @classmethod
+    def of(cls, original: Tensor, example: Tensor, dim: int) -> _Seen:
+        """An argument before the function runs."""
+        storage = example._storage
+        return cls(original, dim, example, storage, storage.buffer, example._layout)
 
 
 class _Mapped:
@@ -157,14 +174,14 @@ class _Mapped:
         interpreter = Batching(size)
         with mapping(interpreter, self.randomness):
             given = [x if d is None else batched(interpreter, x, d) for x, d in zip(leaves, self.dims)]
+            came = [_Seen.of(x, t, d) for x, t, d in zip(leaves, given, self.dims) if d is not None]
             result = self.func(*tree_unflatten(given, self.tree), **self.kwargs)
             outs, tree = tree_flatten(result)
             dims = self._out_dims(result, tree)
-            came = [(x, seen, d) for x, seen, d in zip(leaves, given, self.dims) if d is not None]
-            for x, seen, d in came:
-                if seen._storage.version:  # written in place
-                    value, found = unbatched(interpreter, seen)
-                    x.copy_(tensor_of(at_axis(value, found, d, size)))
+            for seen in came:
+                if seen.storage.buffer is not seen.buffer:  # written in place
+                    value, found = unbatched(interpreter, tensor_of(seen.storage.buffer))
+                    seen.original.copy_(tensor_of(at_axis(value, found, seen.dim, size)))
             made: dict[Any, Tensor] = {}
             placed = []
             for x, dim in zip(outs, dims):
@@ -204,12 +221,13 @@ class _Mapped:
             )
         return dims
 
-    def _given_back(self, x: Any, dim: int | None, came: Sequence[tuple[Tensor, Tensor, int]]) -> Any:
+    def _given_back(self, x: Any, dim: int | None, came: Sequence[_Seen]) -> Any:
         """The argument that a result is, or the view of it; None for any other result."""
         if not isinstance(x, Tensor) or dim is None:
             return None
         _check_dim(x, dim)
-        views = (view_of(original, d, seen, x, dim % (x.dim() + 1)) for original, seen, d in came)
+        place = dim % (x.dim() + 1)
+        views = (view_of(s.original, s.dim, s.example, x, place) for s in came if s.example._layout is s.layout)
         return next((view for view in views if view is not None), None)
 
     def _placed(self, x: Any, dim: int | None, interpreter: Batching, made: dict[Any, Tensor]) -> Any:

@@ -78,6 +78,7 @@ class Flat:
         with self._level() as entered:
             entered.interpreter = interpreter
             given = [place_as(tensor_of(a), x) for a, x in zip(arrays, self.leaves)]
+            memory = [(t._storage, t._storage.buffer) for t in given]
             if self.kind == "grad":
                 entered.leaves = [t._storage for t in given if t._storage.base.traced]
             result = self.function(*tree_unflatten(given, self.tree))
@@ -86,7 +87,8 @@ class Flat:
             leaves, self.out_tree = tree_flatten(result)
             self.check(leaves)
             fresh = [not isinstance(outside(a), TensorTracer) for a in arrays]
-            self.written = [(i, array(t)) for i, t in enumerate(given) if fresh[i] and t._storage.version]
+            written = [(i, storage.buffer) for i, (storage, x) in enumerate(memory) if storage.buffer is not x]
+            self.written = [(i, x) for i, x in written if fresh[i]]
             return [array(leaf) for leaf in leaves]
 
     def write_back(self) -> None:

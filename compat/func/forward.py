@@ -8,6 +8,7 @@ from typing import Any
 from compat import levels
 from compat.arrays import array, tensor_of
 from compat.autograd.forward_ad import check_tangent
+from compat.dtypes import FLOATING
 from compat.func.flat import Flat, tensors_outside
 from compat.tensor import Tensor
 from compat.trees import tree_flatten, tree_unflatten
@@ -84,6 +85,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
     ``func`` runs once; the linear function, however often it is called, only repeats what touches tangents.
 
     Raises:
+        ValueError: for primals that have no derivatives.
         RuntimeError: from the linear function, if tangents are not of the primals' structure, shapes and dtypes.
 
     Example:
@@ -93,6 +95,9 @@ def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..
         tensor([1., 1.])
     """
     leaves, tree = tree_flatten(primals)
+    for x in leaves:
+        if isinstance(x, Tensor) and x.dtype.category < FLOATING:
+            raise ValueError(f"Expected primal to be floating point or complex, but got: {x.dtype}")
     values = [array(x) for x in leaves]
     flat = Flat(func, leaves, tree, "jvp", "linearize(f, *primals)")
     outs, program = linearize_flat(flat, values, [True] * len(values))

@@ -83,6 +83,10 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
 
 
 def _seed(i: int, cotangent: Any, wanted: Any) -> Any:
+    if cotangent is None:
+        if wanted.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        cotangent = tensor_of(zeros(wanted)) + 1
     if not isinstance(cotangent, Tensor):
         raise TypeError(f"gradients can be either Tensors or None, but got {type(cotangent).__name__}")
     x = array(cotangent)

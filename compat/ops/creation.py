@@ -30,7 +30,9 @@ from funcgrad import runtime
 
 
 def with_grad(t: Tensor, requires_grad: bool) -> Tensor:
-    return t.requires_grad_(True) if _checked(t, requires_grad) else t
+    if _checked(t, requires_grad):
+        t._set_requires_grad(True)
+    return t
 
 
 def _checked(t: Tensor, requires_grad: bool) -> bool:
