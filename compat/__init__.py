@@ -63,6 +63,7 @@ from compat.grad_mode import (
 )
 from compat.install import install, uninstall
 from compat.ops import sizes as _sizes
+from compat.ops.complaints import complain_everywhere as _complain_everywhere
 from compat.printing import get_printoptions as _get_printoptions, set_printoptions
 from compat.registry import names_of as _names_of
 from compat.size import Size
@@ -74,6 +75,7 @@ newaxis = None
 # What the operations declare for this address, and the dtypes and layouts under all their names.
 globals().update(_dtypes.NAMES)
 globals().update(_LAYOUTS)
+_complain_everywhere()
 globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 

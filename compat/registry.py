@@ -41,6 +41,13 @@ def publish(value: Any, *names: str) -> Any:
     return value
 
 
+def republish(value: Any, name: str) -> None:
+    """Makes a function public in a module in place of what is there."""
+    place, _, last = name.rpartition(".")
+    _public[place][last] = value
+    _addresses.setdefault(value, (place, last))
+
+
 def function(*names: str) -> Any:
     """Makes a function public: ``@function("torch.matmul", "Tensor.matmul")``."""
     return lambda f: publish(f, *names)

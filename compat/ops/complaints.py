@@ -1,13 +1,18 @@
-"""Methods of tensors whose complaints are of methods: the way of calls that are right does not lead here."""
+"""Functions and methods that complain of their arguments in PyTorch's words.
+
+The way of calls that are right does not lead here. When one has failed, what was given is compared with what PyTorch
+takes there (``compat.ops.misfits``); what is wrong otherwise is told as it came.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import wraps
+from functools import cached_property, wraps
+from types import FunctionType
 from typing import Any
 
 from compat.ops.signature import ALIASES, MISSING, Param
-from compat.registry import publish
+from compat.registry import SHORT, names_of, publish, republish
 
 
 def of_tensors(names: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -24,16 +29,18 @@ def publish_methods(function: Callable[..., Any], names: Iterable[str], checked:
         checked: whether the arguments are looked at before it is called, since it would take any.
     """
     for name in names:
-        publish((_checking if checked else _complaining)(function, name.removeprefix("Tensor.")), name)
+        publish((_checking if checked else _complaining)(function, name), name)
 
 
-def _complaining(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]:
+    skip = where.startswith("Tensor.")
+
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception:
-            problem = complaint(name, args[1:], kwargs)
+            problem = complaint(where, args[skip:], kwargs)
             if problem is None:
                 raise
         raise problem
@@ -41,10 +48,12 @@ def _complaining(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def _checking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
+    skip = where.startswith("Tensor.")
+
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
-        problem = complaint(name, args[1:], kwargs)
+        problem = complaint(where, args[skip:], kwargs)
         if problem is not None:
             raise problem
         return function(*args, **kwargs)
@@ -52,62 +61,83 @@ def _checking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     return method
 
 
-def complaint(method: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
-    """What PyTorch says of a method's arguments; None if they are right, whatever else is wrong.
+def complaint(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
+    """What PyTorch says of the arguments of a call; None if they are right, whatever else is wrong.
 
     Args:
-        method: its name.
-        args: what was given by position, without the tensor.
+        where: the address of what was called, ``"torch.sum"`` or ``"Tensor.sum"``.
+        args: what was given by position, to a method without the tensor.
         named: what was given by name.
     """
-    from compat.ops.method_calls import misfit  # few programs need it
+    from compat.ops.misfits import misfit  # few programs need it
 
-    return misfit(method, args, named)
+    return misfit(full_address(where), args, named)
+
+
+def full_address(where: str) -> str:
+    """``nn.functional.gelu`` for ``F.gelu``."""
+    place, _, name = where.rpartition(".")
+    return f"{SHORT.get(place, place)}.{name}"
+
+
+# ---------------------------------------------------------------- entry functions
 
 
 class Complaints:
-    """What a method does when its call found no plan.
+    """What the entry function of an operation does when its call found no plan.
 
     Args:
-        name: the method's.
-        params: the operation's parameters, the tensor first.
+        where: the address at which it is public.
+        params: the operation's parameters.
         run: what is done then.
     """
 
-    __slots__ = ("name", "params", "run")
-
-    def __init__(self, name: str, params: tuple[Param, ...], run: Callable[..., Any]):
-        self.name = name
+    def __init__(self, where: str, params: tuple[Param, ...], run: Callable[..., Any]):
+        self.where = full_address(where)
+        self.method = where.startswith("Tensor.")
         self.params = params
         self.run = run
 
+    @cached_property
+    def known(self) -> bool:
+        """Whether it is known how PyTorch is called there. Of functions that are written in Python there it is not."""
+        from compat.ops.misfits import signatures_of
+
+        return self.method or signatures_of(self.where) is not None
+
     def miss(self, args: list[Any], out: Any = None, named: Any = None) -> Any:
-        """Runs the call; where it fails for its arguments, that is said in the method's words."""
+        """Runs the call; where it fails for its arguments, that is said in PyTorch's words."""
         try:
             return self.run(list(args), out, named)
         except Exception:
-            problem = self._problem(args, (), named or {})
+            problem = self._problem(args, (), named or {}, out)
             if problem is None:
                 raise
         raise problem
 
-    def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any]) -> None:
+    def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any = None) -> None:
         """Complains of arguments that there are no parameters for; a parameter may have other names.
 
         Raises:
             TypeError: naming them.
         """
-        own = {p.name for p in self.params[1:]}
-        if not more and all(ALIASES.get(name) in own or name in own for name in named):
+        params = self.params[self.method :]
+        own = {p.name for p in params}
+        left_out = {p.name for p, a in zip(params, args[self.method :]) if a is MISSING or a is p.default}
+        if not more and all(ALIASES.get(name) in left_out or name in own for name in named):
             return
-        problem = self._problem(args, more, named)
+        problem = self._problem(args, more, named, out)
+        name = self.where.rpartition(".")[2]
         if problem is None and more:
-            count, given = len(self.params) - 1, len(args) + len(more) - 1
-            problem = TypeError(f"{self.name}() takes {count} positional arguments but {given} were given")
-        raise problem or TypeError(f"{self.name}() got an unexpected keyword argument '{next(iter(named))}'")
+            count, given = len(self.params) - self.method, len(args) + len(more) - self.method
+            problem = TypeError(f"{name}() takes {count} positional arguments but {given} were given")
+        raise problem or TypeError(f"{name}() got an unexpected keyword argument '{next(iter(named))}'")
 
-    def _problem(self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
-        return complaint(self.name, *self._given(args, more, named))
+    def _problem(
+        self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any
+    ) -> TypeError | None:
+        placed, by_name = self._given(args, more, named)
+        return complaint(self.where, placed, by_name if out is None else by_name | {"out": out})
 
     def _given(
         self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any]
@@ -116,7 +146,7 @@ class Complaints:
         placed: list[Any] = []
         by_name: dict[str, Any] = {}
         skipped = 0  # what was left out: what comes after it was named
-        for p, value in zip(self.params[1:], args[1:]):
+        for p, value in zip(self.params[self.method :], args[self.method :]):
             if p.starred:
                 placed += () if value is MISSING else value
             elif value is MISSING or (value is p.default and not more):
@@ -127,3 +157,43 @@ class Complaints:
             else:
                 placed.append(value)
         return [*placed, *more], by_name | dict(named)
+
+
+# ---------------------------------------------------------------- functions in terms of other operations
+
+#: Functions that complain in PyTorch's words themselves.
+_speaking: set[Callable[..., Any]] = set()
+#: Functions whose arguments are looked at before they are called, since they take what PyTorch does not.
+_LENIENT = """
+    fft.fftfreq fft.rfftfreq linalg.matrix_rank torch.bartlett_window torch.blackman_window torch.cumulative_trapezoid
+    torch.from_file torch.hamming_window torch.hann_window torch.hinge_embedding_loss torch.histogram torch.histogramdd
+    torch.is_nonzero torch.isin torch.kaiser_window torch.linspace torch.logspace torch.margin_ranking_loss
+    torch.movedim torch.moveaxis torch.multinomial torch.norm_except_dim torch.normal torch.qr torch.scalar_tensor
+    torch.svd torch.tensor_split torch.trapezoid torch.trapz torch.tril_indices torch.triplet_margin_loss
+    torch.triu_indices
+"""
+
+
+def speaks(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Says that a function complains of its arguments in PyTorch's words."""
+    _speaking.add(function)
+    return function
+
+
+def complain_everywhere() -> None:
+    """Has the public functions that are no declared operations complain of their arguments in PyTorch's words."""
+    from compat.ops.function_signatures import known
+    from compat.ops.namespace_signatures import IN_TORCH
+
+    lenient = frozenset(_LENIENT.split())
+    for where in known():
+        place, _, name = where.rpartition(".")
+        function = names_of(place).get(name)
+        if not isinstance(function, FunctionType) or function in _speaking or "words" in function.__globals__:
+            continue
+        said = (_checking if where in lenient else _complaining)(function, where)
+        said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
+        republish(said, where)
+    of_torch = names_of("torch")
+    for name in IN_TORCH.split():
+        republish(of_torch[name], f"nn.functional.{name}")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.grad_mode import mode, no_grad
-from compat.ops.complaints import of_tensors, publish_methods
+from compat.ops.complaints import complaint, of_tensors, publish_methods, speaks
 from compat.ops.out import check_dtype, resize_out
 from compat.registry import publish
 from compat.tensor import Tensor
@@ -30,8 +30,11 @@ def composite(
     def declare(function: Callable[..., Any]) -> Callable[..., Any]:
         methods, others = of_tensors(names)
         publish_methods(function, methods, checked)  # which take no out
+        if not out:
+            return publish(function, *others)
         takes = out if callable(out) else _takes_its_own
-        return publish(_with_out(function, takes) if out else function, *others)
+        made = [publish(_with_out(function, takes, name), name) for name in others]
+        return made[0] if made else _with_out(function, takes, "")
 
     return declare
 
@@ -40,13 +43,21 @@ def _takes_its_own(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=True)
 
 
-def _with_out(function: Callable[..., Any], takes: Callable[..., None]) -> Callable[..., Any]:
+def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: str) -> Callable[..., Any]:
+    """A function that also takes ``out``, public at an address."""
     name = function.__name__
 
     @functools.wraps(function)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if out is None:
-            return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs) if out is None else into(out, args, kwargs)
+        except Exception:
+            problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out})
+            if problem is None:
+                raise
+        raise problem
+
+    def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
         if mode.grad and any(t.requires_grad for t in (out, *_tensors(args), *_tensors(kwargs.values()))):
@@ -61,7 +72,7 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None]) -> Calla
             out.copy_(result)
         return out
 
-    return call
+    return speaks(call)
 
 
 def _tensors(values: Any) -> list[Tensor]:

@@ -161,7 +161,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     try:
         where, dtype, copy, memory_format = _parse_to(args, kwargs.copy())
     except (TypeError, RuntimeError):
-        problem = complaint("to", args, kwargs)
+        problem = complaint("Tensor.to", args, kwargs)
         if problem is None:
             raise
         raise problem from None

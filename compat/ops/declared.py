@@ -13,6 +13,8 @@ from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
 from compat.registry import address_of, publish
 
 _every: list[Declared] = []
+#: The modules whose functions are told by their own names, each: ``erf`` and ``special_erf``.
+_SPOKEN = frozenset(["torch", "linalg", "special", "fft"])
 
 
 class Late:
@@ -63,7 +65,7 @@ class Declared:
         _every.append(self)
 
     def _entry(
-        self, name: str, miss: Callable[..., Any], plans: dict, out: bool, refuse: Callable[..., None] | None = None
+        self, name: str, miss: Callable[..., Any], plans: dict, out: bool, words: Complaints | None = None
     ) -> Callable[..., Any]:
         tensors = [p.name for p in self.params if p.kind == "array"]
 
@@ -71,13 +73,14 @@ class Declared:
             try:
                 return older_call(name, tensors, self.older, made, args, out)
             except TypeError:
-                if refuse is not None:
-                    refuse(args[:1], args[1:], {})
+                words = made.__globals__["words"]
+                if words is not None:
+                    words.refuse(args[: words.method], args[words.method :], {}, out)
                 raise
 
         made: Any = entry(
             name, self.params, miss, plans, out=out, offsets=self.offsets, recorded=self.recorded,
-            older=older if self.older else None, refuse=refuse,
+            older=older if self.older else None, words=words,
         )  # fmt: skip
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
@@ -90,21 +93,35 @@ class Declared:
     def _publish(self, made: Any, names: str) -> None:
         """Makes a function made for it public. Under its own name its module has the declaration instead."""
         own, others = of_tensors(names.split()) if made in dict(self.entries) else ([], names.split())
-        publish(made, *others)
         for name in own:
-            publish(self._method_of(made, name.removeprefix("Tensor.")), name)
+            publish(self._other(made, name), name)
+        self._publish_functions(made, others)
         address = address_of(made)
         if address is not None and address[1] == made.__name__:
             made.__module__ = f"compat.{address[0]}".removesuffix(".torch")
 
-    def _method_of(self, made: Any, name: str) -> Callable[..., Any]:
-        """A method that does what a function made for it does; it complains of its arguments as methods do."""
+    def _publish_functions(self, made: Any, names: list[str]) -> None:
+        """Makes a function public that complains under the first of the names; others have functions of their own."""
+        spoken = [n for n in names if n.partition(".")[0] in _SPOKEN] if made in dict(self.entries) else []
+        for name in spoken[1:]:
+            publish(self._other(made, name), name)
+        publish(made, *[n for n in names if n not in spoken[1:]])
+        if names and made in dict(self.entries):
+            scope = made.__globals__
+            words = Complaints((spoken or names)[0], self.params, scope["miss"])
+            scope["miss"], scope["words"] = words.miss, words
+
+    def _other(self, made: Any, where: str) -> Callable[..., Any]:
+        """What does what a function made for it does, but complains of its arguments as what is public there."""
         scope = made.__globals__
-        complaints = Complaints(name, self.params, scope["miss"])
-        method: Any = self._entry(name, complaints.miss, scope["plans"], False, complaints.refuse)
-        method.__module__, method.__qualname__ = "compat", f"Tensor.{name}"
-        self.entries[-1] = method, dict(self.entries)[made]
-        return method
+        words = Complaints(where, self.params, scope["miss"])
+        place, _, name = where.rpartition(".")
+        out = scope["has_out"] and not words.method
+        found: Any = self._entry(name, words.miss, scope["plans"], out, words)
+        found.__module__ = "compat" if place in ("torch", "Tensor") else f"compat.{place}"
+        found.__name__, found.__qualname__ = name, where if words.method else name
+        self.entries[-1] = found, dict(self.entries)[made]
+        return found
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:
         """The arguments, each of the kind its parameter wants."""

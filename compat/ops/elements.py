@@ -10,7 +10,7 @@ import numpy
 
 from compat import dtypes
 from compat.ops.arguments import fits_none, of_methods
-from compat.ops.complaints import complaint
+from compat.ops.complaints import complaint, speaks
 from compat.ops.declared import Late
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array
@@ -318,24 +318,24 @@ def overloaded(
     def declare(choose: Callable[..., Op]) -> Callable[..., Any]:
         name = choose.__name__
         places, inplace_places = spread_names(name, aliases)
-        function = _calling(name, choose, "function", signatures, False)
-        by_method = _calling(name, choose, "function", of_methods(signatures), True)
-        variant = _calling(f"{name}_", choose, "inplace", of_methods(signatures), True)
-        for place in places.split():
+        made = [_calling(place, choose, "function", signatures) for place in places.split()]
+        variants = [_calling(place, choose, "inplace", signatures) for place in inplace_places.split()]
+        for place, function in zip(places.split(), made):
             if method or not place.startswith("Tensor."):
-                publish(by_method if place.startswith("Tensor.") else function, place)
-        if inplace:
-            publish(variant, *inplace_places.split())
-        function.inplace = variant  # type: ignore[attr-defined]
-        return function
+                publish(function, place)
+        for place, variant in zip(inplace_places.split(), variants) if inplace else ():
+            publish(variant, place)
+        made[0].inplace = variants[0]  # type: ignore[attr-defined]
+        return made[0]
 
     return declare
 
 
 def _calling(
-    name: str, choose: Callable[..., Op], which: str, signatures: Sequence[str], method: bool
+    where: str, choose: Callable[..., Op], which: str, signatures: Sequence[str]
 ) -> Callable[..., Any]:
-    """The function, method or in-place variant of a chosen operation."""
+    """The function, method or in-place variant of a chosen operation, public at an address."""
+    method, name = where.startswith("Tensor."), where.rpartition(".")[2]
 
     def call(*args: Any, **named: Any) -> Any:
         try:
@@ -343,15 +343,17 @@ def _calling(
                 return getattr(choose(*args), which)(*args)
             given = {k: v for k, v in named.items() if k != "out"}
             return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
-        except TypeError as error:
-            problem = complaint(name, args[1:], named) if method else None
-            if problem is None and not (str(error).startswith(f"{name}(") and signatures):
+        except Exception as error:
+            problem = complaint(where, args[method:], named)
+            told = isinstance(error, TypeError) and str(error).startswith(f"{name}(")
+            if problem is None and not (told and signatures):
                 raise
-        raise problem or fits_none(name, args[1:] if method else args, named, signatures)
+        taken = of_methods(signatures) if method else signatures
+        raise problem or fits_none(name, args[method:], named, taken)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = choose.__doc__, choose.__module__
-    return call
+    return speaks(call)
 
 
 # ---------------------------------------------------------------- operations behind functions of their own

@@ -8,11 +8,12 @@ from typing import Any
 from compat import dtypes
 from compat.errors import wrap_dim, wrap_dims
 from compat.ops.arguments import no_complex_derivative
+from compat.ops.complaints import complaint, speaks
 from compat.ops.op import Op, op
 from compat.ops.out import of_dtype
 from compat.ops.reduction import axes_of, kept_shape, no_dim, reduce, restore
 from compat.ops.signature import Array, Dim, Dims
-from compat.registry import function, names_of
+from compat.registry import names_of, publish
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
@@ -222,23 +223,27 @@ def _declare_along(name: str, node: str, position: Callable[..., Any]) -> Op:
 
 
 def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
-    def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        if not isinstance(input, Tensor):
-            given = ", ".join(type(a).__name__ for a in (input, *args))
-            raise TypeError(
-                f"{name}() received an invalid combination of arguments - got ({given}), but expected one of:\n"
-                " * (Tensor input, *, Tensor out = None)\n * (Tensor input, Tensor other, *, Tensor out = None)\n"
-                " * (Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None)\n"
-            )
-        if no_dim((input, *args), kwargs) and "other" not in kwargs:
-            return full.function(input, **kwargs)
-        if "other" in kwargs or (args and isinstance(args[0], Tensor)):
-            return names_of("torch")[pairwise](input, *args, **kwargs)
-        return along.function(input, *args, **kwargs)
+    def chosen(where: str) -> Callable[..., Any]:
+        skip = where.startswith("Tensor.")
+
+        def public(*args: Any, **kwargs: Any) -> Any:
+            try:
+                if no_dim(args, kwargs) and "other" not in kwargs:
+                    return full.function(*args, **kwargs)
+                if "other" in kwargs or (len(args) > 1 and isinstance(args[1], Tensor)):
+                    return names_of("torch")[pairwise](*args, **kwargs)
+                return along.function(*args, **kwargs)
+            except Exception:
+                problem = complaint(where, args[skip:], kwargs)
+                if problem is None:
+                    raise
+            raise problem
+
+        public.__name__ = public.__qualname__ = name
+        return speaks(public)
 
     what = "largest" if name == "max" else "smallest"
-    public.__name__ = public.__qualname__ = name
-    public.__doc__ = (
+    document = (
         f"The {what} element; along a dimension, with its place; or of each pair of elements of two tensors.\n\nArgs:\n"
         "    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``, of the first such "
         "elements.\n"
@@ -251,7 +256,8 @@ def _publish(name: str, full: Op, along: Op, pairwise: str) -> None:
         "1).indices\n"
         f"    tensor({[1, 0] if name == 'max' else [0, 1]})\n"
     )
-    function(f"torch.{name}", f"Tensor.{name}")(public)
+    for where in (f"torch.{name}", f"Tensor.{name}"):
+        publish(chosen(where), where).__doc__ = document
 
 
 _publish(

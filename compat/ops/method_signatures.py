@@ -389,16 +389,22 @@ device = None, bool? pin_memory = False, bool? requires_grad = False)
 """
 
 
-@cache
-def known() -> dict[str, tuple[str, ...]]:
-    """The signatures of each method."""
-    found: dict[str, tuple[str, ...]] = dict.fromkeys(_NOTHING.split(), ())
+def listed(text: str) -> dict[str, tuple[str, ...]]:
+    """The signatures of each name of a list: they come first, one a line, and below them the names that have them."""
+    found: dict[str, tuple[str, ...]] = {}
     signatures: list[str] = []
     before = ""
-    for line in _TAKING.splitlines():
+    for line in text.splitlines():
         if line.startswith("("):
             signatures = [*([] if before.startswith(" ") else signatures), line[1:-1]]
         else:
             found |= dict.fromkeys(line.split(), tuple(signatures))
         before = line
     return found
+
+
+@cache
+def known() -> dict[str, tuple[str, ...]]:
+    """The signatures of each method."""
+    nothing: dict[str, tuple[str, ...]] = dict.fromkeys(_NOTHING.split(), ())
+    return nothing | listed(_TAKING)

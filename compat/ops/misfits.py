@@ -1,7 +1,8 @@
-"""What is wrong with a call of a tensor's method, in PyTorch's words.
+"""What is wrong with a call of a function or of a tensor's method, in PyTorch's words.
 
-Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with what the method
-takes (``compat.ops.method_signatures``). They are told as the method's: the tensor is not counted among them.
+Nothing of this is looked at before a call has failed: then ``misfit`` compares the arguments with what is taken
+(``compat.ops.function_signatures``, ``compat.ops.method_signatures``). A method's are told as the method's: the tensor
+is not counted among them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from compat.typed_storage import TypedStorage
 
 #: Other names under which a parameter may be given.
 _ALIASES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",)}
-#: Methods whose tensors may be numbers.
+#: Functions and methods whose tensors may be numbers.
 _OF_NUMBERS = frozenset(
     ["add", "sub", "subtract", "mul", "multiply", "div", "divide", "true_divide", "floor_divide", "copy"]
 )
@@ -36,7 +37,7 @@ class _Unfit(Exception):
 
 @dataclass(frozen=True)
 class _Parameter:
-    """One parameter of a method.
+    """One parameter.
 
     Attributes:
         kind: what it has to be.
@@ -57,9 +58,9 @@ class _Parameter:
 
 @dataclass(frozen=True)
 class _Signature:
-    """One of the ways to call a method."""
+    """One of the ways to call a function."""
 
-    method: str
+    function: str
     shown: str
     parameters: tuple[_Parameter, ...]
 
@@ -113,7 +114,7 @@ class _Signature:
         if used < len(named):
             self._refuse_names(named, len(args))
         for name, values in sequences.items():
-            _check_ints(self.method, name, values)
+            _check_ints(self.function, name, values)
 
     def _missing(self, first: int) -> _Unfit:
         names = [f'"{p.name}"' for p in self.parameters[first:] if not p.default]
@@ -148,7 +149,7 @@ class _Signature:
         raise _Unfit(f": argument '{p.name}'{where} must be {p.kind}, {what}")
 
     def _takes(self, p: _Parameter, value: Any) -> bool:
-        if p.kind == "Tensor" and self.method.removesuffix("_") in _OF_NUMBERS and _is_number(value):
+        if p.kind == "Tensor" and self.function.removesuffix("_") in _OF_NUMBERS and _is_number(value):
             return True
         return (p.single and _is_int(value)) or _CHECKS[p.kind](value)
 
@@ -185,6 +186,7 @@ _CHECKS: dict[str, Any] = {
     "object": lambda value: True,
     "tuple of ints": lambda value: isinstance(value, tuple | list | range) and not value,
     "tuple of floats": lambda value: isinstance(value, tuple | list) and all(map(_is_real, value)),
+    "tuple of Scalars": lambda value: isinstance(value, tuple | list) and all(map(_is_number, value)),
     "tuple of Tensors": lambda value: False,
     "torch.dtype": _is_dtype,
     "torch.device": lambda value: isinstance(value, str | device) or _is_int(value),
@@ -195,11 +197,11 @@ _CHECKS: dict[str, Any] = {
 }
 
 
-def _check_ints(method: str, name: str, values: Sequence[Any]) -> None:
+def _check_ints(function: str, name: str, values: Sequence[Any]) -> None:
     for i, n in enumerate(values):
         if not _is_int(n):
             raise TypeError(
-                f"{method}(): argument '{name}' failed to unpack the object at pos {i + 1} with error \"type must be "
+                f"{function}(): argument '{name}' failed to unpack the object at pos {i + 1} with error \"type must be "
                 f'tuple of ints,but got {type_name(n)}"'
             )
 
@@ -207,16 +209,32 @@ def _check_ints(method: str, name: str, values: Sequence[Any]) -> None:
 # ---------------------------------------------------------------- signatures
 
 
+#: What messages put before the names of functions of these modules.
+_PREFIXES = {"linalg": "linalg_", "special": "special_", "fft": "fft_"}
+
+
+def _shown_name(where: str) -> str:
+    """How messages call what is at ``linalg.norm``: ``linalg_norm``."""
+    place, _, name = where.rpartition(".")
+    return _PREFIXES.get(place, "") + name
+
+
 @cache
-def _signatures(method: str) -> tuple[_Signature, ...] | None:
-    """The ways to call a method; none if nothing may be given, None for a method that is not known."""
-    from compat.ops.method_signatures import known
+def signatures_of(where: str) -> tuple[_Signature, ...] | None:
+    """The ways to call what is at an address; none if nothing may be given, None for what is not known."""
+    place, _, name = where.rpartition(".")
+    if place == "Tensor":
+        from compat.ops.method_signatures import known
 
-    texts = known().get(method)
-    return None if texts is None else tuple(_parsed(method, text) for text in texts)
+        texts = known().get(name)
+    else:
+        from compat.ops.function_signatures import known
+
+        texts = known().get(where)
+    return None if texts is None else tuple(_parsed(_shown_name(where), text) for text in texts)
 
 
-def _parsed(method: str, text: str) -> _Signature:
+def _parsed(function: str, text: str) -> _Signature:
     parameters, shown, keyword = [], [], False
     for part in text.split(", ") if text else ():
         if part == "*":
@@ -230,7 +248,7 @@ def _parsed(method: str, text: str) -> _Signature:
         none = plain != kind or default in ("None", "()")
         parameters.append(_Parameter(own, name, bool(equals), none, plain != own, keyword))
         shown.append(f"{own} {name}{equals}{default}")
-    return _Signature(method, ", ".join(shown), tuple(parameters))
+    return _Signature(function, ", ".join(shown), tuple(parameters))
 
 
 # ---------------------------------------------------------------- complaints
@@ -251,7 +269,8 @@ def _inside(value: Any) -> str:
 
 
 def _given(args: Sequence[Any], named: Mapping[str, Any]) -> str:
-    kinds = [shown_type(a) for a in args] + [f"{k}={shown_type(v)}" for k, v in named.items()]
+    # What was named last comes first, as PyTorch's table of names has it.
+    kinds = [shown_type(a) for a in args] + [f"{k}={shown_type(v)}" for k, v in reversed(list(named.items()))]
     return f"({', '.join(kinds)}{', ' * (not args and bool(named))})"
 
 
@@ -274,7 +293,7 @@ def _compared(signature: _Signature, args: Sequence[Any], named: Mapping[str, An
 
 def _unknown(signature: _Signature, named: Mapping[str, Any]) -> list[str]:
     names = {part.rpartition(" ")[2] for part in signature.shown.split(", ")[-len(named) :]}
-    return [n for n in named if n not in names]
+    return [n for n in reversed(list(named)) if n not in names]
 
 
 def _of_one(signature: _Signature, args: Sequence[Any], named: Mapping[str, Any]) -> str:
@@ -302,35 +321,38 @@ def _of_several(signatures: Sequence[_Signature], args: Sequence[Any], named: Ma
     return "".join(lines)
 
 
-def misfit(method: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
-    """What PyTorch says of a method's arguments; None if it has nothing to say.
+def misfit(where: str, args: Sequence[Any], named: Mapping[str, Any]) -> TypeError | None:
+    """What PyTorch says of the arguments of a call; None if it has nothing to say.
 
     Args:
-        method: its name.
-        args: what was given by position, without the tensor itself.
+        where: the address of what was called, ``"torch.sum"``, ``"linalg.norm"``, ``"Tensor.cumsum"``.
+        args: what was given by position, to a method without the tensor itself.
         named: what was given by name.
 
     Example:
-        >>> misfit("cumsum", ("rows",), {})
+        >>> misfit("Tensor.cumsum", ("rows",), {})
         TypeError("cumsum(): argument 'dim' (position 1) must be int, not str")
-        >>> misfit("cumsum", (0,), {}) is None
+        >>> misfit("torch.cumsum", ("rows",), {})
+        TypeError("cumsum(): argument 'input' (position 1) must be Tensor, not str")
+        >>> misfit("Tensor.cumsum", (0,), {}) is None
         True
     """
-    signatures = _signatures(method)
+    signatures = signatures_of(where)
     if signatures is None:
         return None
+    name = _shown_name(where)
     if not signatures:
         if named:
-            return TypeError(f"TensorBase.{method}() takes no keyword arguments")
-        return TypeError(f"TensorBase.{method}() takes no arguments ({len(args)} given)") if args else None
+            return TypeError(f"TensorBase.{name}() takes no keyword arguments")
+        return TypeError(f"TensorBase.{name}() takes no arguments ({len(args)} given)") if args else None
     try:
-        return _misfit(method, signatures, args, named)
+        return _misfit(name, signatures, args, named)
     except TypeError as error:  # of the elements of a sequence
         return error
 
 
 def _misfit(
-    method: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
+    name: str, signatures: tuple[_Signature, ...], args: Sequence[Any], named: Mapping[str, Any]
 ) -> TypeError | None:
     from compat.ops.method_signatures import OLDER
 
@@ -343,9 +365,9 @@ def _misfit(
             problems.append(problem)
     count = len(args) + len(named)
     of_count = [i for i, s in enumerate(signatures) if s.least <= count <= len(s.parameters)]
-    alone = len(signatures) == 1 and method not in OLDER
+    alone = len(signatures) == 1 and name not in OLDER
     if alone or len(of_count) == 1:
         text = str(problems[0 if alone else of_count[0]])
-        return TypeError(f"{method}(){'' if text.startswith(':') else ' '}{text}")
+        return TypeError(f"{name}(){'' if text.startswith(':') else ' '}{text}")
     told = _of_one(signatures[0], args, named) if len(signatures) == 1 else _of_several(signatures, args, named)
-    return TypeError(f"{method}() received an invalid combination of arguments - {told}")
+    return TypeError(f"{name}() received an invalid combination of arguments - {told}")

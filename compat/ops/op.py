@@ -104,7 +104,7 @@ from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
 from compat.ops.call import Call
-from compat.ops.complaints import complaint, of_tensors
+from compat.ops.complaints import complaint, speaks
 from compat.ops.declared import Declared, Late
 from compat.ops.inplace import check_apart, check_overlaps, check_recorded
 from compat.ops.inspection import inspect
@@ -506,34 +506,25 @@ def overloads(name: str, *candidates: Any, names: str | None = None) -> Callable
     """
     tests = [c if isinstance(c, tuple) else (c, None) for c in candidates]
 
-    def chosen(*args: Any, **kwargs: Any) -> Any:
-        for function, test in tests:
-            if test is None or test(args, kwargs):
-                return function(*args, **kwargs)
-        raise wrong_combination(name, args, kwargs)
+    def calling(where: str) -> Callable[..., Any]:
+        skip = where.startswith("Tensor.")
 
-    def method_of(name: str) -> Callable[..., Any]:
-        def method(*args: Any, **kwargs: Any) -> Any:
+        def chosen(*args: Any, **kwargs: Any) -> Any:
             try:
                 for function, test in tests:
                     if test is None or test(args, kwargs):
                         return function(*args, **kwargs)
-                raise wrong_combination(name, args[1:], kwargs)
+                raise wrong_combination(name, args[skip:], kwargs)
             except Exception:
-                problem = complaint(f"Tensor.{name}", args[1:], kwargs)
+                problem = complaint(where, args[skip:], kwargs)
                 if problem is None:
                     raise
             raise problem
 
-        method.__name__ = method.__qualname__ = name
-        return method
+        chosen.__name__ = chosen.__qualname__ = where.rpartition(".")[2]
+        chosen.__doc__ = getattr(tests[0][0], "function", tests[0][0]).__doc__
+        return speaks(chosen)
 
-    own, others = of_tensors((f"torch.{name} Tensor.{name}" if names is None else names).split())
-    made = {place: method_of(place.removeprefix("Tensor.")) for place in own}
-    chosen.__name__ = chosen.__qualname__ = name
-    for function in (chosen, *made.values()):
-        function.__doc__ = getattr(tests[0][0], "function", tests[0][0]).__doc__
-    publish(chosen, *others)
-    for place, method in made.items():
-        publish(method, place)
-    return chosen
+    places = (f"torch.{name} Tensor.{name}" if names is None else names).split()
+    made = [publish(calling(place), place) for place in places]
+    return made[0]

@@ -13,12 +13,12 @@ from compat.ops.arguments import no_complex_derivative
 from compat.ops.composite import composite
 from compat.ops.extremes import at_places
 from compat.ops.inspection import values_of
-from compat.ops.op import Op, op
+from compat.ops.op import op, overloads
 from compat.ops.out import of_dtype
 from compat.ops.reduction import no_dim
 from compat.ops.scalars import mul_number
 from compat.ops.signature import Array, Dim
-from compat.registry import function, names_of
+from compat.registry import names_of
 from compat.tensor import Tensor
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
@@ -126,12 +126,9 @@ def _declare_median(name: str, skip: bool) -> None:
     _publish_median(name, all, one, skip)
 
 
-def _publish_median(name: str, all: Op, one: Op, skip: bool) -> None:
-    def public(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return (all if no_dim((input, *args), kwargs) else one).function(input, *args, **kwargs)
-
-    public.__name__ = public.__qualname__ = name
-    public.__doc__ = (
+def _publish_median(name: str, all: Any, one: Any, skip: bool) -> None:
+    overloads(name, (all.function, no_dim), one.function)
+    document = (
         f"The middle element{', NaN left out' if skip else ''}; the lower one of two; along a dimension, with its "
         "place.\n\nArgs:\n    input: a real tensor.\n    dim: a dimension: the result is a pair ``values, indices``.\n"
         "    keepdim: leave that dimension with size 1.\n    out: a tensor, or a pair of them, to write into.\n\n"
@@ -139,7 +136,8 @@ def _publish_median(name: str, all: Op, one: Op, skip: bool) -> None:
         f"Example:\n    >>> import compat as torch\n    >>> torch.{name}(torch.tensor([3.0, 1.0, 2.0]))\n"
         "    tensor(2.)\n"
     )
-    function(f"torch.{name}", f"Tensor.{name}")(public)
+    for place in ("torch", "Tensor"):
+        names_of(place)[name].__doc__ = document
 
 
 _declare_median("median", False)

@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -260,6 +260,22 @@ def renamed(function: str, params: tuple[Param, ...], args: list[Any], named: Ma
 
 # ---------------------------------------------------------------- the entry function
 
+
+class Words(Protocol):
+    """What an entry function complains with (``compat.ops.complaints``)."""
+
+    @property
+    def method(self) -> bool:
+        """Whether it is called as a method."""
+
+    @property
+    def known(self) -> bool:
+        """Whether it has words for the function."""
+
+    def refuse(self, args: list[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any) -> None:
+        """Complains of arguments without a parameter, other than those given by another name of one."""
+
+
 #: Messages take what is below this folder for the library's.
 _HERE = os.path.dirname(__file__)
 _ENTRY = """\
@@ -286,7 +302,7 @@ def entry(
     offsets: bool = False,
     recorded: bool = True,
     older: Callable[[Sequence[Any], Any], Any] | None = None,
-    refuse: Callable[[list[Any], Sequence[Any], Mapping[str, Any]], None] | None = None,
+    words: Words | None = None,
 ) -> Callable[..., Any]:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
 
@@ -299,15 +315,19 @@ def entry(
         offsets: whether a tensor's storage offset is part of the key.
         recorded: whether nodes are made; only then do views have to know what became of their base in the graph.
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
-        refuse: of a method: what complains of arguments that it has no parameters for, other than by another name.
+        words: what complains of arguments that it has no parameters for; what is called as a method has it from the
+            start, a function when it is published.
     """
     # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
     scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older, "MISSING": MISSING}
-    scope["refuse"] = refuse
+    scope["words"], scope["has_out"] = words, out
     made = FunctionType(_waiting.__code__, scope, name)
 
     def complete() -> Callable[..., Any]:
-        source, defaults = _source(params, out, offsets, older is not None, refuse is not None)
+        words = scope["words"]
+        if words is not None and words.known:
+            scope["refuse"] = words.refuse
+        source, defaults = _source(params, out, offsets, older is not None, _style(words))
         scope.update(Tensor=Tensor, sync=sync if recorded else refresh, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
@@ -326,8 +346,15 @@ def _waiting(*args: Any, **kwargs: Any) -> Any:
     return complete()(*args, **kwargs)  # type: ignore[name-defined]  # noqa: F821
 
 
+def _style(words: Words | None) -> str:
+    """How an entry function takes what it has no parameters for: ``"plain"`` leaves the complaint to Python."""
+    if words is None or not words.known:
+        return "plain"
+    return "method" if words.method else "function"
+
+
 def _source(
-    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, method: bool
+    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str
 ) -> tuple[str, dict[str, Any]]:
     """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments = [], [], [], [], []
@@ -335,11 +362,13 @@ def _source(
     starred = any(p.starred for p in params)
     aliased = starred or any(p.name in ALIASES.values() and p.name != "input" for p in params)
     defaulted = False
-    rest = "*more" if older or method else "*"
+    method, refused = style == "method", style != "plain"
+    rest = "*more" if older or refused else "*"
     for p in params:
         n = p.name
         # What may come under another name has to be left out here, and so has what follows it.
-        defaulted = defaulted or (aliased and p.required and n in ALIASES.values()) or (method and bool(defaults))
+        defaulted = defaulted or (aliased and p.required and n in ALIASES.values())
+        defaulted = defaulted or (refused and (bool(defaults) or not method))
         if p.keyword and not starred and rest not in signature:
             signature.append(rest)
         signature.append(f"*{n}" if p.starred else n if p.required and not defaulted else f"{n}=_{n}")
@@ -356,11 +385,12 @@ def _source(
         guards += ["if more:", f"    return older(({given}, *more), {'out' if out else 'None'})"]
     if out:
         signature += ([] if rest in signature or starred else [rest]) + ["out=None"]
-    if method:
+    if refused:
         signature += ([] if rest in signature or starred else [rest]) + ["**named"]
-        guards.append("if named:" if starred else "if more or named:")
-        guards.append(f"    refuse([{', '.join(arguments)}], {'()' if starred else 'more'}, named)")
-        guards.append(f"    return miss([{', '.join(arguments)}], None, named)")
+        given = f"[{', '.join(arguments)}]"
+        guards.append("if named:" if starred or older else "if more or named:")
+        guards.append(f"    refuse({given}, {'()' if starred or older else 'more'}, named, {'out' if out else 'None'})")
+        guards.append(f"    return miss({given}, {'out' if out else 'None'}, named)")
     elif aliased:
         signature.append("**named")
         guards.append("if named:")

@@ -329,7 +329,7 @@ def tensor_reshape(self: Tensor, *shape: Any, **named: Any) -> Tensor:
     """
     if named:
         if shape or named.keys() != {"shape"}:
-            raise complaint("reshape", shape, named) or wrong_combination("reshape", shape, named)
+            raise complaint("Tensor.reshape", shape, named) or wrong_combination("reshape", shape, named)
         shape = (named["shape"],)
     elif not shape:
         raise missing("reshape", "shape")
