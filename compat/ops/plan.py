@@ -23,7 +23,8 @@ from compat.ops.inplace import run_into
 from compat.ops.stated import goes_backward, stated_program
 from compat.ops.tangents import Tangents
 from compat.ops.written import BUFFER, BUFFER_AND_OFFSET, NUMBER, checked, node_maker, runner
-from compat.tensor import Tensor, from_buffer, new_tensor
+from compat.results import new_tensor
+from compat.tensor import Tensor, from_buffer
 from compat.watched_gradients import watched
 from funcgrad import runtime
 from funcgrad.interpreters.evaluate import evaluate

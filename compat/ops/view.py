@@ -12,16 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compat import lens, levels
-from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, Node, has_say, next_sequence
+from compat.autograd.anomaly_mode import made as note_made
+from compat.autograd.node import NO_EDGE, Node, has_say, leaf_edge, next_sequence
+from compat.autograd.saved import HookStack
 from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode
 from compat.hosted import is_large, part_of
 from compat.layout import Base, Layout, contiguous_strides, layout_of, view_strides
 from compat.ops.kernel import Derivative, Kernel
-from compat.ops.plan import edge
 from compat.ops.recut import extended
+from compat.results import beside
 from compat.size import Size
 from compat.tensor import PASSING, SHARED, Tensor, View, wrap
 from funcgrad import numpy as fnp
@@ -30,6 +31,7 @@ from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
 
 Ints = tuple[int, ...]
+_new = object.__new__
 
 
 class Geometry(NamedTuple):
@@ -215,13 +217,11 @@ class ViewPlan:
 
     def run(self, values: Sequence[Any]) -> Any:
         t = values[0]
-        view = t._view
+        view, counter, base = t._view, t._counter, t
         if view is None:
             t._view = SHARED
-            base = t
-        else:
-            base = t if view.base is None else view.base
-        counter = t._counter
+        elif view.base is not None:
+            base = view.base
         version = 0 if counter is None else counter.version
         node = self._node_for(t) if self.node is not None and counter is not None else None
         origin = self.origin or ("" if view is None else view.origin)
@@ -229,8 +229,7 @@ class ViewPlan:
         storage = levels.aside(t._storage, forward=False) if self.held else t._storage
         made = []
         for nr, (layout, offset) in enumerate(self.outputs):
-            out = wrap(storage, layout, offset)
-            out._counter = counter
+            out = beside(storage, layout, offset, counter)
             steps = extended(self, t, layout, offset) if indirect else ()
             out._view = View(base, version, origin, steps) if counter is not None else SHARED
             if node is not None:
@@ -240,13 +239,14 @@ class ViewPlan:
 
     def _node_for(self, t: Tensor) -> ViewNode:
         assert self.node is not None
-        node = self.node.__new__(self.node)
+        node = _new(self.node)
         node.plan = self
         node._sequence = next_sequence()
         node._hooks = None
-        node.next_functions = (edge(t) if t._rg else NO_EDGE,)
-        if mode.anomaly:
-            made(node)
+        before = t._node
+        node.next_functions = (((before, t._nr) if before is not None else leaf_edge(t)) if t._rg else NO_EDGE,)
+        if HookStack.used:
+            note_made(node)
         return node
 
     # ---------------------------------------------------------------- backward

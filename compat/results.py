@@ -1,0 +1,46 @@
+"""Tensors as operations make them, in one function each: what calls others here is paid on every operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.layout import Layout
+from compat.storage import UntypedStorage, clock
+from compat.tensor import Tensor
+
+_new = object.__new__
+
+
+def new_tensor(buffer: Any, layout: Layout) -> Tensor:
+    """``from_buffer`` outside inference mode."""
+    storage = _new(UntypedStorage)
+    storage.buffer = buffer
+    storage.base = layout.base
+    storage.version = 0
+    storage.born = clock.now
+    t = _new(Tensor)
+    t._storage = storage
+    t._layout = layout
+    t._offset = 0
+    t._counter = storage
+    t._rg = False
+    t._node = None
+    t._nr = 0
+    t._view = None
+    t._meta = None
+    return t
+
+
+def beside(storage: UntypedStorage, layout: Layout, offset: int, counter: Any) -> Tensor:
+    """``wrap`` for memory that another tensor has, too: what is written is counted where that one counts it."""
+    t = _new(Tensor)
+    t._storage = storage
+    t._layout = layout
+    t._offset = offset
+    t._counter = counter
+    t._rg = False
+    t._node = None
+    t._nr = 0
+    t._view = None
+    t._meta = None
+    return t
