@@ -83,6 +83,8 @@ _numbers = itertools.count(1)
 _makers: dict[int, int] = {}
 #: What comes before the name of a node that the engine runs; the node itself is a range in that.
 _ENGINE = "autograd::engine::evaluate_function: "
+#: What all steps of a schedule are called together.
+_STEP = "ProfilerStep*"
 
 
 def _now() -> float:
@@ -99,9 +101,10 @@ def _begin(name: str, shapes: Shapes | None = None, sequence: int = -1, maker: i
     """
     runtime.synchronize()
     thread, start = threading.get_ident(), _now()
+    shown = _STEP if name.startswith("ProfilerStep#") else name
     event = FunctionEvent(
-        next(_numbers), name, thread, start, start, "", maker, shapes or [], [],
-        sequence_nr=sequence, is_user_annotation=own,
+        next(_numbers), shown, thread, start, start, "", maker, shapes or [], [],
+        sequence_nr=sequence, trace_name=name, is_user_annotation=own,
     )  # fmt: skip
     if _recording.open:
         event.set_cpu_parent(_recording.open[-1])

@@ -105,6 +105,7 @@ class FunctionEvent(FormattedTimesMixin):
         name: its name.
         thread: which thread it was in.
         time_range: when it was.
+        trace_name: its name in the file of a trace, if that is another.
         fwd_thread: for a node in backward, the thread in which it was made.
         input_shapes: the operands' sizes, empty lists for what is no tensor, if they are recorded.
         sequence_nr: the number of the node that it made, or that it runs; -1 for none.
@@ -133,6 +134,7 @@ class FunctionEvent(FormattedTimesMixin):
     device_index: int = 0
     is_legacy: bool = False
     flops: int | None = None
+    trace_name: str | None = None
     is_user_annotation: bool = False
     time_range: Interval = field(init=False)
     cpu_children: list[FunctionEvent] = field(init=False, default_factory=list)
@@ -158,7 +160,7 @@ class FunctionEvent(FormattedTimesMixin):
     @property
     def key(self) -> str:
         """The name under which it is counted."""
-        return "ProfilerStep*" if self.name.startswith("ProfilerStep#") else self.name
+        return self.name
 
     @property
     def cpu_time_total(self) -> float:  # type: ignore[override]
@@ -360,7 +362,8 @@ class EventList(list):
         """Writes the ranges to a file that ``chrome://tracing`` shows, and what else is noted beside them."""
         traced = [
             {
-                "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op", "name": e.name,
+                "ph": "X", "cat": "user_annotation" if e.is_user_annotation else "cpu_op",
+                "name": e.trace_name or e.name,
                 "pid": os.getpid(), "tid": e.thread, "ts": e.time_range.start, "dur": e.cpu_time_total,
             }
             for e in self
