@@ -101,6 +101,11 @@ def check_out(name: str, overload: str, tensors: Sequence[Any]) -> None:
         )
 
 
+def mapping() -> bool:
+    """Whether a ``vmap`` runs."""
+    return any(entered.kind == "vmap" for entered in state.levels)
+
+
 def refuse(text: str, *tensors: Any) -> None:
     """Complains about what PyTorch has no rule for, if a tensor differs between the examples of a ``vmap``.
 
@@ -254,7 +259,7 @@ def check_write(name: str, old: Any, new: Any) -> None:
     Raises:
         RuntimeError: if so.
     """
-    if not any(entered.kind == "vmap" for entered in state.levels):
+    if not mapping():
         return
     if set(maps(new)) <= set(maps(old)):
         return
@@ -297,7 +302,7 @@ def refuse_out() -> None:
     Raises:
         RuntimeError: inside one.
     """
-    if any(entered.kind == "vmap" for entered in state.levels):
+    if mapping():
         raise RuntimeError(
             "vmap: We do not support calling out variants of random operations inside of vmap. Please use non-out "
             "variants as a workaround"

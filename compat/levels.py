@@ -280,7 +280,7 @@ def aside(storage: UntypedStorage, forward: bool = True) -> UntypedStorage:
         return storage
     if state.levels or state.duals is not None:
         return Aside(storage, forward)
-    return UntypedStorage(stop_gradient(storage.buffer), storage.base)
+    return UntypedStorage(stop_gradient(_outlived(storage.buffer)), storage.base)
 
 
 class Beneath(Aside):
@@ -395,6 +395,15 @@ def _outlived(x: Any) -> Any:
     if isinstance(x, BatchTracer) and not x.interpreter.alive:
         raise RuntimeError(_ESCAPED)
     return x
+
+
+def check_alive(storage: UntypedStorage) -> None:
+    """Whether memory can still be looked at.
+
+    Raises:
+        RuntimeError: for that of an example of a ``vmap`` that has returned.
+    """
+    _outlived(storage.buffer)
 
 
 _ESCAPED = (

@@ -61,7 +61,8 @@ def _noise(input: Tensor, lower: float, upper: float, training: bool, generator:
 
 def _check(input: Any, lower: float, upper: float) -> None:
     tensor_argument("rrelu", "input", 1, input)
-    examples.refuse("vmap: we do not yet support aten::rrelu. Please file an issue", input)
+    if examples.mapping():
+        raise RuntimeError("vmap: we do not yet support aten::rrelu. Please file an issue")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not input.dtype.is_floating_point:

@@ -24,6 +24,7 @@ from compat.ops.kernel import Derivative, Kernel
 from compat.ops.recut import extended
 from compat.results import beside
 from compat.size import Size
+from compat.storage import UntypedStorage
 from compat.tensor import PASSING, SHARED, Tensor, View, wrap
 from funcgrad import numpy as fnp
 from funcgrad.ir import ArrayType, Program
@@ -129,6 +130,12 @@ def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: I
     return layout_of(base, size, stride, offset, layout.dtype, layout.conj, layout.neg)
 
 
+def _seen_inside(storage: UntypedStorage) -> UntypedStorage:
+    """What a view of traced memory is over: where nothing is recorded, that memory without derivatives."""
+    levels.check_alive(storage)
+    return storage if mode.grad else levels.aside(storage, forward=False)
+
+
 def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
     """A view outside the graph: of large memory of NumPy's, one over the part of it alone."""
     view = t._view
@@ -138,8 +145,8 @@ def unrecorded(t: Tensor, layout: Layout, offset: int) -> Tensor:
     else:
         base, origin = t if view.base is None else view.base, view.origin
     storage, counter = t._storage, t._counter
-    if storage.base.traced and not mode.grad:
-        storage = levels.aside(storage, forward=False)
+    if storage.base.traced:
+        storage = _seen_inside(storage)
     if is_large(storage):
         storage, layout, offset = part_of(storage, layout, offset)
     out = wrap(storage, layout, offset)
@@ -174,7 +181,7 @@ class ViewPlan:
         rearrangement: where every element is taken once: how to undo it.
         undone: the layouts of gradients for which it was undone.
         converts: whether the results' elements are not the operand's, but made of their bytes or with a sign changed.
-        held: whether it is inside a transform, where nothing is recorded.
+        traced: whether the memory may be that of a transform.
     """
 
     __slots__ = (
@@ -188,7 +195,7 @@ class ViewPlan:
         "undone",
         "origin",
         "converts",
-        "held",
+        "traced",
         "_function",
         "_geometry",
         "_derivative",
@@ -205,7 +212,7 @@ class ViewPlan:
         recorded = mode.grad and t._rg and t._layout.dtype.category >= FLOATING
         self.node = op.node if recorded and self.outputs and self.outputs[0][0].dtype.category >= FLOATING else None
         self.shows = shows
-        self.held = base.traced and not mode.grad
+        self.traced = base.traced
         self.origin = "inference" if mode.inference else "no_grad" if not mode.grad else "multiple" if several else ""
         self._function = function
         self._geometry = geometry_of(t)
@@ -226,7 +233,9 @@ class ViewPlan:
         node = self._node_for(t) if self.node is not None and counter is not None else None
         origin = self.origin or ("" if view is None else view.origin)
         indirect = self.converts or (view is not None and view.steps)
-        storage = levels.aside(t._storage, forward=False) if self.held else t._storage
+        storage = t._storage
+        if self.traced:
+            storage = _seen_inside(storage)
         made = []
         for nr, (layout, offset) in enumerate(self.outputs):
             out = beside(storage, layout, offset, counter)

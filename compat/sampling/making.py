@@ -13,7 +13,7 @@ from compat.device import device as Device
 from compat.errors import wrong_argument
 from compat.layout import contiguous_layout, dense_layout, preserved_strides
 from compat.ops.arguments import tensor_argument
-from compat.ops.creation import check_given, no_room
+from compat.ops.creation import check_given, no_room, with_grad
 from compat.random import engine_of
 from compat.registry import function
 from compat.sampling.examples import Draw, draws, in_usual_order
@@ -28,7 +28,7 @@ def size_of(name: str, given: tuple, position: int = 1) -> tuple[int, ...]:
     for n in given:
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             raise wrong_argument(name, "size", position, "tuple of ints", n)
-    size = tuple(n.__index__() for n in given)
+    size = tuple([n.__index__() for n in given])
     for n in size:
         if n < 0:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {list(size)}")
@@ -82,7 +82,7 @@ class Options:
             t = draws(draw, contiguous_layout(size, dtype, device=place(self.device)))
         except (MemoryError, OverflowError, ValueError) as error:
             raise no_room(size, dtype, error) from None
-        return t.requires_grad_() if self.requires_grad else t
+        return with_grad(t, self.requires_grad)
 
     def made_like(self, t: Any, draw: Draw) -> Tensor:
         """A tensor of draws in the size and memory order of ``t``."""
@@ -95,7 +95,7 @@ class Options:
             )
             return fill(empty, draw, UNIFORM)
         made = laid_like(t, draw, self.dtype or t.dtype, self.device)
-        return made.requires_grad_() if self.requires_grad else made
+        return with_grad(made, self.requires_grad)
 
 
 def laid_like(
