@@ -456,7 +456,7 @@ def _key(p: Param, offsets: bool) -> list[str]:
     if p.kind == "scalar":
         return [f"None if {n} is _{n} else {n}.__class__" if not p.required else f"{n}.__class__"]
     if p.kind in ("dims", "ints") and not p.starred:
-        return [f"tuple({n}) if {n}.__class__ is list else {n}"]
+        return [f"({n},) if {n}.__class__ is int else tuple({n}) if {n}.__class__ is list else {n}"]
     return [n, f"{n}.__class__"] if p.plain == _SHOWN else [n]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 import compat as torch
 from compat.ops.kernel import OpDeclarationError
-from compat.ops.op import elementwise, op
+from compat.ops.op import Op, elementwise, op
 from compat.ops.signature import Array, Arrays, Dim, Dims, Index, Ints, Scalar
 from compat.ops.view_op import view
 from funcgrad import numpy as np
@@ -274,3 +274,18 @@ def test_transforms_reach_mutation() -> None:
 def test_detach_stops_every_transform() -> None:
     x = torch.tensor([2.0, 3.0])
     numpy.testing.assert_allclose(torch.func.grad(lambda v: (v.detach() * v).sum())(x).numpy(), x.numpy())
+
+
+def test_a_dimension_given_as_a_number_finds_its_plan_again(monkeypatch: Any) -> None:
+    missed: list[str] = []
+    miss = Op.miss
+    monkeypatch.setattr(Op, "miss", lambda self, *given: missed.append(self.name) or miss(self, *given))
+    x = torch.ones(2, 3)
+    total = op(None, names="")(_total)
+    for dim in (1, 1, (1,), [1]):
+        assert total(x, dim).tolist() == [3.0, 3.0]
+    assert missed == [total.name]
+
+
+def _total(input: Array, dim: Dims) -> Any:
+    return np.sum(input, axis=dim)
