@@ -56,6 +56,48 @@ def cpp_name(d: Dtype) -> str:
     return CPP_NAMES.get(name, name)
 
 
+def type_text(d: Dtype) -> str:
+    """What messages about the types of tensors call one: ``torch.FloatTensor``, and ``CPUBoolType`` of the newer ones.
+
+    Example:
+        >>> import compat as torch
+        >>> type_text(torch.float32), type_text(torch.bfloat16)
+        ('torch.FloatTensor', 'CPUBFloat16Type')
+    """
+    newer = d.is_complex or repr(d) in ("torch.bool", "torch.bfloat16")
+    return f"CPU{d.scalar_name}Type" if newer else f"torch.{d.scalar_name}Tensor"
+
+
+def lacks(kernel: str, d: Dtype) -> NotImplementedError:
+    """What is raised where there is no code for a dtype.
+
+    Example:
+        >>> import compat as torch
+        >>> print(lacks("avg_pool2d", torch.int32))
+        "avg_pool2d" not implemented for 'Int'
+    """
+    return NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
+
+
+def check_cast(found: Dtype, wanted: Dtype) -> None:
+    """Whether results of a dtype can be written into a tensor of another.
+
+    Raises:
+        RuntimeError: where the other is of a lesser kind: of bools, integers, floats and complex numbers.
+
+    Example:
+        >>> import compat as torch
+        >>> check_cast(torch.float64, torch.float32)
+        >>> check_cast(torch.float32, torch.int64)
+        Traceback (most recent call last):
+        RuntimeError: result type Float can't be cast to the desired output type Long
+    """
+    if found.category > wanted.category:
+        raise RuntimeError(
+            f"result type {found.scalar_name} can't be cast to the desired output type {wanted.scalar_name}"
+        )
+
+
 def wrap_dim(dim: int, ndim: int) -> int:
     """A dimension counted from the left.
 
@@ -113,8 +155,11 @@ def size_text(size: Sequence[Any]) -> str:
     return f"[{', '.join(map(str, size))}]"
 
 
-def check_grad_fits(grad: Any, t: Any) -> None:
+def check_grad_fits(grad: Any, t: Any, dtype: Dtype) -> None:
     """Whether a tensor can be another's gradient.
+
+    Args:
+        dtype: the one that gradients have there.
 
     Raises:
         RuntimeError: for another device, dtype or size.
@@ -124,8 +169,8 @@ def check_grad_fits(grad: Any, t: Any) -> None:
             f"attempting to assign a gradient with device type '{grad.device}' to a tensor with device type "
             f"'{t.device}'. Please ensure that the gradient and the tensor are on the same device"
         )
-    if grad.dtype is not t.dtype or grad.shape != t.shape:
-        raise unfit_grad(grad.dtype, grad.shape, t.dtype, t.shape)
+    if grad.dtype is not dtype or grad.shape != t.shape:
+        raise unfit_grad(grad.dtype, grad.shape, dtype, t.shape)
 
 
 def other_data() -> RuntimeError:

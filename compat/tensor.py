@@ -88,17 +88,19 @@ class Autograd:
             one it comes from any more.
         post_accumulate: hooks that run after ``grad`` was updated.
         retains: whether a non-leaf keeps its gradient.
+        grad_dtypes: the dtypes that its gradient may have, if not the tensor's own: one, or none for any.
         own: whether it was itself said to require grad, which a view may also do because its base does.
         left: a weak reference to the node that ``detach_`` took it from.
     """
 
-    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "retains", "own", "left")
+    __slots__ = ("grad", "accumulator", "hooks", "post_accumulate", "grad_dtypes", "retains", "own", "left")
 
     def __init__(self) -> None:
         self.grad: Tensor | None = None
         self.accumulator: weakref.ref | None = None
         self.hooks: Any = None
         self.post_accumulate: Any = None
+        self.grad_dtypes: tuple[Any, ...] | None = None
         self.retains = False
         self.own = False
         self.left: weakref.ref | None = None
@@ -580,4 +582,5 @@ def _check_grad(t: Tensor, value: Any) -> None:
         raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of type {type(value).__name__}")
     if value is t:
         raise RuntimeError("can't assign Variable as its own grad")
-    check_grad_fits(value, t)
+    dtypes = None if t._meta is None else t._meta.grad_dtypes
+    check_grad_fits(value, t, t.dtype if dtypes is None else dtypes[0] if dtypes else value.dtype)

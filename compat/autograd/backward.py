@@ -14,10 +14,10 @@ from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulato
 from compat.device import CPU
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
-from compat.errors import warn
+from compat.errors import cpp_name, warn
 from compat.grad_mode import mode
 from compat.hooks import HookDict, RemovableHandle
-from compat.registry import function, names_of
+from compat.registry import function, names_of, publish
 from compat.size import Size
 from compat.tensor import Tensor, autograd_of
 from compat.torch_function import handle_torch_function, has_torch_function
@@ -387,6 +387,33 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     if meta.post_accumulate is None:
         meta.post_accumulate = HookDict()
     return meta.post_accumulate.register(hook)
+
+
+def _grad_dtype(t: Tensor) -> Any:
+    """The dtype that gradients of a leaf have; None for any."""
+    if t.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+    dtypes = None if t._meta is None else t._meta.grad_dtypes
+    return t.dtype if dtypes is None else dtypes[0] if dtypes else None
+
+
+def _set_grad_dtype(t: Tensor, given: Any) -> None:
+    if given is not None and not isinstance(given, Dtype):
+        raise RuntimeError(f"grad_dtype must be a torch.dtype or None, but got {type(given).__name__}")
+    if t.grad_fn is not None:
+        raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+    meta = autograd_of(t)
+    if meta.grad is not None and given is not None and meta.grad.dtype is not given:
+        raise RuntimeError(
+            f"Cannot set grad_dtype to '{given.scalar_name}' because there is already a gradient with dtype "
+            f"'{cpp_name(meta.grad.dtype)}'. Please clear the gradient (.grad = None) before changing grad_dtype, or "
+            "ensure the new grad_dtype matches the existing gradient's dtype."
+        )
+    meta.grad_dtypes = () if given is None else None if given is t.dtype else (given,)
+
+
+publish(property(_grad_dtype, _set_grad_dtype), "Tensor.grad_dtype")
+publish(property(lambda t: t._meta and t._meta.post_accumulate), "Tensor._post_accumulate_grad_hooks")
 
 
 @function("Tensor.retain_grad")

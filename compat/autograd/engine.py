@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from compat.autograd.anomaly_mode import check, explain
-from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, fit
+from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node
 from compat.autograd.saved import hooks as saved_hooks
 from compat.autograd.sweep import Marks, sweep
 from compat.grad_mode import mode
@@ -43,7 +43,7 @@ class _Task:
         given: the gradients that it begins with.
         callbacks: what is called at its end.
         number: tells it from others.
-        outgrown: the leaves' nodes that expect gradients of another size than their leaves have by now.
+        particular: the leaves' nodes that expect other gradients than operations give.
     """
 
     _numbers = itertools.count()
@@ -62,7 +62,7 @@ class _Task:
         self.given: Sequence[Tensor | None] = ()
         self.callbacks: list[Callable[[], Any]] = []
         self.number = next(_Task._numbers)
-        self.outgrown: set[Node] = set()
+        self.particular: set[Node] = set()
 
     # ---------------------------------------------------------------- before
 
@@ -82,20 +82,20 @@ class _Task:
                     if following not in seen:
                         seen.add(following)
                         stack.append(following)
-        self.outgrown = {node for node in found if isinstance(node, AccumulateGrad) and node.outgrown}
+        self.particular = {node for node in found if isinstance(node, AccumulateGrad) and node.particular}
         return found
 
     def fitting(self, edges: Sequence[Edge], grads: Sequence[Tensor | None], where: str) -> Sequence[Tensor | None]:
-        """Gradients in the sizes that leaves expect which have others by now: no operation knows of those.
+        """Gradients in the sizes and dtypes that leaves expect which are not their own: no operation knows of those.
 
         Raises:
             RuntimeError: where one does not fit; it begins with ``where``.
         """
         fitted = list(grads)
         for i, ((node, _), grad) in enumerate(zip(edges, grads)):
-            if grad is not None and node in self.outgrown:
+            if grad is not None and node in self.particular:
                 complain = lambda what, i=i: RuntimeError(f"{where} invalid gradient at index {i} - {what}".lstrip())
-                fitted[i] = fit(grad, node.expects(0), complain)
+                fitted[i] = node.fitted(0, grad, complain)
         return fitted
 
     def restrict(self, nodes: Sequence[Node], inputs: Sequence[Edge], accumulate: bool) -> None:
@@ -179,7 +179,7 @@ class _Task:
                 if mode.anomaly:
                     explain(node)
                 raise
-            if self.outgrown:
+            if self.particular:
                 results = self.fitting(node._edges, results, f"Function {node.name()} returned an")
             for (following, nr), grad in zip(node._edges, results):
                 if following is None or not (wanted is None or following in wanted or following in self.captures):
@@ -412,4 +412,4 @@ def _all_checked(hook: Any, new: tuple, old: Sequence[Tensor | None]) -> Grads:
     return [None if n is None else _checked(hook, n, o) for n, o in zip(new, old)]
 
 
-__all__ = ["fit", "run_backward"]
+__all__ = ["run_backward"]

@@ -12,7 +12,7 @@ from typing import Any
 from compat import levels
 from compat.autograd.anomaly_mode import made
 from compat.autograd.function_results import keep, wrap_results
-from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of, fit, next_sequence
+from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of, next_sequence
 from compat.autograd.saved import SavedTensor, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
@@ -241,7 +241,7 @@ class BackwardCFunction(Node, FunctionCtx):
         expected = following.expects(nr)
         if expected is not None and grad.dtype.is_complex and not expected[1].is_complex:
             raise RuntimeError(_MIXED)
-        return fit(grad, expected, complain)
+        return following.fitted(nr, grad, complain)
 
     def _zeros(self, nr: int) -> Tensor | None:
         known = self._results[nr]

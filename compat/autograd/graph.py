@@ -76,9 +76,11 @@ def increment_version(tensor: Tensor | Iterable[Tensor]) -> None:
     Raises:
         RuntimeError: if something else than tensors is given.
     """
-    several = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor) if isinstance(tensor, Iterable) else (None,)
-    if not all(isinstance(t, Tensor) for t in several):
+    if not isinstance(tensor, Iterable):
         raise RuntimeError("increment_version expect a Iterable[Tensor] as input")
+    several = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
+    if not all(isinstance(t, Tensor) for t in several):
+        raise RuntimeError("increment_version expects each element of the iterable to be a tensor")
     for t in several:
         if t._counter is not None:
             t._counter.version += 1

@@ -121,6 +121,14 @@ class Node:
         """The size and dtype of a result's gradient, if known."""
         return None
 
+    def fitted(self, nr: int, grad: Tensor, complain: Callable[[str], Exception]) -> Tensor:
+        """A gradient of a result, in the size and dtype that is expected.
+
+        Args:
+            complain: makes the exception, given what is wrong.
+        """
+        return fit(grad, self.expects(nr), complain)
+
     def program(self) -> Program:
         """What it computes, as funcgrad's program: gradients of the operands from those of the results.
 
@@ -164,6 +172,9 @@ class Node:
 
     def _register_hook_dict(self, hooks: dict) -> None:
         self.hooks().post.update(hooks)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"cannot pickle '{type(self).__name__}' object")
 
     def __dir__(self) -> list[str]:
         """The names that PyTorch's nodes have, and those that the user gave it."""
@@ -236,9 +247,16 @@ class AccumulateGrad(Node):
         return "torch::autograd::AccumulateGrad"
 
     @property
-    def outgrown(self) -> bool:
-        """Whether the leaf was given another size since."""
-        return self.size != self.variable._layout.size
+    def particular(self) -> bool:
+        """Whether it expects other gradients than operations give: of the size that its leaf had, or a dtype chosen."""
+        meta = self.variable._meta
+        return self.size != self.variable._layout.size or (meta is not None and meta.grad_dtypes is not None)
+
+    def fitted(self, nr: int, grad: Tensor, complain: Callable[[str], Exception]) -> Tensor:
+        meta = self.variable._meta
+        if meta is None or meta.grad_dtypes is None:
+            return super().fitted(nr, grad, complain)
+        return fit(grad, (self.size, meta.grad_dtypes[0] if meta.grad_dtypes else grad.dtype), complain)
 
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         return (self.size, self.variable._layout.dtype) if nr == 0 else None
@@ -307,7 +325,7 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
     if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
         storage = grad._storage
         return wrap(storage, found) if alone and grad._view is None else from_buffer(storage.buffer, found)
-    return variable.detach().new_empty_strided(layout.size, stride).copy_(grad)
+    return variable.detach().new_empty_strided(layout.size, stride, dtype=grad.dtype).copy_(grad)
 
 
 def _check_layout(grad: Tensor, variable: Tensor) -> None:

@@ -168,7 +168,7 @@ class Walk:
             return False
         else:
             self._tensor(meta.grad, key)
-        leaf = variable._rg and variable._node is None and not node.outgrown
+        leaf = variable._rg and variable._node is None and not node.particular
         return leaf and (meta is None or not (meta.hooks or meta.post_accumulate))
 
 

@@ -150,7 +150,6 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
 # ---------------------------------------------------------------- what it is not
 
 publish(property(lambda self: None, doc="A name that it was given, of which there is none: None."), "Tensor.name")
-publish(property(lambda self: self._layout.dtype, doc="The dtype that its ``grad`` has: its own."), "Tensor.grad_dtype")
 publish(Tensor.dim, "Tensor.dense_dim")
 publish(Tensor.data_ptr, "Tensor.const_data_ptr")
 
