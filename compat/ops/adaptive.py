@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.errors import size_text
+from compat.errors import lacks, size_text
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.op import Op, op
@@ -98,11 +98,8 @@ def _check_average(n: int) -> Any:
                 )
         if len(size) not in (n + 1, n + 2):
             raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got {size_text(size)}")
-        if input.dtype.category < dtypes.FLOATING:
-            raise NotImplementedError(
-                f'"{"adaptive_avg_pool2d" if n == 2 else "adaptive_avg_pool3d_cpu"}" not implemented for '
-                f"'{input.dtype.scalar_name}'"
-            )
+        if not input.dtype.is_floating_point:
+            raise lacks("adaptive_avg_pool2d" if n == 2 else "adaptive_avg_pool3d_cpu", input.dtype)
 
     return check
 

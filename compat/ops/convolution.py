@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from compat.dtypes import bfloat16, bool_, dtype, float32, int64
-from compat.errors import cpp_name, size_text
+from compat.errors import cpp_name, lacks, size_text, type_text
 from compat.layout import Layout, channels_last_strides
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
@@ -147,12 +147,6 @@ def _check_elements(size: Dims, weight: Dims, transposed: bool, fused: bool) -> 
     raise RuntimeError(f"kernel size should be greater than zero, but got{sizes}")
 
 
-def _type_text(d: dtype) -> str:
-    """A type of tensors, as messages about their types have it."""
-    old = (d.is_floating_point and d is not bfloat16) or not (d.is_complex or d.is_floating_point or d is bool_)
-    return f"torch.{d.scalar_name}Tensor" if old else f"CPU{d.scalar_name}Type"
-
-
 def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: bool, fused: bool) -> None:
     """Whether all are of one dtype, one that there are convolutions of."""
     if bias is not None and bias.dtype is not own and not transposed:
@@ -162,7 +156,7 @@ def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: b
     for name, t in (("weight", weight), ("bias", bias)):
         if t is None or t.dtype is own or (transposed and not spread):
             continue
-        types = f"Input type ({_type_text(own)}) and {name} type ({_type_text(t.dtype)}) should be the same"
+        types = f"Input type ({type_text(own)}) and {name} type ({type_text(t.dtype)}) should be the same"
         if fused:
             raise RuntimeError(f"{types} or input should be a MKLDNN tensor and {name} is a dense tensor")
         if own.is_complex:
@@ -174,7 +168,7 @@ def _check_dtypes(own: dtype, weight: Tensor, bias: Tensor | None, transposed: b
         kernel = "slow_conv2d_cpu" if n < 3 else "compute_columns3d"
     else:
         return
-    raise NotImplementedError(f"\"{kernel}\" not implemented for '{own.scalar_name}'")
+    raise lacks(kernel, own)
 
 
 def _check_output_padding(output_padding: Dims, stride: Dims, dilation: Dims) -> None:

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 from compat import dtypes
+from compat.errors import lacks
 from compat.ops.from_data import tensor
 from compat.ops.loss import MEAN, SUM, reduction_number
 from compat.ops.op import op
@@ -259,6 +260,8 @@ def ctc_loss_number(
     reduction: int = MEAN, zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
     """As ``torch.nn.functional.ctc_loss``, the reduction as a number."""
+    if log_probs.dtype not in (dtypes.float32, dtypes.float64):
+        raise lacks("ctc_loss_cpu", log_probs.dtype)
     batched = log_probs.dim() == 3
     if not batched:
         log_probs = log_probs.unsqueeze(1)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.errors import warn, wrap_dim
+from compat.errors import cpp_name, lacks, warn, wrap_dim
 from compat.grad_mode import no_grad
 from compat.layout import broadcast_size
 from compat.ops.arguments import tensor_argument
@@ -82,7 +82,10 @@ def pairwise_distance(x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepd
         >>> torch.pairwise_distance(torch.tensor([[3.0, 4.0]]), torch.zeros(1, 2), eps=0.0)
         tensor([5.])
     """
-    return norm_along.function(add_number(x1 - x2, eps), float(p), (max(x1.dim(), x2.dim()) - 1,), keepdim)
+    difference = x1 - x2
+    if difference.dtype.category < dtypes.FLOATING:
+        difference = difference.to(dtypes.get_default_dtype())
+    return norm_along.function(add_number(difference, eps), float(p), (max(x1.dim(), x2.dim()) - 1,), keepdim)
 
 
 def _check_dist(input: Tensor, other: Tensor, p: Any = 2) -> None:
@@ -530,16 +533,23 @@ def _check_bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor
                 f"bilinear(): input batch dimensions do not match at dim {d}: got {input1.shape[d]} and "
                 f"{input2.shape[d]}"
             )
+    wrap_dim(1, weight.dim())
     for i, x in enumerate((input1, input2), 1):
         wanted = weight.shape[i] if weight.dim() > i else 1
         if x.shape[-1] != wanted:
             raise RuntimeError(
                 f"bilinear(): input{i} size does not match weight size: got {x.shape[-1]} but expected {wanted}"
             )
-    if bias is not None and bias.shape[0] != weight.shape[0]:
+    if bias is not None and bias.size(0) != weight.shape[0]:
         raise RuntimeError(
             f"bilinear(): bias size does not match weight size: got {bias.shape[0]} but expected {weight.shape[0]}"
         )
+    named = {"input1": input1, "input2": input2, "weight": weight} | ({} if bias is None else {"bias": bias})
+    if len({t.dtype for t in named.values()}) > 1:
+        told = ", ".join(f"{name}: {cpp_name(t.dtype)}" for name, t in named.items())
+        raise RuntimeError(f"All tensors must have the same dtype, got {told}")
+    if weight.dtype is dtypes.bool_:
+        raise lacks("bmm", weight.dtype)
 
 
 @composite("F.bilinear", "torch.bilinear")

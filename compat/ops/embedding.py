@@ -7,6 +7,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes, examples
+from compat.errors import type_text
 from compat.meta import on_meta, refused
 from compat.ops.indexing import POSITIONS, outside
 from compat.ops.inspection import values_of
@@ -30,7 +31,7 @@ def _check_embedding(weight: Tensor, indices: Tensor, *_: Any) -> None:
     if indices.dtype not in POSITIONS:
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; but got "
-            f"torch.{indices.dtype.scalar_name}Tensor instead (while checking arguments for embedding)"
+            f"{type_text(indices.dtype)} instead (while checking arguments for embedding)"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
-from compat.errors import warn
+from compat.errors import type_text, warn
 from compat.grad_mode import no_grad
 from compat.ops.embedding import renormalize
 from compat.ops.indexing import POSITIONS, outside
@@ -36,9 +36,9 @@ def _check_bag(
         if t.dtype not in POSITIONS:
             raise RuntimeError(
                 f"Expected tensor for argument #1 '{name}' to have one of the following scalar types: Long, Int; but "
-                f"got torch.{t.dtype.scalar_name}Tensor instead (while checking arguments for embedding_bag)"
+                f"got {type_text(t.dtype)} instead (while checking arguments for embedding_bag)"
             )
-    kind = f"torch.{weight.dtype.scalar_name}Tensor"
+    kind = type_text(weight.dtype)
     if weight.dtype not in _FLOATS:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have one of the following scalar types: Half, BFloat16, "
@@ -47,7 +47,7 @@ def _check_bag(
     if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument #1 "
-            f"'per_sample_weights'; but type {kind} does not equal torch.{per_sample_weights.dtype.scalar_name}Tensor "
+            f"'per_sample_weights'; but type {kind} does not equal {type_text(per_sample_weights.dtype)} "
             "(while checking arguments for embedding_bag)"
         )
     if include_last_offset and not offsets.numel():

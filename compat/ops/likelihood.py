@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text
+from compat.errors import lacks, size_text
 from compat.ops.arguments import tensor_argument
 from compat.ops.indexing import outside
 from compat.ops.inspection import values_of
@@ -42,7 +42,9 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None, reducti
             "cannot have requires_grad True."
         )
     if not input.dtype.is_floating_point:
-        raise NotImplementedError(f"\"nll_loss_out_frame\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("nll_loss_out_frame", input.dtype)
+    if input.dim() > 2 and target.dtype is not dtypes.int64:
+        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
     if weight is not None and weight.dtype is not input.dtype:
         raise RuntimeError(f"expected scalar type {input.dtype.scalar_name} but found {weight.dtype.scalar_name}")
 

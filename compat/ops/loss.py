@@ -8,11 +8,12 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.errors import warn
+from compat.errors import check_cast, lacks, warn
 from compat.layout import Layout, broadcast_size, elementwise_strides, preserved_strides
 from compat.loss_reduction import legacy_reduction
 from compat.ops.arguments import bools_argument, loss_arguments
 from compat.ops.arithmetic import check_difference
+from compat.ops.elements import common
 from compat.ops.inspection import values_of
 from compat.ops.op import Op, op
 from compat.ops.signature import Array, Index
@@ -68,7 +69,7 @@ def _check_floating(kernel: str) -> Callable[..., None]:
     def check(input: Tensor, target: Tensor, *_: Any) -> None:
         d = dtypes.promote_types(input.dtype, target.dtype)
         if not d.is_floating_point:
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{d.scalar_name}'")
+            raise lacks(kernel, d)
 
     return check
 
@@ -196,14 +197,17 @@ def smooth_l1_loss(
     return smooth_l1_pairs.function(input, target, how, float(beta))
 
 
-@_pair("HuberLossBackward0", "self target reduction delta", "huber_cpu")
+def _check_huber(input: Tensor, target: Tensor, *_: Any) -> None:
+    check_cast(common((input, target)), input.dtype)
+    _check_floating("huber_cpu")(input, target)
+
+
+@_pair("HuberLossBackward0", "self target reduction delta", "", check=_check_huber, promote=None)
 def huber_pairs(input: Array, target: Array, reduction: int, delta: float) -> Any:
-    distance = e.absolute(e.sub(input, target))
+    distance = e.absolute(np.subtract(input, target))
     small = np.multiply(e.square(_near(distance, np.less_equal(distance, delta))), 0.5)
-    return reduced(
-        np.where(np.less_equal(distance, delta), small, np.multiply(np.subtract(distance, 0.5 * delta), delta)),
-        reduction,
-    )
+    loss = np.where(np.less_equal(distance, delta), small, np.multiply(np.subtract(distance, 0.5 * delta), delta))
+    return reduced(np.astype(loss, type_of(input).dtype), reduction)
 
 
 @function("F.huber_loss")
@@ -236,6 +240,8 @@ def _check_binary(input: Tensor, target: Tensor, weight: Tensor | None, reductio
     if input.dtype is not target.dtype:
         raise RuntimeError(f"Found dtype {target.dtype.scalar_name} but expected {input.dtype.scalar_name}")
     _check_floating("binary_cross_entropy")(input, target)
+    if weight is not None:
+        check_cast(weight.dtype, input.dtype)
 
 
 def _inspect_binary(input: Tensor, target: Tensor, *_: Any) -> None:
@@ -309,14 +315,16 @@ def binary_cross_entropy(
 def _check_logits(
     input: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Tensor | None, reduction: int
 ) -> None:
-    if input.dtype.category < dtypes.FLOATING:
-        raise NotImplementedError(f"\"log_sigmoid_cpu\" not implemented for '{input.dtype.scalar_name}'")
+    if not input.dtype.is_floating_point:
+        raise lacks("log_sigmoid_cpu", input.dtype)
     if target.dtype is dtypes.bool_:
         check_difference(target, target)
-    if target.dtype.category < dtypes.FLOATING:
-        raise RuntimeError(
-            f"result type {input.dtype.scalar_name} can't be cast to the desired output type {target.dtype.scalar_name}"
-        )
+    if pos_weight is not None:
+        check_difference(pos_weight, 1)
+    check_cast(input.dtype, target.dtype)
+    for factor in (pos_weight, weight):
+        if factor is not None:
+            check_cast(factor.dtype, target.dtype)
     for first, second in ((pos_weight, target), (input, weight)):
         if first is not None and second is not None:
             broadcast_size(tuple(first.shape), tuple(second.shape))
@@ -328,15 +336,17 @@ def _check_logits(
     "",
     strides=_target_strides,
     check=_check_logits,
+    promote=None,
 )
 def logit_pairs(input: Array, target: Array, weight: Index | None, pos_weight: Index | None, reduction: int) -> Any:
-    dtype = type_of(input).dtype
+    dtype = type_of(target).dtype  # as PyTorch, which writes over what it makes of it
     # -log(sigmoid(x)) without overflow.
     surprise = np.add(np.log1p(e.exp(e.neg(e.absolute(input)))), np.maximum(e.neg(input), 0.0))
     if pos_weight is not None:
         factor = np.add(np.multiply(np.subtract(np.astype(pos_weight, dtype), 1.0), target), 1.0)
         surprise = np.multiply(factor, surprise)
     loss = np.add(np.multiply(np.subtract(1.0, target), input), surprise)
+    loss = np.astype(loss, dtype)
     return reduced(loss if weight is None else np.multiply(loss, np.astype(weight, dtype)), reduction)
 
 
@@ -378,6 +388,8 @@ def kl_div_number(input: Tensor, target: Tensor, reduction: int = MEAN, *, log_t
     bools_argument("kl_div", log_target=log_target)
     if min(input.dtype.category, target.dtype.category) < dtypes.FLOATING:
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if input.dtype.is_complex or target.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:
         loss = target.exp() * target.sub(input)
     else:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text
+from compat.errors import check_cast, lacks, size_text
 from compat.layout import broadcast_size
+from compat.ops.elements import common
 from compat.ops.inspection import values_of
 from compat.ops.loss import reduced, reduction_number
 from compat.ops.op import op
@@ -29,7 +30,19 @@ def _check_soft_margin(input: Tensor, target: Tensor, reduction: int) -> None:
             "The function 'soft_margin_loss' is not differentiable with respect to argument 'target'. This input "
             "cannot have requires_grad True."
         )
-    broadcast_size(tuple(input.shape), tuple(target.shape))
+    if input.dtype is dtypes.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+            "the `~` or `logical_not()` operator instead."
+        )
+    size = broadcast_size(tuple(input.shape), tuple(target.shape))
+    if size != tuple(input.shape):  # it is multiplied in place
+        raise RuntimeError(
+            f"output with shape {size_text(input.shape)} doesn't match the broadcast shape {size_text(size)}"
+        )
+    check_cast(common((input, target)), input.dtype)
+    if not (input.dtype.is_floating_point or input.dtype.is_complex):
+        check_cast(dtypes.get_default_dtype(), input.dtype)
 
 
 @op("SoftMarginLossBackward0", saved="self target reduction", name="soft_margin_loss", names="",
@@ -75,9 +88,14 @@ def _check_scores(input: Tensor) -> None:
         )
 
 
-def _check_long(target: Tensor) -> None:
-    if target.dtype is not dtypes.int64:
-        raise RuntimeError(f"expected scalar type Long but found {target.dtype.scalar_name}")
+def _check_wide(kernel: str, input: Tensor) -> None:
+    if input.dtype not in (dtypes.float32, dtypes.float64):
+        raise lacks(kernel, input.dtype)
+
+
+def _check_scalar_type(t: Tensor, wanted: dtypes.dtype) -> None:
+    if t.dtype is not wanted:
+        raise RuntimeError(f"expected scalar type {wanted.scalar_name} but found {t.dtype.scalar_name}")
 
 
 def _check_multi_margin(
@@ -93,7 +111,10 @@ def _check_multi_margin(
         )
     if weight is not None and (weight.dim() > 1 or weight.numel() != classes):
         raise RuntimeError(f"inconsistent weight size, expected {classes} but got {size_text(weight.shape)}")
-    _check_long(target)
+    _check_wide("multi_margin_loss_cpu_kernel", input)
+    _check_scalar_type(target, dtypes.int64)
+    if weight is not None:
+        _check_scalar_type(weight, input.dtype)
 
 
 def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
@@ -162,7 +183,8 @@ def _check_multilabel(input: Tensor, target: Tensor, reduction: int) -> None:
         raise RuntimeError(
             f"inconsistent target size: {size_text(target.shape)} for input of size: {size_text(input.shape)}"
         )
-    _check_long(target)
+    _check_wide("multilabel_margin_loss_forward_out_frame", input)
+    _check_scalar_type(target, dtypes.int64)
 
 
 def _inspect_multilabel(input: Tensor, target: Tensor, *_: Any) -> None:

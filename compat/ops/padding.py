@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from compat.errors import size_text, wrong_argument
+from compat.dtypes import bool_
+from compat.errors import lacks, size_text, wrong_argument
 from compat.layout import contiguous_strides
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
@@ -102,7 +103,7 @@ def _replicated(x: Any, axis: int, before: int, after: int) -> Any:
 _WORDS = ("W", "H", "D")
 
 
-def _check_mirror(spatial: int, reflects: bool) -> Any:
+def _check_mirror(name: str, spatial: int, reflects: bool) -> Any:
     def check(input: Tensor, padding: Sequence[int]) -> None:
         size, n = tuple(input.shape), input.dim()
         if n not in (spatial + 1, spatial + 2) or any(v == 0 for v in size[n - spatial - 1 :]):
@@ -122,6 +123,8 @@ def _check_mirror(spatial: int, reflects: bool) -> Any:
             have = " ".join(f"{w}: {size[n - 1 - i]}" for i, w in reversed(list(enumerate(_WORDS[:spatial]))))
             made = " ".join(f"{w}: {new[i]}" for i, w in reversed(list(enumerate(_WORDS[:spatial]))))
             raise RuntimeError(f"input ({have}) is too small. Calculated output {made}")
+        if input.dtype is bool_:
+            raise lacks(name, bool_)
 
     return check
 
@@ -140,7 +143,7 @@ def _declare(kind: str, one: Any, spatial: int, what: str) -> Op:
 
     body.__doc__ = f"{what} over the last {spatial} dimensions; ``padding`` as for ``constant_pad_nd``."
     node = f"{kind.capitalize()}Pad{spatial}DBackward0"
-    check = _check_mirror(spatial, kind == "reflection")
+    check = _check_mirror(name, spatial, kind == "reflection")
     return op(
         node,
         saved="padding self",

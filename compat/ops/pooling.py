@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy
 
-from compat.dtypes import bool_
-from compat.errors import size_text
+from compat.dtypes import bfloat16, bool_, float16, float32, float64, int64
+from compat.errors import lacks, size_text
+from compat.grad_mode import mode
 from compat.ops.arguments import tensor_argument
 from compat.ops.composite import composite
 from compat.ops.halves import in_single
@@ -74,20 +75,20 @@ def _check_numbers(kernel: Dims, stride: Dims, padding: Dims, dilation: Dims) ->
 
     if any(s == 0 for s in stride):
         raise RuntimeError("stride should not be zero")
+    for k, p, d in zip(kernel, padding, dilation):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > int(((k - 1) * d + 1) / 2):
+            raise RuntimeError(
+                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
+            )
     if any(k <= 0 for k in kernel):
         raise RuntimeError(f"kernel size should be greater than zero, but got {shown('k', kernel)}")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"stride should be greater than zero, but got {shown('d', stride)}")
     if any(d <= 0 for d in dilation):
         raise RuntimeError(f"dilation should be greater than zero, but got {shown('dilation', dilation)}")
-    for k, p, d in zip(kernel, padding, dilation):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > ((k - 1) * d + 1) // 2:
-            raise RuntimeError(
-                f"pad should be at most half of effective kernel size, but got pad={p}, kernel_size={k} and "
-                f"dilation={d}"
-            )
 
 
 def _check_sizes(size: Dims, out: Dims) -> None:
@@ -99,9 +100,9 @@ def _check_sizes(size: Dims, out: Dims) -> None:
         )
 
 
-def _not_for_bools(name: str, input: Tensor) -> None:
-    if input.dtype is bool_:
-        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+#: Of which dtypes there are averages of two, and of three dimensions.
+_AVERAGED = {2: (float32, float64, float16, bfloat16, int64), 3: (float32, float64, int64)}
+_AVERAGE_KERNELS = {2: "avg_pool2d", 3: "avg_pool3d_out_frame"}
 
 
 def _kept_format(given: dict[str, Any], types: Sequence[Any]) -> list[Any]:
@@ -130,14 +131,15 @@ def _check_max(n: int) -> Any:
             raise RuntimeError("non-empty 3D or 4D (batch mode) tensor expected for input")
         kernel, step, pads, holes = _parameters(n, kernel_size, stride, padding, dilation)
         _check_numbers(kernel, step, pads, holes)
-        _check_positive(n, size)
+        _check_positive(n, size, "max_pool3d_with_indices_out_cpu_template")
         _check_sizes(size, _pooled(size[-n:], kernel, step, pads, holes, ceil_mode))
-        _not_for_bools(name, input)
+        if input.dtype is bool_ or input.dtype.is_complex:
+            raise lacks(name, input.dtype)
 
     return check
 
 
-def _check_positive(n: int, size: Dims) -> None:
+def _check_positive(n: int, size: Dims, where: str) -> None:
     counted = range(len(size) - n - 1, len(size))
     empty = next((d for d in counted if size[d] == 0), None)
     if empty is None:
@@ -147,8 +149,8 @@ def _check_positive(n: int, size: Dims) -> None:
             f"Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for input, but got:{size_text(size)}"
         )
     raise RuntimeError(
-        "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch dimensions to have positive length, "
-        f"but input has a shape of {size_text(size)} and non-batch dimension {empty} has length zero!"
+        f"{where}(): Expected input's non-batch dimensions to have positive length, but input has a shape of "
+        f"{size_text(size)} and non-batch dimension {empty - counted.start} has length zero!"
     )
 
 
@@ -311,6 +313,13 @@ def _check_max1d(input: Tensor, kernel: Dims, stride: Dims, padding: Dims, dilat
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {out}")
 
 
+def _dimensions(name: str, input: Tensor) -> RuntimeError:
+    return RuntimeError(
+        f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while checking "
+        f"arguments for {name})"
+    )
+
+
 @composite("torch.max_pool1d", "F.max_pool1d")
 def max_pool1d(
     input: Tensor,
@@ -324,7 +333,12 @@ def max_pool1d(
     tensor_argument("max_pool1d", "input", 1, input)
     kernel, pads, holes = _ints(kernel_size), _ints(padding), _ints(dilation)
     step = _ints(stride) or kernel
+    single = not (return_indices or (input.requires_grad and mode.grad))  # PyTorch has code of its own for these
+    if return_indices and input.dim() not in (2, 3):
+        raise _dimensions("max_pool1d", input)
     _check_max1d(input, kernel, step, pads, holes, ceil_mode)
+    if single and not input.dtype.is_floating_point:
+        raise lacks("max_pool1d_impl", input.dtype)
     values, indices = _MAX[2].function(
         unsqueeze(input, -2), (1, *kernel), (1, *step), (0, *pads), (1, *holes), ceil_mode
     )
@@ -359,13 +373,15 @@ def _check_average(n: int) -> Any:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-len(size)}, {len(size) - 1}], but got {-n - 1})"
             )
+        _check_positive(n, size, name)
         _check_sizes(size, _pooled(size[-n:], kernel, step, pads, holes, ceil_mode))
-        if not all(v > 0 for v in size[1:]) or len(size) not in (n + 1, n + 2):
+        if len(size) not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim batch size for input, but "
                 f"got:{size_text(size)}"
             )
-        _not_for_bools(name, input)
+        if input.dtype not in _AVERAGED[n]:
+            raise lacks(_AVERAGE_KERNELS[n], input.dtype)
 
     return check
 
@@ -464,10 +480,7 @@ def avg_pool1d(
 ) -> Tensor:
     tensor_argument("avg_pool1d", "input", 1, input)
     if input.dim() not in (2, 3):
-        raise RuntimeError(
-            f"Expected 2 to 3 dimensions, but got {input.dim()}-dimensional tensor for argument #1 'self' (while "
-            "checking arguments for avg_pool1d)"
-        )
+        raise _dimensions("avg_pool1d", input)
     kernel, step, pads = _ints(kernel_size), _ints(stride), _ints(padding)
     for what, value in (("kernel_size", kernel), ("stride", step), ("padding", pads)):
         if len(value) != 1 and not (what == "stride" and not value):

@@ -371,7 +371,7 @@ def bmm(input: Array, mat2: Array) -> Any:
 
 def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     _check_batches(batch1, batch2, "baddbmm")
-    _same_dtype("Input dtypes must be the same, got: input {}, batch1: {}", input, batch1, cpp_name)
+    _same_dtype("Input dtypes must be the same, got: input {0}, batch1: {1}, batch2: {1}", input, batch1, cpp_name)
     _fits(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     only_real_factors(input.dtype, beta, alpha)
 
@@ -409,7 +409,8 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, 
         )
     if batch1.shape[2] != batch2.shape[1]:
         raise RuntimeError(f"Incompatible matrix sizes for bmm ({_by(batch1.shape[1:], batch2.shape[1:])})")
-    _same_dtype("expected scalar type {} but found {}", batch1, batch2)
+    _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, batch2)
+    _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", batch1, batch2)
     _fits(input, (batch1.shape[1], batch2.shape[2]))
     _no_bools("addmm_impl_cpu_", batch1)
     only_real_factors(input.dtype, beta, alpha)

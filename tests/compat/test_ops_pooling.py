@@ -53,6 +53,5 @@ def test_one_average_keeps_the_channels_last(n: int) -> None:
 
 def test_averages_of_halves_are_rounded_once() -> None:
     x = torch.tensor(np.random.default_rng(0).standard_normal((1, 2, 9, 9))).half()
-    for average in (F.avg_pool2d(x, 3, 2, 1), F.avg_pool3d(x[None], (2, 3, 3), 2, 1)[0]):
-        assert average.dtype is torch.float16
+    assert F.avg_pool2d(x, 3, 2, 1).dtype is torch.float16
     assert torch.equal(F.avg_pool2d(x, 3, 2, 1), F.avg_pool2d(x.float(), 3, 2, 1).half())
