@@ -108,7 +108,7 @@ def size_argument(function: str, name: str, position: int, given: Sequence[Any])
                 f"{function}(): argument '{name}' failed to unpack the object at pos {i + 1} with error \"type must be "
                 f'tuple of ints,but got {type(n).__name__}"'
             )
-    return tuple(n.__index__() for n in given)
+    return tuple([n.__index__() for n in given])
 
 
 def check_view_size(size: Sequence[Any]) -> None:

@@ -165,10 +165,10 @@ def _sizes(function: str, size: tuple[Any, ...], more: dict[str, Any]) -> tuple[
     if named is None and not size:
         raise missing(function, "size")
     result = size_argument(function, "size", 1, size if named is None else (named,))
-    negative = next((n for n in result if n < 0), None)
-    if negative is not None:
+    if result and min(result) < 0:
         if function == "zeros":
             raise RuntimeError("zeros: Dimension size must be non-negative.")
+        negative = next(n for n in result if n < 0)
         raise RuntimeError(f"Trying to create tensor with negative dimension {negative}: {size_text(result)}")
     return result
 

@@ -42,6 +42,12 @@ TAKING = """\
     linalg.svd
 (Tensor A, str mode = "reduced", *, tuple of Tensors out = None)
     linalg.qr
+(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian = False, Tensor out = None)
+    linalg.ldl_solve
+(Tensor input, *, bool hermitian = False, tuple of Tensors out = None)
+    linalg.ldl_factor
+(Tensor input, *, bool hermitian = False, bool check_errors = False, tuple of Tensors out = None)
+    linalg.ldl_factor_ex
 (Tensor LU, Tensor pivots, Tensor B, *, bool left = True, bool adjoint = False, Tensor out = None)
     linalg.lu_solve
 (Tensor input, *, Tensor out = None)

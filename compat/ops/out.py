@@ -34,8 +34,11 @@ def into_out(op: Any, args: Sequence[Any], out: Any) -> Any:
     with no_grad():
         result = op.miss(_in_dtype_of(op, args, outs[0]))
         results = result if isinstance(result, tuple) else (result,)
+        if isinstance(result, tuple) == isinstance(out, Tensor):
+            wanted = "tuple of Tensors" if isinstance(out, Tensor) else "Tensor"
+            raise TypeError(f"{op.name}(): argument 'out' must be {wanted}, not {type(out).__name__}")
         if len(results) != len(outs):
-            raise TypeError(f"{op.name}(): argument 'out' must be tuple of {len(results)} Tensors, got {len(outs)}")
+            raise TypeError(f"expected tuple of {len(results)} elements but got {len(outs)}")
         for r, t in zip(results, outs):
             if op.takes is None:
                 check_dtype(r, t, exact=not op.casts)

@@ -15,6 +15,8 @@ from compat.ops.creation import check_given, from_table, into, into_all, with_gr
 from compat.registry import function
 from compat.tensor import Tensor
 
+_NUMBERS = (bool, int, float, complex)
+
 
 def _number(x: Any) -> Any:
     return x.item() if isinstance(x, Tensor | np.generic) else x
@@ -68,7 +70,7 @@ def arange(
         )
     if by == 0 or (dtype.category <= dtypes.INTEGER and int(by) == 0):
         raise (RuntimeError if by == 0 else ValueError)("step must be nonzero")
-    if not all(np.isfinite(x) for x in (first, last)):
+    if not (np.isfinite(first) and np.isfinite(last)):
         raise RuntimeError(f"unsupported range: {first} -> {last}")
     if (by > 0) != (last >= first) and last != first:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
@@ -150,6 +152,8 @@ def linspace(
                 "dimension(s)."
             )
     first, last = _number(start), _number(end)
+    if not isinstance(first, _NUMBERS) or not isinstance(last, _NUMBERS):
+        raise wrong_combination("linspace", (start, end, steps))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = of_ends("linspace", first, last, dtypes.wanted("linspace", dtype), out, device, layout)

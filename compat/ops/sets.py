@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes, examples
-from compat.errors import Once, size_text, wrap_dim
+from compat.errors import Once, size_text, wrap_dim, wrong_combination
 from compat.layout import contiguous_strides
 from compat.meta import check_values
 from compat.ops.arguments import bools_argument, tensor_argument
@@ -445,4 +445,6 @@ def isin(
         >>> torch.isin(torch.tensor([1, 2, 3]), torch.tensor([2, 5]))
         tensor([False,  True, False])
     """
+    if not isinstance(assume_unique, bool) or not isinstance(invert, bool):
+        raise wrong_combination("isin", (elements, test_elements))
     return _isin.function(elements, test_elements, invert, out=out)

@@ -146,7 +146,11 @@ def logspace(
                 f"logspace only supports 0-dimensional start and end tensors, but got {name} with {value.dim()} "
                 "dimension(s)."
             )
-    first, last = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    first = start.item() if isinstance(start, Tensor) else start
+    last = end.item() if isinstance(end, Tensor) else end
+    numbers = bool | int | float | complex | np.number
+    if not (isinstance(first, numbers) and isinstance(last, numbers) and isinstance(base, int | float | np.number)):
+        raise wrong_combination("logspace", (start, end, steps))
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
     dtype = of_ends("logspace", first, last, dtype, out, device, layout)

@@ -91,10 +91,6 @@ def log_softmax_backward(ct: Any, result: Any, dim: Any) -> Any:
 # ---------------------------------------------------------------- public functions
 
 
-def _converted(input: Tensor, dtype: dtypes.dtype | None) -> Tensor:
-    return input if dtype is None else input.to(dtype=dtype)
-
-
 @function("torch.softmax", "Tensor.softmax", "special.softmax")
 def softmax(
     input: Tensor,
@@ -121,7 +117,8 @@ def softmax(
         >>> torch.zeros(2).softmax(0)
         tensor([0.5000, 0.5000])
     """
-    return softmax_plain.function(_converted(input, dtype), axis if dim is None else dim, out=out)
+    input = input if dtype is None else input.to(dtype=dtype)
+    return softmax_plain.function(input, axis if dim is None else dim, out=out)
 
 
 @function("torch.log_softmax", "Tensor.log_softmax", "special.log_softmax")
@@ -140,7 +137,8 @@ def log_softmax(
         >>> torch.tensor([0.0, 1000.0]).log_softmax(0)
         tensor([-1000.,     0.])
     """
-    return log_softmax_plain.function(_converted(input, dtype), axis if dim is None else dim, out=out)
+    input = input if dtype is None else input.to(dtype=dtype)
+    return log_softmax_plain.function(input, axis if dim is None else dim, out=out)
 
 
 def _named(name: str, input: Tensor, dim: int | None) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 
 from compat import examples, rng
 from compat.dtypes import get_default_dtype, int64
+from compat.errors import wrong_argument
 from compat.layout import broadcast_size, contiguous_layout
 from compat.meta import on_meta
 from compat.ops.arguments import tensor_argument
@@ -136,6 +137,8 @@ def multinomial(
         raise RuntimeError(f"multinomial expects Long tensor out, got: {out.dtype.scalar_name}")
     _check_out(out)
     samples = number("multinomial", "num_samples", 2, num_samples, "int")
+    if not isinstance(replacement, bool | np.bool_):
+        raise wrong_argument("multinomial", "replacement", 3, "bool", replacement)
     engine = engine_of("multinomial", generator)
     if on_meta(t):
         return _given(out, blank((*t.shape[:-1], int(samples)), t, int64))

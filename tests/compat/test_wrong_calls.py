@@ -1,0 +1,63 @@
+"""Functions that are called with wrong arguments say what PyTorch says, and change nothing."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import compat as torch
+from compat.nn import functional as F
+from compat.ops import misfits
+from tests.compat.scripts import GOLDEN
+
+CALLS = json.loads((GOLDEN / "wrong_calls.json").read_text())
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", CALLS)
+def test_the_complaint_is_pytorchs(call: str) -> None:
+    x = torch.ones(3, 3)
+    with pytest.raises(TypeError) as caught:
+        eval(call, {"torch": torch, "F": F, "x": x})
+    assert str(caught.value) == CALLS[call]
+    assert x._version == 0
+    assert x.tolist() == [[1.0] * 3] * 3
+
+
+RIGHT: list[Callable[[Any], Any]] = [
+    lambda x: torch.add(x, x, alpha=2),
+    torch.absolute,
+    torch.special.erf,
+    lambda x: torch.sum(x, axis=0),
+    lambda x: torch.max(x, 1),
+    lambda x: torch.clamp(x, 0, 1),
+    lambda x: torch.softmax(x, 0),
+    lambda x: torch.where(x > 0, x, 0),
+    torch.linalg.norm,
+    torch.fft.fft,
+    lambda x: F.linear(x, x),
+    lambda x: torch.zeros(2, 3, dtype=torch.int64),
+]
+
+
+@pytest.mark.parametrize("call", RIGHT)
+def test_right_calls_are_not_looked_at(call: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*args: Any) -> None:
+        raise AssertionError("a right call was looked at")
+
+    monkeypatch.setattr(misfits, "misfit", refuse)
+    assert isinstance(call(torch.ones(3, 3)), torch.Tensor | tuple)
+
+
+def test_what_fails_for_its_values_is_told_as_it_came() -> None:
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        torch.sum(torch.ones(2), 3)
+    with pytest.raises(RuntimeError, match="must match the size of tensor"):
+        torch.add(torch.ones(2), torch.ones(3))
+
+
+def test_aliases_are_functions_of_their_own_names() -> None:
+    assert torch.special.erf.__name__ == torch.erf.__name__ == "erf"
+    assert torch.absolute.__name__ == "absolute"
+    assert F.conv2d == torch.conv2d  # as in PyTorch
