@@ -454,6 +454,8 @@ def overlap(a: Layout, a_offset: int, b: Layout, b_offset: int) -> str:
     PyTorch tells."""
     if a_offset == b_offset and a.size == b.size and a.stride == b.stride:
         return "full"
+    if not a.numel or not b.numel:
+        return "none"
     if not (a.dense and b.dense):
         return "unknown"
     a_start, a_end = a_offset * a.dtype.itemsize, (a_offset + a.numel) * a.dtype.itemsize

@@ -309,12 +309,13 @@ def register_multi_grad_hook(
     if mode not in ("all", "any"):
         raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
     if mode == "any":
-        seen = -1
+        seen: set[int] = set()
 
         def first(grad: Tensor) -> None:
-            nonlocal seen
-            if seen != _mode.task.number:
-                seen = _mode.task.number
+            number = _mode.task.number
+            if number not in seen:
+                # Of those that were begun before, some may be waiting for this one.
+                seen.add(number)
                 fn(grad)
 
         return _MultiHandle(tuple(t.register_hook(first) for t in tensors if t.requires_grad))

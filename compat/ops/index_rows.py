@@ -201,7 +201,8 @@ def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> N
 def _fill_shared(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     _check_index_fill(input, dim, index, value)
     key = (slice(None),) * wrap_dim(dim, input.dim()) + (index,)
-    return write_places("index_fill_", input, lambda places: places[key], value)
+    copied = lambda: index_fill(input, dim, index, value)
+    return write_places("index_fill_", input, lambda places: places[key], value, copied)
 
 
 _INDEX_FILL: dict[str, Any] = dict(

@@ -91,13 +91,17 @@ def check_memory(t: Tensor, values: Sequence[Any]) -> None:
 def check_overlaps(t: Tensor, values: Sequence[Any]) -> None:
     """Whether none of the inputs shares a part of the memory of ``t``.
 
+    What is conjugated or negated while it is read is read from a copy.
+
     Raises:
         RuntimeError: if one does.
     """
     storage = t._storage
+    if t._layout.conj or t._layout.neg:
+        return
     for v in values:
         if v is not t and isinstance(v, Tensor) and (v._storage is storage or v._storage.__class__ is Hosted):
-            if _overlap(t, v) == "partial":
+            if not (v._layout.conj or v._layout.neg) and _overlap(t, v) == "partial":
                 raise RuntimeError(OVERLAPS_INPUT)
 
 
@@ -291,11 +295,13 @@ class CopySlices(Node):
         whole = grad.new_empty_strided(self._size, self._stride).copy_(grad)
         part = cut(whole, self._steps)
         first, *rest = self._fn.apply((part.clone(),))
+        if self.next_functions[0][0] is None:
+            return (None, *rest)
         if first is None:
             part.zero_()
         else:
             part.copy_(first)
-        return (whole if self.next_functions[0][0] is not None else None, *rest)
+        return (whole, *rest)
 
 
 CopySlices.__module__ = "builtins"

@@ -1,7 +1,8 @@
 """Writing into tensors whose own elements share places, as those of expanded ones do.
 
 PyTorch lets a few operations do that, and warns: they write only some of the elements, one after the other. What they
-write is so put into the memory itself, at the places of those elements.
+write is so put into the memory itself, at the places of those elements. The graph has the operation's own node, which a
+view's base goes backward through; PyTorch refuses to, then, since the gradient's elements share places, too.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from compat.errors import warn
+from compat.grad_mode import mode, no_grad
 from compat.registry import names_of
 from compat.tensor import Tensor
 
@@ -17,7 +19,12 @@ _SUBSCRIPTS = {"index_put_": "tensor[indices] = tensor", "": "tensor[mask] = sca
 
 
 def write_places(
-    name: str, t: Tensor, choose: Callable[[Tensor], Tensor], values: Any, accumulate: bool = False
+    name: str,
+    t: Tensor,
+    choose: Callable[[Tensor], Tensor],
+    values: Any,
+    copied: Callable[[], Tensor],
+    accumulate: bool = False,
 ) -> Tensor:
     """Writes some elements of an expanded tensor; returns it.
 
@@ -25,12 +32,13 @@ def write_places(
         name: the operation's.
         choose: from a tensor like ``t``, which holds the places of its elements, to those to write.
         values: a number, or a tensor that broadcasts to what ``choose`` gives.
-        accumulate: whether they are added.
+        copied: gives a copy that is written like this; where gradients are recorded, its node is the one.
+        accumulate: whether the values are added.
 
     Example:
         >>> import compat as torch
-        >>> t = torch.zeros(2, 1).expand(2, 3)
-        >>> write_places("index_put_", t, lambda places: places[1], 5.0)
+        >>> t, rows = torch.zeros(2, 1).expand(2, 3), torch.tensor([1])
+        >>> write_places("index_fill_", t, lambda p: p[rows], 5.0, lambda: t.index_fill(0, rows, 5.0))
         tensor([[0., 0., 0.],
                 [5., 5., 5.]])
     """
@@ -38,9 +46,13 @@ def write_places(
         f"Use of {name} on expanded tensors is deprecated. Please clone() the tensor before performing this "
         f"operation. This also applies to advanced indexing e.g. {_SUBSCRIPTS.get(name, _SUBSCRIPTS[''])}"
     )
-    span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())) if t.numel() else 0
-    places = names_of("torch")["arange"](span).as_strided(t.shape, t.stride())
-    chosen = choose(places)
-    values = values.to(t.dtype) if isinstance(values, Tensor) else t.new_full((), values)
-    t.as_strided((span,), (1,), t.storage_offset()).index_put_((chosen,), values, accumulate)
+    recorded = mode.grad and (t.requires_grad or (isinstance(values, Tensor) and values.requires_grad))
+    written = copied() if recorded else None
+    with no_grad():
+        span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())) if t.numel() else 0
+        places = names_of("torch")["arange"](span).as_strided(t.shape, t.stride())
+        values = values.to(t.dtype) if isinstance(values, Tensor) else t.new_full((), values)
+        t.as_strided((span,), (1,), t.storage_offset()).index_put_((choose(places),), values, accumulate)
+    if written is not None and written._node is not None:
+        t._rebase_history(written._node, written._nr)
     return t

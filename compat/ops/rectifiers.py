@@ -55,7 +55,8 @@ def relu(input: Array) -> Any:
         >>> torch.relu(torch.tensor([-1.0, 2.0]))
         tensor([0., 2.])
     """
-    return np.where(input <= e.number(0, input), zeros_like(input), input)
+    held = e.stop_gradient(np.where(input < e.number(0, input), zeros_like(input), input))  # zeros keep their sign
+    return np.where(input <= e.number(0, input), held, input)
 
 
 @relu.backward

@@ -174,7 +174,8 @@ def _inspect_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor
 def _put_shared(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool) -> Tensor:
     _check_put(input, indices, values)
     key = tuple(slice(None) if i is None else i for i in indices)
-    return write_places("index_put_", input, lambda places: places[key], values, accumulate)
+    copied = lambda: put_positions.function(input, indices, values, accumulate)
+    return write_places("index_put_", input, lambda places: places[key], values, copied, accumulate)
 
 
 @op(

@@ -110,7 +110,8 @@ def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
 
 def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     _check_mask(input, mask, value)
-    return write_places("masked_fill_", input, lambda places: places.masked_select(mask), value)
+    copied = lambda: masked_fill(input, mask, value)
+    return write_places("masked_fill_", input, lambda places: places.masked_select(mask), value, copied)
 
 
 _MASKED: dict[str, Any] = dict(

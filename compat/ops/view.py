@@ -313,7 +313,7 @@ class ViewPlan:
 
     def _storage_kernel(self) -> tuple[Kernel, list[Layout], list[int]]:
         """For ``as_strided``, whose result is a part of the storage rather than of the input."""
-        g = self._geometry
+        g = self._geometry._replace(conj=False, neg=False)  # what is read of the input is given, or is to be computed
         out = Geometry(tuple(self.outputs[0][0].size), self.outputs[0][0].stride, self.outputs[0][1], g.dtype)
         start = min(g.offset, out.offset)
         g, out = g._replace(offset=g.offset - start), out._replace(offset=out.offset - start)

@@ -24,6 +24,8 @@ written about. Not written, as what PyTorch does then is known to be different, 
   not be stable;
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
+- means taken beside variances where a number is infinite, which is there or not by the order of adding up;
+- gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
 - what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
   and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
@@ -207,11 +209,12 @@ RESHAPING = (
 BACKWARD = (
     "{x}.sum().backward()", "{x}.backward()", "{x}.sum().backward(retain_graph=True)",
     "{x}.backward(torch.ones_like({x}), retain_graph=True)", "{x}.sum().backward(create_graph=True)",
-    "{x}.sum().backward(inputs=[{y}])", "torch.autograd.backward([{x}.sum(), {y}.sum()])", "{x}.backward({y})",
+    "{x}.sum().backward(inputs=[{y}])", "torch.autograd.backward([{x}.sum(), {y}.sum()])", "{x}.backward({y}.clone())",
     "{x}.backward(torch.ones_like({x}).expand({x}.shape))",
     "torch.autograd.backward([{x}, {y}], [None, torch.ones_like({y})])", "({x}.sum() * {x}.grad.sum()).backward()",
     "{x}.sum().backward(retain_graph=True, inputs=[{x}])", "{x}.sum().backward(retain_graph=True, inputs=[{x}, {y}])",
-    "torch.autograd.backward({x}, {x}.detach(), inputs={y})", "{x}.backward(torch.ones_like({x}), create_graph=True)",
+    "torch.autograd.backward({x}, {x}.detach().clone(), inputs={y})",
+    "{x}.backward(torch.ones_like({x}), create_graph=True)",
     "{x}.sum().backward(torch.tensor(2.0, dtype={x}.dtype))", "{x}.square().sum().backward(create_graph=True)",
     "{y}.grad.sum().backward(inputs=[{x}])", "torch.autograd.backward([{x}.sum(), {x}.mean()])",
 )  # fmt: skip
@@ -257,7 +260,7 @@ BLOCKS = (
 )
 
 #: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
-NEVER_WITHIN = r"requires_grad|Parameter|copy|pickle|backward\(|multi_grad|edge"
+NEVER_WITHIN = r"requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge"
 
 #: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
@@ -320,8 +323,10 @@ class Author:
         if kind not in (self.look, self.reshaping, self.refused) and self.chance.random() < 0.1:
             self.block = self.chance.choice(BLOCKS)
         line = kind(tensors)
-        if self.block is None or (self.inference and re.search(NEVER_WITHIN, line)):
+        if self.block is None:
             return line
+        if self.inference and re.search(NEVER_WITHIN, line):
+            return self.leaf()  # what was chosen may be fit for inference mode only
         if self.inference and self.chance.random() < 0.3 and re.match(r"x\d+ = ", line):
             return line.replace(" = ", f" = {self.block}(lambda: ", 1) + ")()"
         return f"with {self.block}: {line}"
@@ -390,7 +395,10 @@ class Author:
         return self.leaf() if any(f"view_as_complex({n})" in line for n in halves) else line
 
     def several(self, tensors: dict[str, Any]) -> str:
-        return self.fill(SEVERAL, tensors)
+        line = self.fill(SEVERAL, tensors)
+        given = [t for n, t in tensors.items() if re.search(rf"\b{n}\b", line)]
+        endless = "var_mean" in line and not all(self.run.torch.isfinite(t).all() for t in given)
+        return self.leaf() if endless else line
 
     def function(self, tensors: dict[str, Any]) -> str:
         tensors = {n: t for n, t in tensors.items() if not tangled(t)} or tensors

@@ -42,8 +42,12 @@ Program = list[str]
 
 #: What an error says at which PyTorch finds a fault of its own: an assertion, or a check for which nobody found words.
 FAULTS = ("INTERNAL ASSERT FAILED", "Could this error message be improved?")
+#: What compat says where it has nothing to answer with.
+ABSENT = ("XLA has no complex numbers of half precision",)
 #: How far numbers of less than double precision may be apart, relative to the largest beside them: a few roundings.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "float16": 4e-3, "bfloat16": 3e-2}
+#: How a program comes to halves.
+HALVES = {"float16": r"\bfloat16|half\(", "bfloat16": r"\bbfloat16"}
 #: What a program writes about itself: errors by line, what hooks saw, and what was to be seen when it looked.
 Record = list[Any]
 
@@ -64,7 +68,8 @@ class Run:
         self.record: Record = []
         #: Whether a backward ended with an error: what it had accumulated by then is nobody's business.
         self.torn = False
-        #: Whether the library found a fault of its own: what it does from there on is nobody's business either.
+        #: Whether the library found a fault of its own, or has none of what is asked for: what it does from there on is
+        #: nobody's business either.
         self.broken = False
         #: Tensors computed from those of inference mode: PyTorch counts how often its own code wrote into them.
         self.uncounted: set[str] = set()
@@ -93,7 +98,7 @@ class Run:
                 exec(source, self.scope)
             except Exception as error:
                 self.torn = self.torn or "backward(" in source
-                self.broken = self.broken or any(fault in str(error) for fault in FAULTS)
+                self.broken = self.broken or any(fault in str(error) for fault in FAULTS + ABSENT)
                 text = [plain_text(str(error))] * self.texts
                 self.record += [] if self.broken else [("error", source, "" if vague else kind(error), *text)]
                 return False
@@ -203,13 +208,19 @@ def graph(root: Any, tensors: dict[str, Any], limit: int = 60) -> list[Any]:
 # ---------------------------------------------------------------- comparing
 
 
-def same(a: Any, b: Any) -> bool:
-    """Whether two notes say the same, numbers up to rounding."""
+def same(a: Any, b: Any, least: float = 1e-6) -> bool:
+    """Whether two notes say the same, numbers up to rounding, for which at least ``least`` is granted."""
     if isinstance(a, tuple | list) and isinstance(b, tuple | list):
         if len(a) == 4 and len(b) == 4 and a[0] == "values" == b[0]:
-            return a[1:3] == b[1:3] and close(a[3], b[3], TOLERANCE.get(a[1], 1e-6))
-        return len(a) == len(b) and all(map(same, a, b))
+            return a[1:3] == b[1:3] and close(a[3], b[3], max(least, TOLERANCE.get(a[1], 0.0)))
+        return len(a) == len(b) and all(same(x, y, least) for x, y in zip(a, b))
     return bool(a == b)
+
+
+def coarseness(program: Program) -> float:
+    """What is granted to all numbers of a program: those computed from halves are no better than halves are."""
+    text = "\n".join(program)
+    return max([1e-6] + [TOLERANCE[name] for name in ("float16", "bfloat16") if re.search(HALVES[name], text)])
 
 
 def close(a: list[float], b: list[float], tolerance: float) -> bool:
@@ -217,10 +228,10 @@ def close(a: list[float], b: list[float], tolerance: float) -> bool:
     return np.allclose(a, b, rtol=tolerance, atol=tolerance * max([1.0, *finite]), equal_nan=True)
 
 
-def difference(a: Record, b: Record) -> str | None:
-    """The first note that two runs disagree about."""
+def difference(a: Record, b: Record, least: float) -> str | None:
+    """The first note that two runs disagree about; ``least`` as for ``same``."""
     for x, y in zip(a, b):
-        if not same(x, y):
+        if not same(x, y, least):
             return f"PyTorch: {x}\n compat: {y}"
     if len(a) != len(b):
         more, who = (a, "PyTorch") if len(a) > len(b) else (b, "compat")
@@ -239,7 +250,8 @@ def ran(program: Program, torch: Any, texts: bool) -> Run:
 def compared(program: Program, first: Any, second: Any, texts: bool) -> str | None:
     """What differs between the runs of a program in two libraries."""
     runs = [ran(program, torch, texts) for torch in (first, second)]
-    return None if runs[0].broken else difference(*[run.record for run in runs])
+    broken = any(run.broken for run in runs)
+    return None if broken else difference(runs[0].record, runs[1].record, coarseness(program))
 
 
 def shortened(program: Program, differs: Callable[[Program], bool]) -> Program:
@@ -269,11 +281,12 @@ def disagreements(
         program = author.program(length)
         if show:
             print(f"# seed {seed}", *program, sep="\n", flush=True)
-        ours = ran(program, second, texts).record
+        ours = ran(program, second, texts)
         # The author looked at the tensors while writing, and that alone can give views new nodes; and what broke is no
         # longer as the program that was kept of it leaves it. So it is a run of its own that counts.
-        found = [difference(r.record, ours) for r in (author.run, ran(program, first, texts))]
-        if None in found:
+        again = ran(program, first, texts)
+        found = [difference(r.record, ours.record, coarseness(program)) for r in (author.run, again)]
+        if again.broken or ours.broken or None in found:
             continue
         # On its own, to see whether it is the program that differs and not the memory of earlier ones.
         if compared(program, first, second, texts) is None:
