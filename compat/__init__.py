@@ -23,6 +23,7 @@ from compat import (
     runtime,
     sampling as _sampling,
     serialization,
+    sparse,
     special,
     switches as _switches,
     threads as _threads,

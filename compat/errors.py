@@ -138,6 +138,9 @@ def type_name(x: object) -> str:
     return f"{type(x).__module__}.{name}" if type(x).__module__ == "numpy" else name
 
 
+OTHER_KIND = "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have incompatible tensor type."
+
+
 def wrong_argument(function: str, name: str, position: int | None, wanted: str, got: object) -> TypeError:
     """``add(): argument 'other' (position 2) must be Tensor, not str``."""
     where = f" (position {position})" if position is not None else ""

@@ -270,9 +270,9 @@ def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
     return _with_suffixes(prefix + contents, suffixes, len(prefix))
 
 
-def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
+def _with_suffixes(text: str, suffixes: Sequence[str], indent: int, below: bool = False) -> str:
     parts = [text]
-    used = len(text) - text.rfind("\n") + 1
+    used = options.linewidth if below else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
         if used + len(suffix) + 2 > options.linewidth:
             parts.append(",\n" + " " * indent + suffix)
@@ -281,3 +281,36 @@ def _with_suffixes(text: str, suffixes: Sequence[str], indent: int) -> str:
             parts.append(", " + suffix)
             used += len(suffix) + 2
     return "".join(parts) + ")"
+
+
+def sparse_text(
+    parts: tuple[np.ndarray, np.ndarray],
+    size: tuple[int, ...],
+    dtype: dtypes.dtype,
+    *,
+    requires_grad: bool = False,
+    grad_fn: str | None = None,
+) -> str:
+    """What ``repr`` of a sparse tensor says.
+
+    Args:
+        parts: its coordinates and its elements.
+        size, dtype: its own.
+        requires_grad: shown unless there is a ``grad_fn``.
+        grad_fn: the name of its backward node.
+    """
+    indent = len("tensor(")
+    shown = []
+    for name, array in zip(("indices=tensor(", "values=tensor("), parts):
+        text = array_text(array, indent + len(name)) if array.size else "[]"
+        shown.append(f"{name}{text})" if array.size else f"{name}{text}, size={tuple(array.shape)})")
+    suffixes = [f"size={size}", f"nnz={parts[0].shape[1]}"]
+    default = dtypes.get_default_dtype()
+    if dtype not in (default, dtypes.int64, dtypes.bool_, default.to_complex()):
+        suffixes.append(f"dtype={dtype}")
+    suffixes.append("layout=torch.sparse_coo")
+    if grad_fn is not None:
+        suffixes.append(f"grad_fn=<{grad_fn}>")
+    elif requires_grad:
+        suffixes.append("requires_grad=True")
+    return _with_suffixes(f"tensor({shown[0]},\n{' ' * indent}{shown[1]}", suffixes, indent, below=True)

@@ -15,7 +15,7 @@ import numpy as np
 from compat import dtypes, examples, lens, levels
 from compat.device import device
 from compat.dtypes import dtype as Dtype
-from compat.errors import NO_GRAD_OF_NON_LEAF, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
+from compat.errors import NO_GRAD_OF_NON_LEAF, OTHER_KIND, check_grad_fits, other_data, warn, wrap_dim, wrong_argument
 from compat.formats import channels_last, contiguous_format, preserve_format
 from compat.formats import memory_format as MemoryFormat
 from compat.grad_mode import mode
@@ -278,6 +278,8 @@ class Tensor:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
         levels.check_set_data(self, new)
+        if new.is_sparse != self.is_sparse:
+            raise RuntimeError(OTHER_KIND)
         if new.device != self.device:
             raise other_data()
         if self._rg and new.dtype.category < dtypes.FLOATING:

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from compat.autograd.anomaly_mode import check, explain
-from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node
+from compat.autograd.node import AccumulateGrad, Edge, Hooks, Node, added
 from compat.autograd.saved import hooks as saved_hooks
 from compat.autograd.sweep import Marks, sweep
 from compat.grad_mode import mode
@@ -159,7 +159,10 @@ class _Task:
             grads.append(None)
         if grad is not None:
             have = grads[nr]
-            grads[nr] = grad if have is None else have + grad
+            if have is None:
+                grads[nr] = grad
+            else:
+                grads[nr] = have + grad if have.__class__ is Tensor else added(have, grad)
 
     def push(self, node: Node) -> None:
         # Equal numbers (leaves) go in the order in which they became ready.

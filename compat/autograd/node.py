@@ -280,8 +280,8 @@ class AccumulateGrad(Node):
             if isinstance(grads, list) and self._hooks is not None and self._hooks.post:
                 grads[0] = meta.grad.detach()  # it was taken over: what is done to ``grad`` is seen in it
         else:
-            if mode.grad:
-                meta.grad = meta.grad + grad
+            if mode.grad or (meta.grad.__class__ is not Tensor and meta.grad.is_sparse and not grad.is_sparse):
+                meta.grad = added(meta.grad, grad)
             else:
                 meta.grad.add_(grad)
             if meta.grad._layout.stride != variable._layout.stride and mode.lays_out:
@@ -294,6 +294,11 @@ class AccumulateGrad(Node):
                 if given is not None:
                     raise TypeError(f"expected Variable, but hook returned '{type(given).__name__}'")
         return ()
+
+
+def added(a: Tensor, b: Tensor) -> Tensor:
+    """Two gradients together; a sparse one is added to a dense one."""
+    return b + a if has_say(a) and a.is_sparse and not b.is_sparse else a + b
 
 
 def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
@@ -312,6 +317,9 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
     grad: Tensor = grads[0]
     layout = variable._layout
     stride = layout.stride if layout.dense else contiguous_strides(layout.size)
+    if has_say(grad) and grad.is_sparse:
+        whole = grad._values().is_contiguous() and grad._indices().is_contiguous()
+        return grad.detach() if alone and whole else grad.clone()
     if has_say(grad):
         return grad.detach() if grad.stride() == stride else grad.clone()
     found = grad._layout

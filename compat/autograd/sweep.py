@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
 
-from compat.autograd.node import AccumulateGrad, Edge, Node
+from compat.autograd.node import AccumulateGrad, Edge, Node, has_say
 from compat.autograd.saved import SavedResult, modified
 from compat.grad_mode import mode
 from compat.layout import Layout
@@ -84,7 +84,7 @@ class Walk:
         self.buffers: list[Any] = []
         self.leaves: list[AccumulateGrad] = []
         self._places: dict[int, int] = {}
-        if len(self.nodes) >= FEWEST and all(g is not None for g in grads):
+        if len(self.nodes) >= FEWEST and all(g is not None and not has_say(g) for g in grads):
             self.key = self._structure(roots, grads) or ()
 
     def _structure(self, roots: Sequence[Edge], grads: Sequence[Any]) -> tuple | None:
@@ -164,7 +164,7 @@ class Walk:
         self.leaves.append(node)
         if meta is None or meta.grad is None:
             key.append(None)
-        elif meta.grad._view is not None or meta.grad._node is not None:
+        elif meta.grad._view is not None or meta.grad._node is not None or has_say(meta.grad):
             return False
         else:
             self._tensor(meta.grad, key)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from compat.grad_mode import mode, no_grad
+from compat.layout import Layout
 from compat.ops.overloads import OpOverload, aten, showing
 from compat.registry import function, publish
 from compat.tensor import Tensor
@@ -79,6 +81,25 @@ class Shown(OpOverload):
 
 
 # ---------------------------------------------------------------- types
+
+
+class AskingLayout(Layout):
+    """The layout of a tensor whose type is to be asked: as another one, ``plain``, but it cannot be a key."""
+
+    __slots__ = ("plain",)
+    __hash__ = None  # type: ignore[assignment]
+    plain: Layout
+
+
+@functools.cache
+def asking_layout(layout: Layout) -> AskingLayout:
+    """A layout with which no plan is found."""
+    made = AskingLayout()
+    made.plain = layout
+    for slot in Layout.__slots__:
+        setattr(made, slot, getattr(layout, slot))
+    made.whole = False  # there are no short cuts through it
+    return made
 
 
 def has_say(kind: type) -> bool:
@@ -190,6 +211,6 @@ def answer_of_mode(overload: OpOverload, call: Callable[..., Any], args: Any, kw
 
 
 __all__ = [
-    "Declined", "DisableTorchDispatch", "NoDispatch", "Shown", "answer", "answer_of_mode", "has_say", "nobody_knows",
-    "owners", "state",
+    "AskingLayout", "Declined", "DisableTorchDispatch", "NoDispatch", "Shown", "answer", "answer_of_mode",
+    "asking_layout", "has_say", "nobody_knows", "owners", "state",
 ]  # fmt: skip

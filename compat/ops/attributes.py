@@ -11,6 +11,7 @@ from compat.layout import contiguous_strides, memory_order, overlaps_itself
 from compat.ops.composite import composite
 from compat.ops.creation import empty_strided
 from compat.ops.from_memory import over
+from compat.ops.refusing import refusal
 from compat.ops.views import view_size
 from compat.registry import function, publish
 from compat.tensor import Tensor
@@ -184,6 +185,19 @@ def _only_sparse(name: str, wanted: str) -> None:
 for _name in ("coalesce", "is_coalesced", "indices"):
     _only_sparse(_name, "sparse coordinate tensor")
 _only_sparse("values", "sparse tensor")
+
+
+def _only_of_sparse(name: str) -> None:
+    def refuse(self: Tensor) -> Tensor:
+        raise refusal(f"aten::{name}", "CPU")
+
+    refuse.__name__ = refuse.__qualname__ = name
+    refuse.__doc__ = "For sparse tensors only.\n\nRaises:\n    NotImplementedError: always, of a tensor that is not."
+    function(f"Tensor.{name}")(refuse)
+
+
+for _name in ("_nnz", "_indices", "_values", "_dimI", "_dimV"):
+    _only_of_sparse(_name)
 
 # ---------------------------------------------------------------- NumPy's and Python's
 

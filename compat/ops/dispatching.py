@@ -27,12 +27,14 @@ from compat.layout import Layout
 from compat.ops import kernel as kernels
 from compat.ops import together
 from compat.ops.asking import (
+    AskingLayout,
     Declined,
     DisableTorchDispatch,
     Shown,
     _disabled_torch_dispatch_impl,
     answer,
     answer_of_mode,
+    asking_layout,
     has_say,
     owners,
     state,
@@ -51,34 +53,16 @@ from compat.trees import tree_flatten, tree_leaves, tree_unflatten
 # ---------------------------------------------------------------- layouts that are no keys
 
 
-class _Asking(Layout):
-    """The layout of a tensor whose type is to be asked: as another one, ``plain``, but it cannot be a key."""
-
-    __slots__ = ("plain",)
-    __hash__ = None  # type: ignore[assignment]
-    plain: Layout
-
-
-@functools.cache
-def _asking(layout: Layout) -> _Asking:
-    made = _Asking()
-    made.plain = layout
-    for slot in Layout.__slots__:
-        setattr(made, slot, getattr(layout, slot))
-    made.whole = False  # there are no short cuts through it
-    return made
-
-
 _slot: Any = Tensor.__dict__["_layout"]
 
 
 def _read_layout(t: Tensor) -> Layout:
     layout: Layout = _slot.__get__(t)
-    return layout if state.below else _asking(layout)
+    return layout if state.below else asking_layout(layout)
 
 
 def _write_layout(t: Tensor, layout: Layout) -> None:
-    _slot.__set__(t, layout.plain if type(layout) is _Asking else layout)
+    _slot.__set__(t, layout.plain if type(layout) is AskingLayout else layout)
 
 
 # ---------------------------------------------------------------- calls
@@ -225,7 +209,7 @@ def _gradients(found: Any) -> list[Tensor | None]:
 @functools.cache
 def show_backward() -> None:
     """Has modes and types be asked what derivatives give."""
-    kernels.asked = _backward
+    kernels.askers.append(_backward)
 
 
 def _each_row(jobs: Sequence[together.Job]) -> list[together.Job]:

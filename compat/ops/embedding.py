@@ -65,6 +65,27 @@ def embedding_backward(ct: Any, weight: Any, indices: Any, padding_idx: int, sca
     return np.at(np.zeros((rows, width), type_of(ct).dtype))[places].add(ct)
 
 
+@embedding.gradient_if("sparse")
+def embedding_rows(node: Any, grad: Tensor) -> Tensor:
+    """The gradient as a sparse tensor: a row for each index."""
+    if node._saved_scale_grad_by_freq:
+        raise RuntimeError("embedding_backward: scale_grad_by_freq not supported with sparse gradients")
+    indices, rows, padding = node._saved_indices, node._saved_weight_sym_argsize_0, node._saved_padding_idx
+    return row_gradient(indices.reshape(-1), grad.reshape(-1, grad.shape[-1]), rows, padding)
+
+
+def row_gradient(indices: Tensor, gradients: Tensor, rows: int, padding: int) -> Tensor:
+    """The gradient of a table of so many rows, of that of each row that was looked up, without one for padding."""
+    torch = names_of("torch")
+    if 0 <= padding < rows:
+        (kept,) = numpy.nonzero(array_of(indices) != padding)
+        places = from_array(kept)
+        indices, gradients = indices.index_select(0, places), gradients.index_select(0, places)
+    size = (rows, gradients.shape[1])
+    made: Tensor = torch["sparse_coo_tensor"](indices[None].to(dtypes.int64), gradients, size)
+    return made
+
+
 def renormalize(weight: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> None:
     """Shortens, in place and outside the graph, the rows that are looked up and longer than ``max_norm``."""
     if on_meta(weight):
@@ -92,7 +113,7 @@ def functional_embedding(
         padding_idx: a row that gets no gradient.
         max_norm: rows that are looked up and longer are shortened to this, in place; their ``norm_type`` norm counts.
         scale_grad_by_freq: divide gradients by how often a row is looked up.
-        sparse: accepted; gradients are dense.
+        sparse: whether the gradient of ``weight`` is a sparse tensor.
 
     Returns:
         The rows, of shape ``(*input.shape, width)``.

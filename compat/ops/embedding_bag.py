@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
+
 from compat import dtypes
 from compat.errors import type_text, warn
 from compat.grad_mode import no_grad
-from compat.ops.embedding import renormalize
+from compat.ops.embedding import renormalize, row_gradient
 from compat.ops.indexing import POSITIONS, outside
 from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.registry import function, names_of
-from compat.tensor import Tensor
+from compat.tensor import Tensor, array_of, from_array
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives import elementwise as e
@@ -222,6 +224,24 @@ def _mode_number(mode: str, scale_grad_by_freq: bool, sparse: bool) -> int:
     if mode == "max" and sparse:
         raise ValueError("max mode does not support sparse weights")
     return _MODES[mode]
+
+
+@embedding_bag.gradient_if("sparse")
+def bag_rows(node: Any, grad: Tensor) -> Tensor:
+    """The gradient as a sparse tensor: a row for each index of a sum or a mean."""
+    if node._saved_mode == MAX:
+        raise RuntimeError("embedding_bag: max mode has no sparse gradient")
+    indices, offsets, weights = node._saved_indices, node._saved_offsets, node._saved_per_sample_weights
+    starts, count = array_of(offsets)[: grad.shape[0]], indices.shape[0]
+    of = numpy.searchsorted(starts, numpy.arange(count), side="right") - 1
+    rows = grad.index_select(0, from_array(of.astype(numpy.int64)))
+    if node._saved_mode == MEAN:
+        counted = array_of(indices) != node._saved_padding_idx
+        sizes = numpy.bincount(of, counted, grad.shape[0])
+        rows = rows / from_array(numpy.maximum(sizes, 1)[of]).to(grad.dtype)[:, None]
+    elif weights is not None:
+        rows = rows * weights[:, None]
+    return row_gradient(indices, rows, node._saved_weight_sym_argsize_0, node._saved_padding_idx)
 
 
 @function("F.embedding_bag")

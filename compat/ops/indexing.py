@@ -17,7 +17,7 @@ from compat.ops.inspection import values_of
 from compat.ops.op import op
 from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Dim, Index, Indices
-from compat.registry import function
+from compat.registry import function, names_of
 from compat.tensor import Tensor, array_of, from_array, from_buffer, sync
 from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
@@ -313,7 +313,7 @@ def gather(input: Array, dim: Dim, index: Index, *, sparse_grad: bool = False) -
 
     Args:
         index: positions, int32 or int64, not negative; no larger than ``input`` apart from ``dim``.
-        sparse_grad: accepted; gradients are dense.
+        sparse_grad: whether the gradient of ``input`` is a sparse tensor.
         out: a tensor to write the result into.
 
     Raises:
@@ -330,6 +330,20 @@ def gather(input: Array, dim: Dim, index: Index, *, sparse_grad: bool = False) -
         return reshape(np.at(flat(input))[slice(0, 0)].get(), shape=size)
     places = flat_places(as_vector(index), type_of(as_vector(input)).shape, dim)
     return reshape(take_slices(flat(input), places, axis=0, mode="clip"), shape=size)
+
+
+@gather.gradient_if("sparse_grad")
+def gather_places(node: Any, grad: Tensor) -> Tensor:
+    """The gradient as a sparse tensor: an element for each position."""
+    size = node._saved_self.shape
+    index = array_of(node._saved_index).reshape(-1 if len(size) == 1 else node._saved_index.shape)
+    coordinates = numpy.indices(index.shape).reshape(index.ndim, index.size)
+    if size:
+        coordinates[node.plan.kernel.shows["dim"]] = index.ravel()
+    coordinates = coordinates[: len(size)]
+    places = from_array(coordinates.astype(numpy.int64))
+    made: Tensor = names_of("torch")["sparse_coo_tensor"](places, grad.reshape(-1), size)
+    return made
 
 
 # ---------------------------------------------------------------- take

@@ -25,8 +25,9 @@ from funcgrad.primitives.elementwise import cast, conj
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import located, type_of
 
-#: What a kernel gives on values whose types have a say, None if none of them has (``compat.ops.dispatching``).
-asked: Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None] | None = None
+#: Those who say what a kernel gives on values of types that have a say; each gives None if none of the values has
+#: (``compat.ops.dispatching``, ``compat.sparse``).
+askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
 
 
 class OpDeclarationError(Exception):
@@ -101,9 +102,10 @@ class Kernel:
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
-        found = None if asked is None else asked(self, values)
-        if found is not None:
-            return found
+        for ask in askers:
+            found = ask(self, values)
+            if found is not None:
+                return found
         kinds: list[Kind] = []
         for v in values:
             if isinstance(v, Tensor):

@@ -120,6 +120,19 @@ Underivable.__name__ = Underivable.__qualname__ = "NotImplemented"
 Underivable.__module__ = "builtins"
 
 
+def with_first_gradient(base: type[OpNode], gradient: Callable[[OpNode, Tensor], Tensor]) -> type[OpNode]:
+    """A class of nodes whose first operand gets another gradient than the derived one; nobody asks for that, so it is
+    never computed."""
+
+    def apply(self: OpNode, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        found = list(OpNode.apply(self, grads))
+        if grads[0] is not None and found[0] is not None:
+            found[0] = gradient(self, grads[0])
+        return found
+
+    return type(base.__name__, (base,), {"__slots__": (), "__module__": "builtins", "swept": False, "apply": apply})
+
+
 def uint64(value: Any) -> Any:
     """Integers as PyTorch's attributes show them: without a sign."""
     if isinstance(value, bool) or value is None:

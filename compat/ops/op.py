@@ -109,7 +109,16 @@ from compat.ops.declared import Declared, Late
 from compat.ops.inplace import check_apart, check_overlaps, check_recorded
 from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
-from compat.ops.node import OpNode, Underivable, make_node_class, metadata, shown_tensor, shown_tensors, uint64
+from compat.ops.node import (
+    OpNode,
+    Underivable,
+    make_node_class,
+    metadata,
+    shown_tensor,
+    shown_tensors,
+    uint64,
+    with_first_gradient,
+)
 from compat.ops.out import into_out
 from compat.ops.plan import Kind, Plan, type_of_kind
 from compat.ops.signature import Param, key_of
@@ -151,6 +160,8 @@ class Op(Declared):
         self.integers = frozenset(options.get("integers", "").split())
         self.stated: Callable[..., Any] | None = None
         self.absent: frozenset[int] = frozenset()
+        #: Which argument asks for a gradient of another kind, and the class of the nodes that give it.
+        self.asks: tuple[str, type[OpNode]] | None = None
         self.node_name = node
         self.recorded = node is not None or options.get("undifferentiable", False)
         self.saved = tuple(saved.split())
@@ -180,6 +191,19 @@ class Op(Declared):
         defaulted = [p.name for p in signature(stated).parameters.values() if p.default is None]
         self.absent = frozenset(int(n[2:]) for n in defaulted if n[:2] == "ct" and n[2:].isdigit())
         return stated
+
+    def gradient_if(self, asked: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """States the gradient of the first operand where the argument ``asked`` is true; a decorator.
+
+        It is given the node and the incoming gradient, and works on tensors.
+        """
+
+        def state(gradient: Callable[[OpNode, Tensor], Tensor]) -> Callable[..., Any]:
+            assert self.node is not None
+            self.asks = asked, with_first_gradient(self.node, gradient)
+            return gradient
+
+        return state
 
     # ---------------------------------------------------------------- calls not seen before
 
@@ -321,7 +345,7 @@ class Op(Declared):
             self.name,
             call.body,
             call.inputs,
-            node=self.node,
+            node=self.asks[1] if self.asks is not None and raw[self.asks[0]] else self.node,
             strides=self._strides(call),
             edges=call.edges,
             saveable=self._saveable(call),

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from compat.grad_mode import no_grad
 from compat.ops.creation import full_like
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, number_tensor
+from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, is_zero, number_tensor
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
+from compat.sparse.making import sparse_coo_tensor
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 
@@ -89,6 +91,19 @@ class Adagrad(Stateful):
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("sum",)
+
+    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+        if not is_zero(group["weight_decay"]):
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        with no_grad():
+            for p in parameters:
+                state = self.state[p]
+                state["step"] += 1
+                rate = group["lr"] / (1 + (state["step"].item() - 1) * group["lr_decay"])
+                grad = (-p.grad if group["maximize"] else p.grad).coalesce()
+                state["sum"].add_(grad * grad)
+                root = state["sum"].sparse_mask(grad)._values().sqrt().add(group["eps"])
+                p.add_(sparse_coo_tensor(grad._indices(), grad._values() / root, grad.shape), alpha=-rate)
 
     def _start(self, p: Any, group: Group, state: dict[str, Any]) -> None:
         first = group["initial_accumulator_value"]

@@ -102,6 +102,9 @@ class Adam(Stateful):
             ),
         )  # fmt: skip
 
+    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+        raise RuntimeError("Adam does not support sparse gradients, please consider SparseAdam instead")
+
     @classmethod
     def _kept(cls, group: Group) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq", "max_exp_avg_sq") if group["amsgrad"] else ("exp_avg", "exp_avg_sq")

@@ -76,7 +76,7 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Any:
         """All gradients in one vector, of complex ones both parts."""
-        grads = [zeros_like(p) if p.grad is None else p.grad for p in self._params]
+        grads = [zeros_like(p) if p.grad is None else p.grad.to_dense() for p in self._params]
         return names_of("torch")["cat"]([real(g).reshape(-1) for g in grads])
 
     def _move(self, t: Any, direction: Any) -> None:

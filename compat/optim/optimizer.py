@@ -357,9 +357,21 @@ class Together(Optimizer):
         jobs: list[Job] = []
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
+            rows = [p for p in parameters if p.grad.__class__ is not Tensor and p.grad.is_sparse]
+            if rows:
+                self._sparse_step(group, rows)
+                parameters = [p for p in parameters if not p.grad.is_sparse]
             if parameters:
                 jobs += self._group_jobs(group, parameters)
         return jobs
+
+    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+        """Changes those parameters of a group that have sparse gradients.
+
+        Raises:
+            RuntimeError: where the optimizer cannot.
+        """
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
         """What becomes of those parameters of a group that have gradients."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from compat.grad_mode import no_grad
 from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.arithmetic import like, regularized
@@ -105,6 +106,29 @@ class SGD(Together):
             state["momentum_buffer"] = mean
         return jobs
 
+    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+        means = [self.state[p].get("momentum_buffer") for p in parameters]
+        _sparse(group, parameters, [p.grad for p in parameters], means)
+        for p, mean in zip(parameters, means):
+            if mean is not None:
+                self.state[p]["momentum_buffer"] = mean
+
+
+def _sparse(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> None:
+    """A step by sparse gradients; a mean that there is not yet is put into its list."""
+    with no_grad():
+        for i, (p, grad) in enumerate(zip(params, grads)):
+            grad = -grad if group["maximize"] else grad
+            if not is_zero(group["weight_decay"]):
+                grad = grad.add(p, alpha=group["weight_decay"])
+            if group["momentum"] != 0:
+                if means[i] is None:
+                    means[i] = grad.detach().clone()
+                else:
+                    means[i].mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
+                grad = grad.add(means[i], alpha=group["momentum"]) if group["nesterov"] else means[i]
+            p.add_(grad, alpha=-group["lr"])
+
 
 def _jobs(group: Group, params: list[Any], grads: list[Any], means: list[Any]) -> list[Job]:
     """What becomes of parameters and means; a mean that there is not yet is put into its list."""
@@ -160,4 +184,7 @@ def sgd(
     group = dict(
         lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay, nesterov=nesterov, maximize=maximize
     )
-    write_jobs(_jobs(group, params, d_p_list, momentum_buffer_list), False)
+    if any(grad.is_sparse for grad in d_p_list):
+        _sparse(group, params, d_p_list, momentum_buffer_list)
+    else:
+        write_jobs(_jobs(group, params, d_p_list, momentum_buffer_list), False)

@@ -1,17 +1,23 @@
-"""SparseAdam: Adam for sparse gradients, of which there are none here."""
+"""SparseAdam: Adam for sparse gradients."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from compat.grad_mode import no_grad
+from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.adam import check_moments
 from compat.optim.optimizer import Group, Together, check_setting
+from compat.sparse.making import sparse_coo_tensor
 from compat.tensor import Tensor
 
 
 class SparseAdam(Together):
-    """Adam that changes only what sparse gradients reach; gradients here are dense, which it refuses as PyTorch does.
+    """Adam that changes only what sparse gradients reach: means decay, and parameters move, where there is a gradient.
+
+    Source: D. P. Kingma and J. Ba, "Adam: A method for stochastic optimization", ICLR 2015, applied to the rows that a
+    gradient has.
 
     Args:
         params: the parameters, or groups of them.
@@ -20,6 +26,15 @@ class SparseAdam(Together):
     Raises:
         ValueError: for settings out of range and complex parameters.
         RuntimeError: at a step, for dense gradients.
+
+    Example:
+        >>> import compat as torch
+        >>> table = torch.nn.Embedding(3, 1, sparse=True, _weight=torch.zeros(3, 1))
+        >>> optimizer = torch.optim.SparseAdam(table.parameters(), lr=0.5)
+        >>> table(torch.tensor([2])).sum().backward()
+        >>> optimizer.step()
+        >>> table.weight.detach().flatten()
+        tensor([ 0.0000,  0.0000, -0.5000])
     """
 
     def __init__(
@@ -43,3 +58,26 @@ class SparseAdam(Together):
 
     def _group_jobs(self, group: Group, parameters: list[Any]) -> list[Job]:
         raise RuntimeError("SparseAdam does not support dense gradients, please consider Adam instead")
+
+    def _sparse_step(self, group: Group, parameters: list[Any]) -> None:
+        with no_grad():
+            for p in parameters:
+                state = self.state[p]
+                if not state:
+                    state.update(step=0, exp_avg=zeros_like(p.detach()), exp_avg_sq=zeros_like(p.detach()))
+                state["step"] += 1
+                self._change(p, (-p.grad if group["maximize"] else p.grad).coalesce(), state, group)
+
+    def _change(self, p: Any, grad: Any, state: dict[str, Any], group: Group) -> None:
+        """Moves the rows of a parameter that its gradient has, and the means there."""
+        if not grad._nnz():
+            return
+        (beta, gamma), step, values = group["betas"], state["step"], grad._values()
+        of = lambda elements: sparse_coo_tensor(grad._indices(), elements, grad.shape)
+        mean, square = (state[name].sparse_mask(grad)._values() for name in ("exp_avg", "exp_avg_sq"))
+        towards_mean, towards_square = (values - mean) * (1 - beta), (values * values - square) * (1 - gamma)
+        state["exp_avg"].add_(of(towards_mean))
+        state["exp_avg_sq"].add_(of(towards_square))
+        root = (towards_square + square).sqrt().add(group["eps"])
+        rate = group["lr"] * (1 - gamma**step) ** 0.5 / (1 - beta**step)
+        p.add_(of((towards_mean + mean) / root * -rate))

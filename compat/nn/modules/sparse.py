@@ -25,7 +25,7 @@ class Embedding(Module):
         max_norm: vectors that are longer are shortened to this when they are looked up.
         norm_type: the norm by which they are measured.
         scale_grad_by_freq: divide gradients by how often a vector was looked up.
-        sparse: accepted; gradients are dense.
+        sparse: whether the gradient of ``weight`` is a sparse tensor, with the rows that were looked up.
 
     Attributes:
         weight: of shape (num_embeddings, embedding_dim), at first normally distributed.

@@ -1,0 +1,104 @@
+"""Nodes whose backward is a function of tensors, for operations that no program stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any
+
+from compat.autograd.node import NO_EDGE, Node, edge_of, next_sequence
+from compat.autograd.saved import SavedTensor, save, unpack
+from compat.dtypes import dtype as Dtype
+from compat.errors import FREED
+from compat.grad_mode import mode
+from compat.size import Size
+from compat.tensor import Tensor
+
+#: ``pull(gradient, kept)``: for each operand, what makes its gradient, or None where there is none.
+Pull = Callable[[Tensor, Mapping[str, Any]], Sequence[Callable[[], Tensor | None] | None]]
+
+
+class PulledNode(Node):
+    """A node with the pullback that it was given.
+
+    Attributes:
+        saved: the tensors kept, in the order of the names; None once let go.
+        others: what is kept besides tensors, by name.
+        pull: the pullback; it may not hold tensors itself.
+        result: the size and dtype of the gradient that comes in.
+    """
+
+    __slots__ = ("saved", "others", "pull", "result")
+    #: The names under which tensors are kept.
+    names: tuple[str, ...] = ()
+    saved: tuple | None
+    others: dict[str, Any]
+    pull: Pull
+    result: tuple[Size, Dtype]
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        return self.result if nr == 0 else None
+
+    def release(self) -> None:
+        if self.saved:
+            self.saved = None
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        if self.saved is None:
+            raise RuntimeError(FREED)
+        kept = {name: unpack(entry, self) for name, entry in zip(self.names, self.saved)}
+        if grads[0] is None:
+            return [None] * len(self.next_functions)
+        thunks = self.pull(grads[0], kept | self.others)
+        return [
+            None if thunk is None or edge is NO_EDGE else thunk() for thunk, edge in zip(thunks, self.next_functions)
+        ]
+
+
+@cache
+def _node_class(name: str, tensors: tuple[str, ...], others: tuple[str, ...]) -> type[PulledNode]:
+    namespace: dict[str, Any] = {"__slots__": (), "__module__": "builtins", "names": tensors}
+    for place, kept in enumerate(tensors):
+        namespace[f"_raw_saved_{kept}"] = property(partial(_raw, place))
+        namespace[f"_saved_{kept}"] = property(partial(_saved, place))
+    for kept in others:
+        namespace[f"_saved_{kept}"] = property(partial(_other, kept))
+    return type(name, (PulledNode,), namespace)
+
+
+def _raw(place: int, node: PulledNode) -> SavedTensor:
+    return SavedTensor._of(node, place)
+
+
+def _saved(place: int, node: PulledNode) -> Tensor | None:
+    return _raw(place, node).unpack()
+
+
+def _other(name: str, node: PulledNode) -> Any:
+    return node.others[name]
+
+
+def pulled(name: str, result: Tensor, operands: Sequence[Tensor], pull: Pull, /, **kept: Any) -> Tensor:
+    """A result that no node was recorded for, with one if a gradient is wanted.
+
+    Args:
+        name: the node's name.
+        result: a fresh tensor; it is returned.
+        operands: the tensors that gradients go to.
+        pull: ``pull(gradient, kept)``: for each operand a function that makes its gradient, or None. What it does is
+            recorded in turn if the backward pass is.
+        kept: what the pullback needs, tensors among it, shown as ``_saved_...``.
+    """
+    if not mode.grad or not any(t.requires_grad for t in operands):
+        return result
+    tensors = {k: v for k, v in kept.items() if isinstance(v, Tensor)}
+    others = {k: v for k, v in kept.items() if not isinstance(v, Tensor)}
+    node = object.__new__(_node_class(name, tuple(tensors), tuple(others)))
+    node.next_functions = tuple([edge_of(t) for t in operands])
+    node._sequence = next_sequence()
+    node._hooks = None
+    node.saved = tuple([save(t) for t in tensors.values()])
+    node.others, node.pull = others, pull
+    node.result = result.shape, result.dtype
+    result._rg, result._node, result._nr = True, node, 0
+    return result

@@ -1,0 +1,18 @@
+"""``torch.sparse``: tensors that keep only some of their elements, with the coordinates of each.
+
+Example:
+    >>> import compat as torch
+    >>> x = torch.tensor([[0.0, 2.0], [3.0, 0.0]], requires_grad=True)
+    >>> s = x.to_sparse()
+    >>> torch.sparse.mm(s, torch.ones(2, 1)).sum().backward()
+    >>> x.grad
+    tensor([[0., 1.],
+            [1., 0.]])
+"""
+
+from compat.registry import lookups as _lookups
+from compat.sparse import arithmetic, linear, making, reductions, shapes
+
+__getattr__, __dir__ = _lookups("sparse", globals())
+
+__all__ = ["arithmetic", "linear", "making", "reductions", "shapes"]

@@ -1,0 +1,295 @@
+"""Elementwise operations of sparse tensors: what keeps zeros where they are, sums and products."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from compat.autograd.backward import grad as derivative
+from compat.autograd.pulled import pulled
+from compat.dtypes import promote_types
+from compat.errors import size_text
+from compat.grad_mode import enable_grad, mode, no_grad
+from compat.registry import names_of
+from compat.sparse.making import Gradients, coalesce, gathered, values, with_elements
+from compat.sparse.rules import rule
+from compat.sparse.tensor import SparseTensor, alike, coalesced, nothing, places_of, sparse, summed, unflat
+from compat.tensor import Tensor, from_array
+
+_ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+
+# ---------------------------------------------------------------- one operand
+
+
+def _backward_name(name: str) -> str:
+    parts = [p if p != "log1p" else "log1P" for p in name.split("_")]
+    return "".join(p[:1].upper() + p[1:] for p in parts) + "Backward0"
+
+
+def _linear(name: str, input: SparseTensor) -> Tensor:
+    """A linear function, of each element for itself."""
+    function: Callable[[Tensor], Tensor] = names_of("torch")[name]
+    with no_grad():
+        made = alike(input, function(input.elements))
+    return pulled(_backward_name(name), made, [input], lambda grad, _: [lambda: function(grad)])
+
+
+def _unary(name: str, input: SparseTensor) -> Tensor:
+    """A function that keeps zeros, of each element; those of one place are added up before."""
+    function: Callable[[Tensor], Tensor] = names_of("torch")[name]
+    x = coalesced(input)
+    with no_grad():
+        made = alike(x, function(x.elements))
+    if not made.elements.is_floating_point() and not made.elements.is_complex():
+        return made
+    return pulled(_backward_name(name), made, [input], partial(_pull_unary, function), self=input)
+
+
+def _pull_unary(function: Callable[[Tensor], Tensor], grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+    def pull() -> Tensor:
+        at = coalesce(kept["self"])
+        again = bool(mode.grad) and at.requires_grad
+        with enable_grad():
+            elements = values(at) if again else at._values().requires_grad_()
+            (found,) = derivative(function(elements), elements, gathered(grad, at), create_graph=again)
+        return with_elements(at, found)
+
+    return [pull]
+
+
+_UNARY = """
+    abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p rad2deg relu
+    round sgn sign signbit sin sinh sqrt square tan tanh trunc
+"""
+for _name in _UNARY.split():
+    rule(_name)(partial(_unary, _name))
+for _name in ("neg", "positive", "conj_physical"):
+    rule(_name)(partial(_linear, _name))
+
+
+@rule("pow")
+def power(input: Any, exponent: Any, **_: Any) -> Tensor:
+    """Elements raised to a power, a number."""
+    if not isinstance(input, SparseTensor) or (isinstance(exponent, Tensor) and exponent.dim()):
+        raise RuntimeError("pow: of a sparse tensor the exponent must be a number")
+    number = exponent.item() if isinstance(exponent, Tensor) else exponent
+    if number == 0:
+        raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
+    raised = lambda t: names_of("torch")["pow"](t, number)
+    x = coalesced(input)
+    with no_grad():
+        made = alike(x, raised(x.elements))
+    return pulled("PowBackward0", made, [input], partial(_pull_unary, raised), self=input, exponent=number)
+
+
+# ---------------------------------------------------------------- copies
+
+
+@rule("clone")
+def clone(input: SparseTensor, **_: Any) -> Tensor:
+    """A copy."""
+    with no_grad():
+        made = sparse(input.coordinates.clone(), input.elements.clone(), input.shape, input.coalesced)
+    return pulled("CloneBackward0", made, [input], lambda grad, _: [lambda: grad])
+
+
+@rule("_to_copy")
+def to_copy(input: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
+    """A copy in another dtype."""
+    with no_grad():
+        made = alike(input, input.elements.to(dtype or input.dtype))
+    before = input.dtype
+    return pulled("ToCopyBackward0", made, [input], lambda grad, _: [lambda: grad.to(before)])
+
+
+@rule("copy")
+def copied(self: Tensor, other: Any, **_: Any) -> Tensor:
+    """What a tensor is that another one was copied to."""
+    if isinstance(self, SparseTensor) != isinstance(other, SparseTensor):
+        raise RuntimeError(
+            "copy_() between dense and sparse Tensors is not implemented! Found self type = "
+            f"{self.type()} and src type = {other.type()}"
+        )
+    return to_copy(other, self.dtype)
+
+
+@rule("zero")
+def zero(self: SparseTensor) -> Tensor:
+    """What a tensor is that was set to zero: nothing is kept."""
+    return nothing(self.shape, self.dtype, self.sparse_dim())
+
+
+# ---------------------------------------------------------------- sums
+
+
+@rule("add")
+def add(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
+    """``input + alpha * other``: of two sparse tensors, or of a dense one and a sparse one."""
+    return _sum("AddBackward0", input, other, alpha, alpha)
+
+
+@rule("sub")
+def subtract(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
+    """``input - alpha * other``."""
+    return _sum("SubBackward0", input, other, -alpha, alpha)
+
+
+@rule("rsub")
+def reverse_subtract(input: Any, other: Any, *, alpha: Any = 1, **_: Any) -> Tensor:
+    """``other - alpha * input``."""
+    return _sum("RsubBackward0", other, input, -alpha, alpha)
+
+
+def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
+    if not isinstance(b, SparseTensor):
+        raise RuntimeError(_ADDS_DENSE)
+    if not isinstance(a, SparseTensor) and (not isinstance(a, Tensor) or a.shape != b.shape):
+        have = tuple(a.shape) if isinstance(a, Tensor) else ()
+        raise RuntimeError(
+            "add: expected 'self' and 'other' to have same size, but self has size "
+            f"{size_text(have)} while other has size {size_text(b.shape)} (FYI: dense-sparse addition does not "
+            "currently support broadcasting)"
+        )
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"add: expected sizes of 'self' and 'other' to match, but {size_text(a.shape)} != {size_text(b.shape)}"
+        )
+    with no_grad():
+        made = _added(a, b, factor) if isinstance(a, SparseTensor) else _added_to(a.detach(), b, factor)
+    kinds = a.dtype, b.dtype
+
+    def pull(grad: Tensor, _: Any) -> Gradients:
+        return [lambda: _as(grad, kinds[0]), lambda: _as(grad if factor == 1 else grad * factor, kinds[1])]
+
+    return pulled(name, made, [a, b], pull, alpha=alpha)
+
+
+def _as(grad: Tensor, dtype: Any) -> Tensor:
+    return grad if grad.dtype is dtype else grad.to(dtype)
+
+
+def _added(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
+    torch = names_of("torch")
+    scaled = b.elements if factor == 1 else b.elements * factor
+    if a.coordinates._storage is b.coordinates._storage and a.elements.shape == b.elements.shape:
+        return alike(a, a.elements + scaled, a.coalesced and b.coalesced)
+    if a.sparse_dim() != b.sparse_dim():
+        raise RuntimeError(
+            f"add: expected 'self' and 'other' to have same number of sparse dimensions, but got {a.sparse_dim()} and "
+            f"{b.sparse_dim()}"
+        )
+    dtype = promote_types(a.dtype, scaled.dtype)
+    elements = torch["cat"]([a.elements.to(dtype), scaled.to(dtype)])
+    made = sparse(torch["cat"]([a.coordinates, b.coordinates], 1), elements, a.shape, False)
+    if a.coalesced and b.coalesced:
+        return coalesced(made)
+    ours, theirs = places_of(a), places_of(b)
+    if (np.diff(ours) < 0).any() or (np.diff(theirs) < 0).any():
+        return made
+    # In order, though places may be there several times: the first of one with the first of the other, and so on.
+    keys = np.stack([np.concatenate([ours, theirs]), np.concatenate([_occurrences(ours), _occurrences(theirs)])])
+    met, where = np.unique(keys, axis=1, return_inverse=True)
+    coordinates = from_array(unflat(met[0], a.shape[: a.sparse_dim()]))
+    return sparse(coordinates, summed(elements, where.reshape(-1), met.shape[1]), a.shape, False)
+
+
+def _occurrences(places: np.ndarray) -> np.ndarray:
+    """Of places in order: the how manieth of its kind each is."""
+    return np.arange(len(places)) - np.searchsorted(places, places)
+
+
+def _added_to(a: Tensor, b: SparseTensor, factor: Any) -> Tensor:
+    """A dense tensor, a sparse one added: only the rows that this one has are touched."""
+    count = b.sparse_dim()
+    rows = a.reshape(-1, *a.shape[count:])
+    scaled = b.elements if factor == 1 else b.elements * factor
+    dtype = promote_types(a.dtype, scaled.dtype)
+    return rows.to(dtype).index_add(0, from_array(places_of(b)), scaled.to(dtype)).reshape(a.shape)
+
+
+# ---------------------------------------------------------------- products
+
+
+@rule("mul")
+def multiply(input: Any, other: Any, **_: Any) -> Tensor:
+    """A product with a number, with a dense tensor that broadcasts, or with a sparse one."""
+    a, b = (input, other) if isinstance(input, SparseTensor) else (other, input)
+    if not isinstance(b, Tensor) or (b.dim() == 0 and not isinstance(b, SparseTensor)):
+        return _scaled("MulBackward0", a, b)
+    found: Callable[..., Tensor] = _intersection if isinstance(b, SparseTensor) else _product_with_dense
+    with no_grad():
+        made = found(a.detach(), b.detach())
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        first, second = kept["self"], kept["other"]
+        return [lambda: _along(grad * second.conj(), first), lambda: _along(grad * first.conj(), second)]
+
+    return pulled("MulBackward0", made, [input, other], pull, self=input, other=other)
+
+
+def _along(grad: Tensor, operand: Tensor) -> Tensor:
+    """A gradient in the size of what it is of."""
+    return grad if grad.shape == operand.shape else grad.to_dense().sum_to_size(operand.shape)
+
+
+def _product_with_dense(a: SparseTensor, b: Tensor) -> Tensor:
+    return alike(a, a.elements * gathered(b.expand(a.shape), a))
+
+
+def _intersection(a: SparseTensor, b: SparseTensor) -> Tensor:
+    a, b = coalesced(a), coalesced(b)
+    if a.shape != b.shape:
+        raise RuntimeError(
+            f"mul: expected 'self' and 'other' to have same sizes, but {size_text(a.shape)} != {size_text(b.shape)}"
+        )
+    shared, at, other = np.intersect1d(places_of(a), places_of(b), assume_unique=True, return_indices=True)
+    elements = a.elements.index_select(0, from_array(at)) * b.elements.index_select(0, from_array(other))
+    return sparse(from_array(unflat(shared, a.shape[: a.sparse_dim()])), elements, a.shape, True)
+
+
+def _scaled(name: str, a: SparseTensor, n: Any, inverse: bool = False) -> Tensor:
+    """All elements times a number, or divided by it."""
+    combine = operator.truediv if inverse else operator.mul
+    with no_grad():
+        made = alike(a, combine(a.elements, n.detach() if isinstance(n, Tensor) else n))
+
+    def of_number(grad: Tensor, x: SparseTensor, n: Tensor) -> Tensor:
+        x = coalesce(x)
+        product: Tensor = (gathered(grad, x) * values(x).conj()).sum()
+        return product / (n * n).conj() * -1 if inverse else product
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        x, n = kept["self"], kept["other"]
+        if not isinstance(n, Tensor):
+            return [lambda: combine(grad, n.conjugate())]
+        return [lambda: combine(grad, n.conj()), lambda: of_number(grad, x, n)]
+
+    return pulled(name, made, [a, n] if isinstance(n, Tensor) else [a], pull, self=a, other=n)
+
+
+@rule("div", "true_divide")
+def divide(input: Any, other: Any, *, rounding_mode: str | None = None, **_: Any) -> Tensor:
+    """A sparse tensor divided by a number."""
+    if (
+        isinstance(other, SparseTensor)
+        or not isinstance(input, SparseTensor)
+        or (isinstance(other, Tensor) and other.dim())
+    ):
+        size = size_text(other.shape) if isinstance(other, Tensor) else "[]"
+        raise RuntimeError(
+            f"Sparse division requires a scalar or zero-dim dense tensor divisor (got shape {size} for divisor)"
+        )
+    if rounding_mode is not None:
+        x = coalesced(input)
+        return alike(x, names_of("torch")["div"](x.elements, other, rounding_mode=rounding_mode))
+    return _scaled("DivBackward0", input, other, inverse=True)
+
+
+@rule("floor_divide")
+def floor_divide(input: SparseTensor, other: Any, **_: Any) -> Tensor:
+    """A sparse tensor divided by a number, rounded down."""
+    return divide(input, other, rounding_mode="floor")

@@ -1,0 +1,337 @@
+"""Dense tensors made sparse and back, and what sparse ones consist of, all differentiable."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from compat import dtypes
+from compat.autograd.pulled import pulled
+from compat.errors import size_text, wrong_argument
+from compat.formats import LAYOUTS
+from compat.grad_mode import no_grad
+from compat.ops.creation import with_grad
+from compat.ops.refusing import refusal
+from compat.registry import function, names_of, publish
+from compat.sparse.tensor import SparseTensor, alike, coalesced, dense, flat, nothing, places_of, sparse
+from compat.tensor import Tensor, array_of, from_array
+
+Gradients = Sequence[Callable[[], Tensor | None] | None]
+
+
+def _tensor(name: str, given: Any, dtype: Any = None) -> Tensor:
+    if isinstance(given, Tensor):
+        return given if dtype is None else given.to(dtype)
+    if not isinstance(given, list | tuple | np.ndarray | int | float):
+        raise wrong_argument("sparse_coo_tensor", name, None, "Tensor or array", given)
+    made: Tensor = names_of("torch")["tensor"](given, dtype=dtype)
+    return made
+
+
+# ---------------------------------------------------------------- of coordinates and elements
+
+
+@function("torch.sparse_coo_tensor")
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+    check_invariants: bool | None = None,
+    is_coalesced: bool | None = None,
+) -> Tensor:
+    """A sparse tensor of coordinates and elements; those of one place add up.
+
+    Args:
+        indices: the coordinates, of shape (sparse dimensions, count); or the size, of a tensor that keeps nothing.
+        values: the elements, of shape (count, *dense dimensions); gradients flow to them.
+        size: the size; by default as small as the coordinates allow.
+        dtype: the elements' dtype.
+        requires_grad: whether gradients are to be computed for the tensor itself.
+        check_invariants: whether to look whether all coordinates are within the size.
+        is_coalesced: what is known of the order of the coordinates.
+
+    Raises:
+        RuntimeError: for parts that do not go together.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.sparse_coo_tensor([[0, 1, 1], [2, 0, 2]], [3.0, 4.0, 5.0], (2, 3))
+        tensor(indices=tensor([[0, 1, 1],
+                               [2, 0, 2]]),
+               values=tensor([3., 4., 5.]),
+               size=(2, 3), nnz=3, layout=torch.sparse_coo)
+    """
+    if values is None:
+        return with_grad(
+            nothing(size if indices is None else indices, dtype or dtypes.get_default_dtype()), requires_grad
+        )
+    elements = _tensor("values", values, dtype)
+    coordinates = _tensor("indices", indices, dtypes.int64)
+    if coordinates.dim() != 2:
+        coordinates = coordinates.reshape(1, -1) if coordinates.dim() == 1 and size is None else coordinates[:, None]
+    _check_parts(coordinates, elements, size)
+    size = _least_size(coordinates, elements) if size is None else tuple(size)
+    if check_invariants or (check_invariants is None and Invariants.checked):
+        _check_within(array_of(coordinates), size)
+    parts = sparse(coordinates, elements, size, bool(is_coalesced))
+    made = pulled("SparseCooTensorWithDimsAndTensorsBackward0", parts, [elements], _pull_elements, indices=coordinates)
+    return with_grad(made, requires_grad) if requires_grad else made
+
+
+def _pull_elements(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+    coordinates = kept["indices"]
+    like = sparse(coordinates, names_of("torch")["zeros"](coordinates.shape[1]), grad.shape, False)
+    return [lambda: gathered(grad, like)]
+
+
+def _check_parts(coordinates: Tensor, elements: Tensor, size: Any) -> None:
+    count, kept = coordinates.shape
+    if size is not None and len(size) != count + elements.dim() - 1:
+        raise RuntimeError(
+            f"'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = {len(size)}, sparse_dim = {count}, "
+            f"dense_dim = {elements.dim() - 1}"
+        )
+    if elements.dim() == 0 or elements.shape[0] != kept:
+        have = elements.shape[0] if elements.dim() else 1
+        raise RuntimeError(
+            f"indices and values must have same nnz, but got nnz from indices: {kept}, nnz from values: {have}"
+        )
+
+
+def _least_size(coordinates: Tensor, elements: Tensor) -> tuple[int, ...]:
+    array = array_of(coordinates)
+    if array.size and array.min() < 0:
+        axis = int(np.argmax(array.min(axis=1) < 0))
+        raise RuntimeError(f"found negative index {array[axis].min()} for dim {axis}")
+    lengths = array.max(axis=1) + 1 if array.shape[1] else np.zeros(len(array), np.int64)
+    return (*map(int, lengths), *elements.shape[1:])
+
+
+def _check_within(coordinates: np.ndarray, size: Sequence[int]) -> None:
+    for axis, (row, n) in enumerate(zip(coordinates, size)):
+        if row.size and row.min() < 0:
+            raise RuntimeError(f"found negative index {row.min()} for dim {axis}")
+        if row.size and row.max() >= n:
+            raise RuntimeError(
+                f"size is inconsistent with indices: for dim {axis}, size is {n} but found index {row.max()}"
+            )
+
+
+class Invariants:
+    """``torch.sparse.check_sparse_tensor_invariants``: whether coordinates are looked at when tensors are made.
+
+    A context manager and a decorator, and switches.
+
+    Example:
+        >>> import compat as torch
+        >>> with torch.sparse.check_sparse_tensor_invariants():
+        ...     torch.sparse_coo_tensor([[5]], [1.0], (3,))
+        Traceback (most recent call last):
+        RuntimeError: size is inconsistent with indices: for dim 0, size is 3 but found index 5
+    """
+
+    checked = False
+
+    def __init__(self, enable: bool = True):
+        self._wanted, self._before = enable, False
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Whether they are looked at."""
+        return Invariants.checked
+
+    @staticmethod
+    def enable() -> None:
+        """Has them looked at."""
+        Invariants.checked = True
+
+    @staticmethod
+    def disable() -> None:
+        """Has them taken as they are."""
+        Invariants.checked = False
+
+    def __enter__(self) -> None:
+        self._before, Invariants.checked = Invariants.checked, self._wanted
+
+    def __exit__(self, *_: Any) -> None:
+        Invariants.checked = self._before
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with Invariants(self._wanted):
+                return function(*args, **kwargs)
+
+        return call
+
+
+publish(Invariants, "sparse.check_sparse_tensor_invariants")
+
+
+@function("Tensor.to_sparse")
+def to_sparse(
+    self: Tensor, sparse_dim: int | None = None, *, layout: Any = None, blocksize: Any = None, dense_dim: Any = None
+) -> Tensor:
+    """The tensor in the layout ``torch.sparse_coo``: only what is not zero.
+
+    Args:
+        sparse_dim: how many dimensions get coordinates; all by default.
+        layout: ``torch.sparse_coo`` or None.
+
+    Raises:
+        RuntimeError: for a number of dimensions that it has not, or another layout.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+        tensor(indices=tensor([[0, 1],
+                               [1, 0]]),
+               values=tensor([2., 3.]),
+               size=(2, 2), nnz=2, layout=torch.sparse_coo)
+    """
+    if layout is not None and layout is not LAYOUTS["sparse_coo"]:
+        raise RuntimeError(f"to_sparse: there are no tensors of layout {layout} here, only of torch.sparse_coo")
+    if isinstance(self, SparseTensor):
+        if sparse_dim is None or sparse_dim == self.sparse_dim():
+            return self
+        return to_sparse(self.to_dense(), sparse_dim)
+    count = self.dim() if sparse_dim is None else sparse_dim
+    if count > self.dim() or count < 0:
+        raise RuntimeError(
+            f"dense_to_sparse: sparse_dim argument must be in [0,{self.dim()}] range, but {count} is given"
+        )
+    if count == 0 and self.dim() > 0:
+        raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
+    with no_grad():
+        found = array_of(self)
+        rows = found.reshape(*found.shape[:count], -1) if count < self.dim() else found[..., None]
+        coordinates = np.stack(np.nonzero((rows != 0).any(-1))) if count else np.zeros((0, 1), np.int64)
+        where = from_array(flat(coordinates.astype(np.int64), self.shape[:count]))
+        elements = self.detach().reshape(-1, *self.shape[count:]).index_select(0, where)
+    made = sparse(from_array(coordinates.astype(np.int64)), elements, self.shape, True)
+    name = "ToSparseBackward1" if sparse_dim is None else "ToSparseBackward0"
+    return pulled(name, made, [self], lambda grad, _: [grad.to_dense], self_self_sym_blocksize_opt=None)
+
+
+@function("Tensor.to_sparse_coo")
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """The tensor in the layout ``torch.sparse_coo``."""
+    return to_sparse(self)
+
+
+@function("Tensor.sparse_mask")
+def sparse_mask(self: Tensor, mask: Any) -> Tensor:
+    """The elements at the places where a sparse tensor has some, as a sparse tensor.
+
+    Raises:
+        TypeError: for a mask that is no tensor.
+        RuntimeError: for a mask that is not sparse, or of another size.
+    """
+    if not isinstance(mask, Tensor):
+        raise wrong_argument("sparse_mask", "mask", 1, "Tensor", mask)
+    if not isinstance(mask, SparseTensor):
+        raise refusal("aten::sparse_mask", "CPU")
+    if self.shape != mask.shape:
+        raise RuntimeError(
+            f"sparse_mask(): operands have incompatible sizes; self has size {size_text(self.shape)} but mask has size "
+            f"{size_text(mask.shape)}"
+        )
+    with no_grad():
+        made = alike(mask, gathered(self.detach(), mask))
+    pull = _pull_masked_sparse if isinstance(self, SparseTensor) else _pull_masked
+    return pulled("SparseMaskBackward0", made, [self], pull, mask=mask.detach())
+
+
+def _pull_masked(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+    return [lambda: grad.sparse_mask(kept["mask"]).to_dense()]
+
+
+def _pull_masked_sparse(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+    return [lambda: grad.sparse_mask(kept["mask"])]
+
+
+# ---------------------------------------------------------------- of a sparse tensor
+
+
+def to_dense(self: SparseTensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """All its elements.
+
+    Args:
+        dtype: the dtype of the result.
+        masked_grad: whether only the places that it has get a gradient; True by default.
+    """
+    if dtype is not None:
+        return to_dense(self, masked_grad=masked_grad).to(dtype)
+    masked = masked_grad is not False
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        like = kept["self"]
+        return [lambda: grad.sparse_mask(like) if masked else grad.to_sparse(like.sparse_dim())]
+
+    return pulled("ToDenseBackward0", dense(self), [self], pull, self=self)
+
+
+def coalesce(self: SparseTensor) -> SparseTensor:
+    """The same with its coordinates in order, each of them there once; itself if it is so."""
+    if self.coalesced:
+        return self
+    made = pulled("CoalesceBackward0", coalesced(self), [self], lambda grad, _: [lambda: grad])
+    assert isinstance(made, SparseTensor)
+    return made
+
+
+def values(self: SparseTensor) -> Tensor:
+    """The elements, to which gradients flow.
+
+    Raises:
+        RuntimeError: for a tensor that is not coalesced.
+    """
+    self._check_coalesced("values")
+    pull = lambda grad, kept: [lambda: with_elements(kept["self"], grad)]
+    return pulled("ValuesBackward0", self._values(), [self], pull, self=self)
+
+
+def with_elements(like: SparseTensor, elements: Tensor) -> Tensor:
+    """Other elements at the same places, to which gradients flow."""
+    with no_grad():
+        made = alike(like, elements.detach())
+    pull = lambda grad, kept: [lambda: gathered(grad, kept["like"])]
+    return pulled("SparseCooTensorWithDimsAndTensorsBackward0", made, [elements], pull, like=like.detach())
+
+
+def gathered(x: Tensor, like: SparseTensor) -> Tensor:
+    """The elements of a tensor at the places of a sparse one, one for each of its coordinates, duplicates included."""
+    count = like.sparse_dim()
+    if isinstance(x, SparseTensor):
+        return _picked(x, like)
+    rows = x.reshape(prod(like.shape[:count]), *x.shape[count:])
+    return rows.index_select(0, from_array(places_of(like)))
+
+
+def _picked(x: SparseTensor, like: SparseTensor) -> Tensor:
+    """``gathered`` of a sparse tensor: zero where it has nothing."""
+    x = coalesce(x)
+    if x.sparse_dim() != like.sparse_dim():
+        return gathered(x.to_dense(), like)
+    have, wanted = places_of(x), places_of(like)
+    at = np.searchsorted(have, wanted)
+    found = at < len(have)
+    found[found] = have[at[found]] == wanted[found]
+    elements = values(x)
+    padded = names_of("torch")["cat"]([elements, elements.new_zeros((1, *elements.shape[1:]))])
+    return padded.index_select(0, from_array(np.where(found, at, len(have))))
+
+
+_sparse: Any = SparseTensor
+for _method in (to_dense, coalesce, values):
+    setattr(_sparse, _method.__name__, _method)

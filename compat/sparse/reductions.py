@@ -1,0 +1,234 @@
+"""Sums, norms and softmax of sparse tensors, and what is new of the same size."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from compat.autograd.pulled import pulled
+from compat.errors import wrap_dim
+from compat.grad_mode import no_grad
+from compat.ops.refusing import refusal
+from compat.registry import function, names_of
+from compat.sparse.making import Gradients, coalesce, values, with_elements
+from compat.sparse.rules import rule
+from compat.sparse.tensor import SparseTensor, alike, coalesced, flat, sparse, summed, unflat
+from compat.tensor import Tensor, array_of, from_array
+
+
+def _dims(dim: Any, ndim: int) -> list[int]:
+    return [wrap_dim(d, ndim) for d in ([dim] if isinstance(dim, int) else dim)]
+
+
+def _total(t: SparseTensor, dims: Sequence[int]) -> Tensor:
+    """The sum over dimensions, outside the graph: sparse unless no sparse one is left."""
+    count = t.sparse_dim()
+    elements = t.elements
+    inner = [d - count + 1 for d in dims if d >= count]
+    elements = elements.sum(inner) if inner else elements
+    kept = [d for d in range(count) if d not in dims]
+    size = [n for d, n in enumerate(t.shape) if d not in dims]
+    if not kept:
+        return elements.sum(0)
+    if len(kept) == count:
+        return sparse(t.coordinates, elements, size, t.coalesced)
+    lengths = [t.shape[d] for d in kept]
+    coordinates = array_of(t.coordinates)
+    places, where = np.unique(flat(np.stack([coordinates[d] for d in kept]), lengths), return_inverse=True)
+    return sparse(from_array(unflat(places, lengths)), summed(elements, where.reshape(-1), len(places)), size, True)
+
+
+@rule("sum")
+def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **_: Any) -> Tensor:
+    """The sum of all elements, whose gradient is dense, or the sums over dimensions."""
+    if keepdim:
+        raise refusal("aten::sum.dim_IntList with keepdim=True")
+    if dim is not None and dim != []:
+        return _sum("SumBackward1", input, dim, dtype)
+    with no_grad():
+        made = input.elements.sum(dtype=dtype)
+    size, before = tuple(input.shape), input.dtype
+    pull = lambda grad, _: [lambda: grad.to(before).expand(size)]
+    return pulled("SumBackward0", made, [input], pull, self_sym_sizes=size)
+
+
+def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
+    dims = _dims(dim, t.dim())
+    with no_grad():
+        made = _total(t, dims)
+        made = made if dtype is None else made.to(dtype)
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        x = kept["self"]
+
+        def spread() -> Tensor:
+            g = grad.to_dense().to(x.dtype)
+            for d in sorted(dims):
+                g = g.unsqueeze(d)
+            return g.expand(x.shape).sparse_mask(x)
+
+        return [spread]
+
+    return pulled(name, made, [t], pull, self=t, dim=tuple(dims))
+
+
+@function("sparse.sum", "torch._sparse_sum")
+def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of all elements of a sparse tensor, or the sums over dimensions.
+
+    Args:
+        input: a sparse tensor.
+        dim: the dimension, or several; all by default, which gives a dense number.
+        dtype: the result's dtype.
+
+    Returns:
+        A sparse tensor, or a dense one where no dimension with coordinates is left.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.sparse.sum(torch.tensor([[0.0, 2.0], [3.0, 4.0]]).to_sparse(), 0)
+        tensor(indices=tensor([[0, 1]]),
+               values=tensor([3., 6.]),
+               size=(2,), nnz=2, layout=torch.sparse_coo)
+    """
+    if not isinstance(input, SparseTensor):
+        raise refusal("aten::_sparse_sum")
+    return total(input, dtype=dtype) if dim is None else _sum("SparseSumBackward0", input, dim, dtype)
+
+
+@rule("any")
+def any_(input: SparseTensor, **_: Any) -> Tensor:
+    """Whether an element is not zero."""
+    found: Tensor = coalesced(input).elements.any()
+    return found
+
+
+@rule("linalg_vector_norm")
+def norm(input: SparseTensor, ord: Any = 2, dim: Any = None, *_: Any, **__: Any) -> Tensor:
+    """The norm of all elements."""
+    if dim is not None and len(_dims(dim, input.dim())) not in (0, input.dim()):
+        raise RuntimeError(
+            "norm_sparse currently only supports full reductions, so 'dim' must either be empty or contain all "
+            "dimensions of the input"
+        )
+    found: Tensor = names_of("linalg")["vector_norm"](values(coalesce(input)), ord)
+    return found
+
+
+# ---------------------------------------------------------------- softmax
+
+
+def _segments(t: SparseTensor, dim: int) -> tuple[np.ndarray, int]:
+    """To which slice along a dimension each element belongs, and how many slices have some."""
+    coordinates = array_of(t.coordinates)
+    others = [d for d in range(t.sparse_dim()) if d != dim]
+    size = [t.shape[d] for d in others]
+    rows = np.stack([coordinates[d] for d in others]) if others else np.zeros((0, t._nnz()), np.int64)
+    found, where = np.unique(flat(rows, size), return_inverse=True)
+    return where.reshape(-1), len(found)
+
+
+def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) -> Tensor:
+    if not isinstance(input, SparseTensor):
+        raise refusal(f"aten::_sparse_{'log_' if logarithm else ''}softmax")
+    x = coalesced(input if dtype is None else input.to(dtype))
+    dim = wrap_dim(dim, x.dim())
+    count = x.sparse_dim()
+    if dim >= count:
+        function = names_of("torch")["log_softmax" if logarithm else "softmax"]
+        return with_elements(coalesce(input), function(values(coalesce(input)), dim - count + 1))
+    where, slices = _segments(x, dim)
+    at = from_array(where)
+    with no_grad():
+        shape = (slices, *x.elements.shape[1:])
+        highest = x.elements.new_full(shape, -float("inf")).index_reduce(0, at, x.elements, "amax")
+        shifted = x.elements - highest.index_select(0, at)
+        sums = summed(shifted.exp(), where, slices).index_select(0, at)
+        made = alike(x, shifted - sums.log() if logarithm else shifted.exp() / sums)
+
+    def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
+        result = kept["result"]
+
+        def gradient() -> Tensor:
+            g = grad.sparse_mask(result).coalesce().values() if grad.is_sparse else grad.sparse_mask(result).values()
+            y = result.values()
+            spread = lambda t: t.new_zeros(shape).index_add(0, at, t).index_select(0, at)
+            found = g - y.exp() * spread(g) if logarithm else y * (g - spread(g * y))
+            return with_elements(result, found)
+
+        return [gradient]
+
+    return pulled(name, made, [input], pull, dim=dim, result=made.detach())
+
+
+@function("sparse.softmax", "torch._sparse_softmax")
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Softmax along a dimension of a sparse tensor: what it does not keep counts as minus infinity.
+
+    Args:
+        input: a sparse tensor.
+        dim: the dimension.
+        dtype: the dtype to convert to before.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.sparse.softmax(torch.tensor([[0.0, 2.0], [3.0, 3.0]]).to_sparse(), 1).to_dense()
+        tensor([[0.0000, 1.0000],
+                [0.5000, 0.5000]])
+    """
+    return _softmax("SparseSoftmaxBackward0", input, dim, dtype, False)
+
+
+@function("sparse.log_softmax", "torch._sparse_log_softmax")
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The logarithm of ``softmax``.
+
+    Args:
+        input: a sparse tensor.
+        dim: the dimension.
+        dtype: the dtype to convert to before.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.sparse.log_softmax(torch.tensor([[0.0, 2.0]]).to_sparse(), 1).to_dense()
+        tensor([[0., 0.]])
+    """
+    return _softmax("SparseLogSoftmaxBackward0", input, dim, dtype, True)
+
+
+# ---------------------------------------------------------------- diagonals
+
+
+@function("sparse.spdiags")
+def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: Any = None) -> Tensor:
+    """A sparse matrix with the rows of ``diagonals`` on diagonals.
+
+    Args:
+        diagonals: (count, length), or one diagonal: element ``j`` of a row stands in column ``j``.
+        offsets: which diagonal each row is on: 0 for the main one, more for those above.
+        shape: the size of the matrix.
+
+    Raises:
+        RuntimeError: for diagonals and offsets that do not go together.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.sparse.spdiags(torch.tensor([[1.0, 2.0]]), torch.tensor([0]), (2, 2)).to_dense()
+        tensor([[1., 0.],
+                [0., 2.]])
+    """
+    rows, steps = array_of(diagonals), array_of(offsets).reshape(-1)
+    rows = rows.reshape(-1, rows.shape[-1])
+    if len(rows) != len(steps):
+        raise RuntimeError(f"Number of diagonals ({len(rows)}) does not match the number of offsets ({len(steps)})")
+    if len(set(steps.tolist())) != len(steps):
+        raise RuntimeError("Offset tensor contains duplicate values")
+    columns = np.arange(min(rows.shape[1], shape[1]))
+    found = [(columns - step, columns, np.full(len(columns), i)) for i, step in enumerate(steps)]
+    i, j, which = (np.concatenate(parts) for parts in zip(*found))
+    within = (i >= 0) & (i < shape[0])
+    coordinates = np.stack([i[within], j[within]]).astype(np.int64)
+    places = from_array((which[within] * rows.shape[1] + j[within]).astype(np.int64))
+    return sparse(from_array(coordinates), diagonals.detach().reshape(-1).index_select(0, places), shape, False)

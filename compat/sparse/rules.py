@@ -1,0 +1,128 @@
+"""What operations do with sparse tensors: a table of rules, and PyTorch's refusal for what has none.
+
+A program without sparse tensors pays nothing for them: the first one that is made puts ``_missed`` in the way of calls
+that find no plan, and every call with a sparse tensor is one.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from compat.formats import LAYOUTS
+from compat.grad_mode import mode
+from compat.ops import kernel as kernels
+from compat.ops.declared import Declared, every
+from compat.ops.dispatching import replace
+from compat.ops.overloads import overload_of
+from compat.ops.refusing import refusal
+from compat.ops.signature import MISSING
+from compat.ops.watching import interpose
+from compat.registry import names_of
+from compat.sparse.tensor import SparseTensor, first, nothing
+from compat.tensor import Tensor
+from compat.trees import tree_leaves
+
+#: By the operation's name; called with its arguments by name, those left out left out.
+RULES: dict[str, Callable[..., Any]] = {}
+_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
+
+
+def rule(*names: str) -> Any:
+    """Makes a function the rule of operations."""
+
+    def note(function: Callable[..., Any]) -> Callable[..., Any]:
+        RULES.update(dict.fromkeys(names, function))
+        return function
+
+    return note
+
+
+def is_sparse(values: Any) -> bool:
+    """Whether some of the values are sparse tensors."""
+    return any(isinstance(t, SparseTensor) for t in tree_leaves(values))
+
+
+def _missed(
+    declared: Declared,
+    called: Any,
+    inplace: bool,
+    miss: Callable[..., Any],
+    args: list,
+    out: Any = None,
+    named: Any = None,
+) -> Any:
+    """A call that found no plan; ``miss`` is what it would have come to."""
+    if not is_sparse([args, out, named]):
+        return miss(args, out, named)
+    given = dict(zip([p.name for p in declared.params], args))
+    given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
+    found = RULES.get(declared.name)
+    if found is None or out is not None:
+        shown = str(overload_of(declared.name, inplace, given, out is not None)).replace(".", "::", 1)
+        raise refusal(shown.removesuffix(".default"))
+    if not inplace:
+        return found(**given)
+    target = args[0]
+    if mode.grad and target.requires_grad and target.is_leaf:
+        raise RuntimeError(_LEAF)
+    return written(target, found(**given))
+
+
+def written(target: Tensor, new: Tensor) -> Tensor:
+    """A tensor that becomes another one in place, history included."""
+    if not isinstance(target, SparseTensor):
+        return target.copy_(new)
+    assert isinstance(new, SparseTensor)
+    target.coordinates, target.elements, target.coalesced = new.coordinates, new.elements, new.coalesced
+    target._storage, target._layout = new._storage, new._layout
+    target._counter.version += 1
+    target._rg, target._node, target._nr = target._rg or new._rg, new._node, new._nr
+    return target
+
+
+def _derivative(kernel: kernels.Kernel, values: Sequence[Any]) -> Sequence[Tensor] | None:
+    """A program's derivative of sparse gradients: of all their elements."""
+    if not is_sparse(values):
+        return None
+    return kernel.call([v.to_dense() if isinstance(v, SparseTensor) else v for v in values])
+
+
+#: Functions that make a tensor like another, and the operation that they end in; it is not there for sparse ones.
+_LIKE = {
+    "zeros_like": None, "empty_like": None, "ones_like": "fill_.Scalar", "full_like": "fill_.Scalar",
+    "rand_like": "uniform_", "randn_like": "normal_", "randint_like": "random_.from",
+}  # fmt: skip
+
+
+def _like(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that makes a tensor like another one, which may be sparse: then it keeps nothing."""
+
+    @functools.wraps(plain)
+    def call(input: Any, *args: Any, dtype: Any = None, layout: Any = None, **named: Any) -> Any:
+        if not isinstance(input, SparseTensor) or layout is LAYOUTS["strided"]:
+            return plain(input, *args, dtype=dtype, layout=layout, **named)
+        if _LIKE[name] is not None:
+            raise refusal(f"aten::{_LIKE[name]}")
+        return nothing(input.shape, dtype or input.dtype, input.sparse_dim())
+
+    return call
+
+
+def _enable() -> None:
+    """Has calls with sparse tensors come here."""
+    for declared in every():
+        for entry, inplace in declared.entries:
+            interpose(declared, entry, inplace, _missed)
+    kernels.askers.append(_derivative)
+    for name in _LIKE:
+        function = replace(sys.modules["compat"], name, partial(_like, name))
+        names_of("torch")[name] = function
+
+
+first.append(_enable)
+
+__all__ = ["RULES", "is_sparse", "rule", "written"]
