@@ -271,7 +271,10 @@ def _of_elements(func: Callable[..., Any], inputs: tuple, masked: bool) -> tuple
                 whole[i] = given[i].to_sparse(part.sparse_dim())
         found = func(*whole)
         if any(isinstance(t, Tensor) and t.is_sparse for t in several(found)):
-            raise ValueError("Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...)")
+            raise ValueError(
+                "Sparse output is not supported at gradcheck yet. Please call to_dense(masked_grad=...) on the output "
+                "of fn for gradcheck."
+            )
         return found
 
     dense = {i: part.values() if masked else part.to_dense() for i, part in parts.items()}

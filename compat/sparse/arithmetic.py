@@ -187,7 +187,11 @@ def _added(a: SparseTensor, b: SparseTensor, factor: Any) -> SparseTensor:
     made = sparse(torch["cat"]([a.coordinates, b.coordinates], 1), elements, a.shape, False)
     if a.coalesced and b.coalesced:
         return coalesced(made)
+    if not (a.elements.is_contiguous() and b.elements.is_contiguous()):
+        return made
     ours, theirs = places_of(a), places_of(b)
+    if np.array_equal(ours, theirs):
+        return alike(a, a.elements.to(dtype) + scaled.to(dtype))
     if (np.diff(ours) < 0).any() or (np.diff(theirs) < 0).any():
         return made
     # In order, though places may be there several times: the first of one with the first of the other, and so on.

@@ -132,6 +132,7 @@ def _of_first(grad: Tensor, a: Tensor, b: Tensor, masked: bool) -> Tensor:
     """The gradient of the first factor: at the places that it has alone, if it is sparse and that is wanted."""
     if not (masked and isinstance(a, SparseTensor)):
         return grad.mm(b.t().conj())
+    a = coalesced(a)  # a place that is there twice has one gradient
     rows, columns = a.coordinates[0], a.coordinates[1]
     other = b.to_dense().conj()
     return with_elements(a, (grad.index_select(0, rows) * other.index_select(0, columns)).sum(1))
@@ -197,8 +198,8 @@ def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["self"], kept["other"]
         return [
-            lambda: sparse_mm(grad, second.t().conj()).sparse_mask(first),
-            lambda: sparse_mm(first.t().conj(), grad).sparse_mask(second),
+            lambda: sparse_mm(grad, second.t().conj()).sparse_mask(coalesced(first)),
+            lambda: sparse_mm(first.t().conj(), grad).sparse_mask(coalesced(second)),
         ]
 
     return pulled("SparseSparseMatmulBackward0", product(a, b), [a, b], pull, self=a, other=b)

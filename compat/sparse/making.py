@@ -267,15 +267,17 @@ def to_dense(self: SparseTensor, dtype: Any = None, *, masked_grad: bool | None 
     """All its elements.
 
     Args:
-        dtype: the dtype of the result.
         masked_grad: whether only the places that it has get a gradient; True by default.
+
+    Raises:
+        RuntimeError: for a ``dtype``, which PyTorch does not take here.
     """
     if dtype is not None:
-        return to_dense(self, masked_grad=masked_grad).to(dtype)
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     masked = masked_grad is not False
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
-        like = kept["self"]
+        like = coalesced(kept["self"])
         return [lambda: grad.sparse_mask(like) if masked else grad.to_sparse(like.sparse_dim())]
 
     return pulled("ToDenseBackward0", dense(self), [self], pull, self=self)

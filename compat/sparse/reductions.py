@@ -67,7 +67,7 @@ def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
             g = grad.to_dense().to(x.dtype)
             for d in sorted(dims):
                 g = g.unsqueeze(d)
-            return g.expand(x.shape).sparse_mask(x)
+            return g.expand(x.shape).sparse_mask(coalesced(x))
 
         return [spread]
 
@@ -95,7 +95,10 @@ def sparse_sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """
     if not isinstance(input, SparseTensor):
         raise refusal("aten::_sparse_sum")
-    return total(input, dtype=dtype) if dim is None else _sum("SparseSumBackward0", input, dim, dtype)
+    if dim is None:
+        found: Tensor = values(coalesce(input)).sum(dtype=dtype)
+        return found
+    return _sum("SparseSumBackward0", input, dim, dtype)
 
 
 @rule("any")
@@ -143,7 +146,8 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
     at = from_array(where)
     with no_grad():
         shape = (slices, *x.elements.shape[1:])
-        highest = x.elements.new_full(shape, -float("inf")).index_reduce(0, at, x.elements, "amax")
+        spread = at.reshape(-1, *[1] * (x.elements.dim() - 1)).expand(x.elements.shape)
+        highest = x.elements.new_full(shape, -float("inf")).scatter_reduce(0, spread, x.elements, "amax")
         shifted = x.elements - highest.index_select(0, at)
         sums = summed(shifted.exp(), where, slices).index_select(0, at)
         made = alike(x, shifted - sums.log() if logarithm else shifted.exp() / sums)

@@ -31,6 +31,13 @@ RULES: dict[str, Callable[..., Any]] = {}
 _LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 
 
+#: What PyTorch's operations end in that are not there, where that is another.
+_ENDS_IN = {
+    "aten::mean.default": "aten::mean.dim", "aten::squeeze.default": "aten::as_strided",
+    "aten::slice.Tensor": "aten::as_strided",
+}  # fmt: skip
+
+
 def rule(*names: str) -> Any:
     """Makes a function the rule of operations."""
 
@@ -63,7 +70,7 @@ def _missed(
     found = RULES.get(declared.name)
     if found is None or out is not None:
         shown = str(overload_of(declared.name, inplace, given, out is not None)).replace(".", "::", 1)
-        raise refusal(shown.removesuffix(".default"))
+        raise refusal(_ENDS_IN.get(shown, shown.removesuffix(".default")))
     if not inplace:
         return found(**given)
     target = args[0]

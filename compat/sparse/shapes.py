@@ -11,18 +11,12 @@ import numpy as np
 from compat.autograd.pulled import pulled
 from compat.errors import wrap_dim
 from compat.grad_mode import no_grad
+from compat.ops.refusing import refusal
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, coalesce, sparse_coo_tensor, values
 from compat.sparse.rules import rule
 from compat.sparse.tensor import SparseTensor, coalesced, nothing, sparse
 from compat.tensor import Tensor, array_of, from_array
-
-
-def _moved(t: SparseTensor, rows: Sequence[Any], size: Sequence[int], elements: Tensor | None = None) -> SparseTensor:
-    """The elements at other coordinates, in order if they were."""
-    made = sparse(from_array(np.stack(rows)), t.elements if elements is None else elements, size, False)
-    return coalesced(made) if t.coalesced else made
-
 
 # ---------------------------------------------------------------- dimensions
 
@@ -35,7 +29,8 @@ def _permuted(t: SparseTensor, dims: Sequence[int]) -> SparseTensor:
         )
     coordinates = array_of(t.coordinates)
     elements = t.elements.permute(0, *[d - count + 1 for d in dims[count:]])
-    return _moved(t, [coordinates[d] for d in dims[:count]], [t.shape[d] for d in dims], elements)
+    rows = from_array(np.stack([coordinates[d] for d in dims[:count]])) if count else t.coordinates
+    return sparse(rows, elements, [t.shape[d] for d in dims], t.coalesced and list(dims[:count]) == list(range(count)))
 
 
 def _permutation(name: str, t: SparseTensor, order: Sequence[int], /, **shown: Any) -> Tensor:
@@ -210,7 +205,7 @@ def _picked(t: SparseTensor, dim: int, wanted: np.ndarray, size: Sequence[int]) 
     within = np.arange(len(new)) - np.repeat(np.cumsum(counts) - counts, counts)
     kept = order[np.repeat(starts, counts) + within]
     rows = [new if d == dim else row[kept] for d, row in enumerate(coordinates)]
-    return _moved(t, rows, size, t.elements.index_select(0, from_array(kept)))
+    return sparse(from_array(np.stack(rows)), t.elements.index_select(0, from_array(kept)), size, False)
 
 
 @rule("unbind")
@@ -281,7 +276,8 @@ def sparse_resize_(self: Tensor, size: Sequence[int], sparse_dim: int, dense_dim
     """Gives a sparse tensor a larger size in place, without moving its elements.
 
     Raises:
-        RuntimeError: for a tensor that is not sparse, or a smaller size.
+        NotImplementedError: for a tensor that is not sparse.
+        RuntimeError: for a smaller size.
     """
     return _resize("sparse_resize_", self, size, sparse_dim, dense_dim, False)
 
@@ -291,7 +287,7 @@ def sparse_resize_and_clear_(self: Tensor, size: Sequence[int], sparse_dim: int,
     """Gives a sparse tensor another size in place, and takes all elements from it.
 
     Raises:
-        RuntimeError: for a tensor that is not sparse.
+        NotImplementedError: for a tensor that is not sparse.
     """
     return _resize("sparse_resize_and_clear_", self, size, sparse_dim, dense_dim, True)
 
@@ -300,5 +296,5 @@ def _resize(name: str, t: Tensor, size: Sequence[int], sparse_dim: int, dense_di
     from compat.sparse.rules import written
 
     if not isinstance(t, SparseTensor):
-        raise RuntimeError(f"{name} expected sparse coordinate tensor layout but got Strided")
+        raise refusal(f"aten::{name}", "CPU")
     return written(t, _resized(t, tuple(size), sparse_dim, dense_dim, clear))

@@ -1,0 +1,150 @@
+"""Sparse tensors by coordinates: PyTorch's answers, derivatives, and work that follows what they keep."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("sparse"))
+def test_golden(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
+
+
+def _both(draw: Any, size: tuple[int, int]) -> tuple[Any, Any]:
+    """A sparse tensor with places that occur twice, and the dense one that it stands for, leaves of their own."""
+    count = draw.draw(st.integers(0, 6))
+    rows = [draw.draw(st.lists(st.integers(0, n - 1), min_size=count, max_size=count)) for n in size]
+    numbers = draw.draw(st.lists(st.integers(1, 9), min_size=count, max_size=count))
+    values = torch.tensor(numbers, dtype=torch.float64) / 4
+    s = torch.sparse_coo_tensor(torch.tensor(rows, dtype=torch.int64).reshape(2, count), values, size)
+    dense = s.to_dense().requires_grad_()
+    return s.requires_grad_(), dense
+
+
+#: Functions of a sparse matrix, another one of its size, and a dense one, that do the same for dense ones.
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "sum": lambda s, t, d: s + t,
+    "difference": lambda s, t, d: s * 3 - t,
+    "product": lambda s, t, d: s * t,
+    "product with dense": lambda s, t, d: d * s,
+    "dense and sparse": lambda s, t, d: d - s,
+    "matrices": lambda s, t, d: s @ d.t(),
+    "matrices, the second sparse": lambda s, t, d: d @ t.t(),
+    "two sparse matrices": lambda s, t, d: s @ t.t(),
+    "vector": lambda s, t, d: s @ d[0],
+    "turned": lambda s, t, d: s.t() @ d,
+    "part": lambda s, t, d: s[1] * t[0],
+    "places": lambda s, t, d: s.index_select(1, torch.tensor([2, 0, 2])),
+    "joined": lambda s, t, d: torch.cat([s, t]),
+    "power": lambda s, t, d: s**3,
+    "sine": lambda s, t, d: (s / 2).sin(),
+    "total": lambda s, t, d: s.sum() * d.sum(),
+}
+
+
+@pytest.mark.parametrize("name", _FUNCTIONS)
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_values_and_gradients_are_those_of_dense_tensors(name: str, data: Any) -> None:
+    (s, dense_s), (t, dense_t) = (_both(data, (3, 4)) for _ in range(2))
+    d = (torch.arange(12, dtype=torch.float64).reshape(3, 4) / 8).requires_grad_()
+    e = d.detach().clone().requires_grad_()
+    got, want = _FUNCTIONS[name](s, t, d), _FUNCTIONS[name](dense_s, dense_t, e)
+    np.testing.assert_allclose(got.to_dense().detach().numpy(), want.detach().numpy(), rtol=1e-12)
+    weights = torch.arange(1.0, 1 + want.numel(), dtype=torch.float64).reshape(want.shape)
+    (got.to_dense() * weights).sum().backward()
+    (want * weights).sum().backward()
+    for x, y in ((s, dense_s), (t, dense_t), (d, e)):
+        if x.grad is None:
+            assert y.grad is None or not y.grad.any()
+            continue
+        # A sparse gradient has the elements that matter: those at the places of its tensor.
+        mask = (dense_of_ones(x) if x.grad.is_sparse and x.is_sparse else torch.ones(x.shape)).numpy() > 0
+        have = x.grad.to_dense().numpy()
+        np.testing.assert_allclose(have[mask], y.grad.numpy()[mask], rtol=1e-12)
+
+
+def dense_of_ones(s: Any) -> Any:
+    """One where a sparse tensor has an element."""
+    return torch.sparse_coo_tensor(s._indices(), torch.ones(s._nnz()), s.shape).to_dense()
+
+
+def test_second_derivatives_go_through_products() -> None:
+    v = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor([[0.5, -1.0], [2.0, 0.25], [1.0, 3.0]], dtype=torch.float64, requires_grad=True)
+    places = torch.tensor([[0, 1, 2], [1, 0, 2]])
+
+    def loss(v: Any, x: Any, dense: bool) -> Any:
+        a = torch.sparse_coo_tensor(places, v, (3, 3))
+        return ((a.to_dense() @ x if dense else torch.sparse.mm(a, x)).tanh() ** 2).sum()
+
+    for inputs in ((v,), (x,), (v, x)):
+        found = []
+        for dense in (False, True):
+            grads = torch.autograd.grad(loss(v, x, dense), inputs, create_graph=True)
+            found.append([*grads, *torch.autograd.grad(sum((g**2).sum() for g in grads), (v, x))])
+        for got, want in zip(*found):
+            np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-12)
+
+
+def test_work_and_memory_follow_what_is_kept() -> None:
+    n = 200_000  # a dense matrix of that size would take 160 GB
+    nodes = torch.arange(n)
+    ring = torch.sparse_coo_tensor(torch.stack([nodes, (nodes + 1) % n]), torch.full((n,), 0.5), (n, n))
+    x = torch.ones(n, 4, requires_grad=True)
+    y = torch.sparse.mm(ring.coalesce(), x)
+    y.sum().backward()
+    assert y.shape == (n, 4) and y.sum().item() == 2 * n and x.grad.sum().item() == 2 * n
+
+
+def test_a_graph_network_learns() -> None:
+    torch.manual_seed(0)
+    edges = torch.tensor([[0, 1, 1, 2, 3, 4, 4, 5], [1, 0, 2, 1, 4, 3, 5, 4]])
+    adjacency = torch.sparse_coo_tensor(edges, torch.full((8,), 0.5), (6, 6)) + torch.eye(6).to_sparse()
+    x, labels = torch.eye(6), torch.tensor([0, 0, 0, 1, 1, 1])
+    first, second = torch.nn.Linear(6, 8), torch.nn.Linear(8, 2)
+    optimizer = torch.optim.Adam([*first.parameters(), *second.parameters()], lr=0.05)
+    for _ in range(40):
+        optimizer.zero_grad()
+        hidden = torch.sparse.mm(adjacency, first(x)).relu()
+        loss = torch.nn.functional.cross_entropy(torch.sparse.mm(adjacency, second(hidden)), labels)
+        loss.backward()
+        optimizer.step()
+    assert loss.item() < 0.1
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.SparseAdam, torch.optim.Adagrad])
+def test_a_table_moves_only_where_it_was_looked_up(kind: Any) -> None:
+    table = torch.nn.Embedding(5, 3, sparse=True)
+    before = table.weight.detach().clone()
+    optimizer = kind(table.parameters(), lr=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        table(torch.tensor([1, 4, 1])).pow(2).sum().backward()
+        optimizer.step()
+    moved = (table.weight.detach() != before).any(1).tolist()
+    assert moved == [False, True, False, False, True]
+
+
+def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
+    program = (
+        "import compat as torch\n"
+        "from compat.sparse import rules, tensor\n"
+        "x = torch.ones(2, requires_grad=True)\n"
+        "(x * 2).sum().backward()\n"
+        "assert tensor.first and not rules.kernels.askers\n"
+        "torch.eye(2).to_sparse()\n"
+        "assert not tensor.first and rules.kernels.askers\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
