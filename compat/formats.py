@@ -49,10 +49,10 @@ def check_strided(wanted: Any) -> None:
         >>> check_strided(strided)
         >>> check_strided(LAYOUTS["sparse_coo"])
         Traceback (most recent call last):
-        NotImplementedError: there are no tensors of layout torch.sparse_coo here
+        NotImplementedError: this makes no tensors of layout torch.sparse_coo
     """
     if wanted is not None and wanted is not strided and wanted is not jagged:  # without jagged sizes they are the same
-        raise NotImplementedError(f"there are no tensors of layout {wanted} here")
+        raise NotImplementedError(f"this makes no tensors of layout {wanted}")
 
 
 contiguous_format = memory_format("contiguous_format")

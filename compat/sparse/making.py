@@ -200,7 +200,7 @@ def to_sparse(
                size=(2, 2), nnz=2, layout=torch.sparse_coo)
     """
     if layout is not None and layout is not LAYOUTS["sparse_coo"]:
-        raise RuntimeError(f"to_sparse: there are no tensors of layout {layout} here, only of torch.sparse_coo")
+        raise RuntimeError(f"to_sparse: this makes no tensors of layout {layout}, only of torch.sparse_coo")
     if isinstance(self, SparseTensor):
         if sparse_dim is None or sparse_dim == self.sparse_dim():
             return self
