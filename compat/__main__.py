@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import os
 import runpy
-import signal
 import sys
 from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
@@ -128,9 +127,9 @@ def main(arguments: list[str]) -> None:
     except BaseException as error:
         _report(error)
         if isinstance(error, KeyboardInterrupt):
-            # Dies of the interrupt, as Python does, so that a shell sees it.
-            signal.signal(signal.SIGINT, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGINT)
+            # Python dies of the interrupt, so that a shell sees it, once what is to run at the exit has run.
+            sys.excepthook = lambda *_: None
+            raise
         raise SystemExit(1) from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -53,6 +54,12 @@ def test_the_exit_code_is_the_scripts(tmp_path: Path) -> None:
     assert run(tmp_path, "import sys; sys.exit(7)").returncode == 7
     assert run(tmp_path, "raise SystemExit('bye')").stderr == "bye\n"
     assert run(tmp_path, "import sys; sys.exit(3)", module=True).returncode == 3
+
+
+def test_an_interrupt_ends_it_after_what_is_to_run_at_the_exit(tmp_path: Path) -> None:
+    done = run(tmp_path, "import atexit\natexit.register(print, 'bye')\nraise KeyboardInterrupt")
+    assert (done.returncode, done.stdout) == (-signal.SIGINT, "bye\n")
+    assert done.stderr.splitlines()[-1] == "KeyboardInterrupt" and done.stderr.count("Traceback") == 1
 
 
 @pytest.mark.parametrize("written", [True, False])
