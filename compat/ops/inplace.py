@@ -295,8 +295,8 @@ class CopySlices(Node):
         whole = grad.new_empty_strided(self._size, self._stride).copy_(grad)
         part = cut(whole, self._steps)
         first, *rest = self._fn.apply((part.clone(),))
-        if self.next_functions[0][0] is None:
-            return (None, *rest)
+        if self.next_functions[0][0] is None or (first is None and self._fn.thorough):
+            return (None, *rest)  # where a user's function gives none, there is none of the whole
         if first is None:
             part.zero_()
         else:

@@ -26,6 +26,8 @@ written about. Not written, as what PyTorch does then is known to be different, 
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - means taken beside variances where a number is infinite, which is there or not by the order of adding up;
 - gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
+- roots, angles, logarithms and powers of complex numbers of which an imaginary part is zero: PyTorch negates zeros or
+  subtracts them from zero, as many numbers as there are, and its results lie on one side or the other of a cut;
 - what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
   and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
@@ -265,6 +267,9 @@ NEVER_WITHIN = r"requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|e
 #: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
 
+#: Of what the results jump where an imaginary part is zero, from one sign of it to the other.
+JUMPS = r"sqrt|angle|logsumexp|\*\*"
+
 #: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
 AS_IT_IS = (
     "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
@@ -323,6 +328,8 @@ class Author:
         if kind not in (self.look, self.reshaping, self.refused) and self.chance.random() < 0.1:
             self.block = self.chance.choice(BLOCKS)
         line = kind(tensors)
+        if re.search(JUMPS, line) and any(cut(t) for n, t in tensors.items() if re.search(rf"\b{n}\b", line)):
+            line = self.leaf()
         if self.block is None:
             return line
         if self.inference and re.search(NEVER_WITHIN, line):
@@ -507,6 +514,11 @@ def stray(t: Any) -> bool:
         return t._is_view() and t.requires_grad and t.is_leaf
     except RuntimeError:
         return True
+
+
+def cut(t: Any) -> bool:
+    """Whether it has complex numbers of which the imaginary part is zero."""
+    return t.is_complex() and bool((t.detach().imag == 0).any())
 
 
 def inner(t: Any, named: Any) -> bool:
