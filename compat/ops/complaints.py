@@ -136,20 +136,31 @@ class Complaints:
     def _problem(
         self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], out: Any
     ) -> TypeError | None:
-        placed, by_name = self._given(args, more, named)
-        return complaint(self.where, placed, by_name if out is None else by_name | {"out": out})
+        """What is wrong with the arguments, be the defaults among them given or left out."""
+        problem = None
+        for left_out in (True, False):
+            placed, by_name = self._given(args, more, named, left_out)
+            found = complaint(self.where, placed, by_name if out is None else by_name | {"out": out})
+            if found is None:
+                return None
+            problem = problem or found
+        return problem
 
     def _given(
-        self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any]
+        self, args: Sequence[Any], more: Sequence[Any], named: Mapping[str, Any], left_out: bool
     ) -> tuple[list[Any], dict[str, Any]]:
-        """What the caller gave, by position and by name, as far as can be told from the parameters."""
+        """What the caller gave, by position and by name, as far as can be told from the parameters.
+
+        Args:
+            left_out: whether what has its default is taken to have been left out.
+        """
         placed: list[Any] = []
         by_name: dict[str, Any] = {}
         skipped = 0  # what was left out: what comes after it was named
         for p, value in zip(self.params[self.method :], args[self.method :]):
             if p.starred:
-                placed += () if value is MISSING else value
-            elif value is MISSING or (value is p.default and not more):
+                placed += () if value is MISSING or p.name in named else self._sequence(value)
+            elif value is MISSING or (value is p.default and not more and left_out):
                 skipped += 1
             elif p.keyword or skipped:
                 if value is not p.default:
@@ -157,6 +168,10 @@ class Complaints:
             else:
                 placed.append(value)
         return [*placed, *more], by_name | dict(named)
+
+    def _sequence(self, values: tuple) -> tuple:
+        """What was given for a starred parameter: functions take integers as one sequence only."""
+        return values if self.method or not all(hasattr(n, "__index__") for n in values[:1]) else (values,)
 
 
 # ---------------------------------------------------------------- functions in terms of other operations

@@ -55,6 +55,10 @@ def test_what_fails_for_its_values_is_told_as_it_came() -> None:
         torch.sum(torch.ones(2), 3)
     with pytest.raises(RuntimeError, match="must match the size of tensor"):
         torch.add(torch.ones(2), torch.ones(3))
+    with pytest.raises(RuntimeError, match="duplicate dims"):
+        torch.permute(torch.ones(2, 2), (0, 0))
+    with pytest.raises(RuntimeError, match="dim 0 appears multiple times"):
+        torch.flip(torch.ones(2, 2), (0, 0))
 
 
 def test_aliases_are_functions_of_their_own_names() -> None:
