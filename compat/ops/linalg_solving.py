@@ -89,12 +89,13 @@ def solve_triangular(input: Array, B: Array, *, upper: bool, left: bool = True, 
     return _triangular(input, B, left=left, upper=upper, unit=unitriangular)
 
 
-def _check_systems(name: str, b: Tensor, A: Tensor) -> None:
+def check_systems(name: str, b: Tensor, A: Tensor) -> None:
+    """Raises unless matrices are square and a right-hand side fits them."""
     if A.shape[-1] != A.shape[-2]:
         raise RuntimeError(
             f"A must be batches of square matrices, but they are {A.shape[-2]} by {A.shape[-1]} matrices"
         )
-    if A.shape[-1] != b.shape[-2]:
+    if A.shape[-1] != b.size(-2):
         raise RuntimeError(
             f"Incompatible matrix sizes for {name}: each A matrix is {A.shape[-1]} by {A.shape[-1]} but each b matrix "
             f"is {b.shape[-2]} by {b.shape[-1]}"
@@ -115,7 +116,7 @@ def _check_triangular_solve(
                 f"torch.triangular_solve: Expected {what} to have at least 2 dimensions, but it has {x.dim()} "
                 "dimensions instead"
             )
-    _check_systems("triangular_solve", input, A)
+    check_systems("triangular_solve", input, A)
     check_implemented("triangular_solve_cpu", input)
 
 
@@ -160,7 +161,7 @@ def _check_cholesky_solve(input: Tensor, input2: Tensor, upper: bool = False) ->
     for what, x in (("b", input), ("u", input2)):
         if x.dim() < 2:
             raise RuntimeError(f"{what} should have at least 2 dimensions, but has {x.dim()} dimensions instead")
-    _check_systems("cholesky_solve", input, input2)
+    check_systems("cholesky_solve", input, input2)
     check_implemented("cholesky_solve_cpu", input)
 
 

@@ -233,3 +233,28 @@ def test_gradients_that_no_phase_changes_are_taken() -> None:
     left, values, right = torch.linalg.svd(x)
     ((left * values) @ right[:2]).real.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 3)), atol=1e-12)  # a few products of 3 x 3 matrices
+
+
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("n", [1, 5])
+def test_indefinite_matrices_are_factored_and_solved(n: int, hermitian: bool) -> None:
+    rng = np.random.default_rng(n)
+    half = rng.normal(size=(3, n, n)) + 1j * rng.normal(size=(3, n, n))
+    half[1] *= n > 1 and 1 - np.eye(n)  # no pivot is on the diagonal at first
+    whole = half + (half.conj() if hermitian else half).swapaxes(-1, -2) + (n == 1)
+    factors = torch.linalg.ldl_factor(torch.tensor(whole), hermitian=hermitian)
+    assert n == 1 or (factors.pivots[1] < 0).any()
+    b = torch.tensor(rng.normal(size=(3, n, 2)) + 0j)
+    found = torch.linalg.ldl_solve(*factors, b, hermitian=hermitian)
+    np.testing.assert_allclose(whole @ found.numpy(), b.numpy(), atol=1e-11)  # conditions of up to a thousand
+    assert not np.triu(factors.LD.numpy(), 1).any()
+    ignored = torch.tensor(np.tril(whole))
+    assert torch.equal(torch.linalg.ldl_factor(ignored, hermitian=hermitian).LD, factors.LD)
+
+
+def test_a_pivot_of_zero_is_told() -> None:
+    zeros = torch.zeros(2, 3, 3)
+    assert torch.linalg.ldl_factor_ex(zeros).info.tolist() == [1, 1]
+    for call in (torch.linalg.ldl_factor, lambda a: torch.linalg.ldl_factor_ex(a, check_errors=True)):
+        with pytest.raises(RuntimeError, match="Unknown error code: 1"):
+            call(zeros)

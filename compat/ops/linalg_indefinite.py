@@ -1,0 +1,271 @@
+"""Factors of symmetric and Hermitian matrices that need not be definite: ``linalg.ldl_factor``, ``linalg.ldl_solve``.
+
+``P.T A P = L D L.T``, with ones on ``L``'s diagonal and blocks of one or two rows on ``D``'s. The pivots are chosen as
+by J. Bunch and L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems",
+Mathematics of Computation 31 (1977), and kept as LAPACK keeps them: ``L`` and ``D`` in one, interchanges not applied to
+the columns before them.
+"""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+from compat import dtypes
+from compat.layout import broadcast_size
+from compat.ops.linalg import by_columns, check_floating, check_implemented, check_square, spread
+from compat.ops.linalg_solving import check_systems
+from compat.ops.op import op
+from compat.ops.signature import Array, Index
+from compat.registry import function
+from compat.returns import return_type
+from compat.tensor import Tensor
+from funcgrad import dtypes as fdtypes
+from funcgrad import numpy as np
+from funcgrad.control.loops import fori_loop
+from funcgrad.tracing import type_of
+from funcgrad.vectorization import vmap
+
+#: Below which part of its column a diagonal element is too small a pivot; what bounds the growth best.
+_SMALL = (1 + sqrt(17)) / 8
+
+
+def _swapped(i: Any, a: Any, b: Any) -> Any:
+    """The numbers ``i`` with two of them interchanged."""
+    return np.where(i == a, b, np.where(i == b, a, i))
+
+
+def _turned(x: Any, hermitian: bool) -> Any:
+    return np.conj(x) if hermitian else x
+
+
+def _size(x: Any) -> Any:
+    """What pivots are compared by: of a complex number the sum of both parts' sizes."""
+    return np.abs(x.real) + np.abs(x.imag) if np.iscomplexobj(x) else np.abs(x)
+
+
+def _pivot(a: Any, k: Any, i: Any) -> tuple[Any, Any]:
+    """Which row comes next, and whether two do."""
+    column = np.where(i > k, _size(a[:, k]), -1)
+    most = np.argmax(column)
+    highest = np.maximum(column[most], 0)
+    here = _size(a[k, k])
+    row = np.max(np.where((i >= k) & (i != most), _size(a[most]), 0))
+    stays = (here >= _SMALL * highest) | (here * row >= _SMALL * highest * highest)
+    single = stays | (_size(a[most, most]) >= _SMALL * row)
+    return np.where(stays, k, most), ~single
+
+
+class _State(NamedTuple):
+    """A matrix of which some columns are done: what is left, the result, and whether a block's second row is next."""
+
+    left: Any
+    packed: Any
+    pivots: Any
+    info: Any
+    second: Any
+
+
+def _factored(a: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+    """The factors of one matrix, the pivots, and the number of the first that is zero."""
+    n = type_of(a).shape[-1]
+    i = np.arange(n)
+    real = lambda x: x.real.astype(x.dtype) if hermitian else x
+
+    def step(k: Any, s: _State) -> _State:
+        row, double = _pivot(s.left, k, i)
+        double &= ~s.second
+        at = np.where(double, np.minimum(k + 1, n - 1), k)
+        order = _swapped(i, at, np.where(s.second, at, row))
+        x = s.left[order][:, order]
+        d, e, f = real(x[k, k]), np.where(double, x[at, k], 0), np.where(double, real(x[at, at]), 1)
+        scale = np.where(double, np.abs(e), 1)
+        # What is below the block, times the inverse of the block, scaled so that it does not overflow.
+        pivot = d * (f / scale) - (e / scale) * _turned(e, hermitian)
+        zero = (pivot == 0) & ~s.second
+        pivot = np.where(pivot == 0, 1, pivot)
+        one, other = x[:, k], x[:, at]
+        first = np.where(i > at, (one * (f / scale) - other * (e / scale)) / pivot, 0)
+        second = np.where((i > at) & double, (other * (d / scale) - one * (_turned(e, hermitian) / scale)) / pivot, 0)
+        rest = x - np.outer(first, _turned(one, hermitian)) - np.outer(second, _turned(other, hermitian))
+        first = np.where(i == k, d, np.where(double & (i == at), e, first))
+        second = np.where(i == at, f, second)
+        packed = np.where(s.second | (i != k), s.packed, first[:, None])
+        packed = np.where(double & (i == at), second[:, None], packed)
+        number = np.where(double, -row - 1, row + 1).astype(fdtypes.int32)
+        return _State(
+            np.where((i[:, None] > at) & (i > at) & ~s.second, rest, x),
+            packed,
+            np.where(~s.second & (i == k) | double & (i == at), number, s.pivots),
+            np.where(zero & (s.info == 0), k + 1, s.info).astype(fdtypes.int32),
+            double,
+        )
+
+    below = np.tril(a, -1)
+    whole = below + np.diag(real(np.diag(a))) + _turned(below, hermitian).T
+    nothing = np.zeros(n, fdtypes.int32), np.zeros((), fdtypes.int32), np.zeros((), fdtypes.bool_)
+    found = fori_loop(0, n, step, _State(whole, np.zeros_like(a), *nothing))
+    return found.packed, found.pivots, found.info
+
+
+def _batched(f: Any, lead: int) -> Any:
+    for _ in range(lead):
+        f = vmap(f)
+    return f
+
+
+def _check_factor(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> None:
+    check_square("torch.linalg.ldl_factor_ex", A)
+    check_floating("torch.linalg.ldl_factor_ex", A)
+    check_implemented("ldl_factor_kernel_cpu", A)
+
+
+@op(
+    None, saved="", name="linalg_ldl_factor_ex", names="", returns="LD pivots info", undifferentiable=True,
+    check=_check_factor, strides=by_columns(0), out=True,
+)  # fmt: skip
+def _ldl_factor_ex(A: Array, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+    shape = type_of(A).shape
+    if 0 in shape:
+        return A, np.zeros(shape[:-1], fdtypes.int32), np.zeros(shape[:-2], fdtypes.int32)
+    return _batched(lambda a: _factored(a, hermitian and np.iscomplexobj(a)), len(shape) - 2)(A)
+
+
+def _check_errors(name: str, info: Tensor) -> None:
+    found = int(info.abs().max()) if info.numel() else 0
+    if found:
+        raise RuntimeError(f"{name}: Unknown error code: {found}.")
+
+
+@function("linalg.ldl_factor_ex")
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None) -> Any:
+    """The factors of ``linalg.ldl_factor``, and for each matrix the number of the first pivot that is zero.
+
+    Args:
+        A: ``(*, n, n)``.
+        hermitian: whether complex matrices are Hermitian rather than symmetric.
+        check_errors: raise where a pivot is zero.
+
+    Returns:
+        A named tuple of ``LD``, ``pivots`` and ``info``, int32, 0 where no pivot is zero.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.ldl_factor_ex(torch.zeros(2, 2)).info
+        tensor(1, dtype=torch.int32)
+    """
+    found = _ldl_factor_ex.function(A, hermitian=hermitian, check_errors=check_errors, out=out)
+    if check_errors:
+        _check_errors("torch.linalg.ldl_factor_ex", found[2])
+    return found
+
+
+@function("linalg.ldl_factor")
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> Any:
+    """``L`` and ``D``, in one, of symmetric matrices that need not be definite, and which rows were interchanged.
+
+    Args:
+        A: ``(*, n, n)``, of which the lower triangles are read.
+        hermitian: whether complex matrices are Hermitian rather than symmetric.
+
+    Returns:
+        A named tuple of ``LD`` and ``pivots``. Row ``i`` was interchanged with row ``pivots[i]``, counted from one; two
+        equal negative ones belong to a block of two rows, of which the second was interchanged.
+
+    Raises:
+        RuntimeError: where a pivot is zero.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.linalg.ldl_factor(torch.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        torch.return_types.linalg_ldl_factor(
+        LD=tensor([[2.0000, 0.0000],
+                [0.5000, 2.5000]]),
+        pivots=tensor([1, 2], dtype=torch.int32))
+    """
+    given = None if out is None else (*out, A.new_empty(0).int())
+    packed, pivots, info = _ldl_factor_ex.function(A, hermitian=hermitian, out=given)
+    _check_errors("torch.linalg.ldl_factor", info)
+    return return_type("linalg_ldl_factor", ("LD", "pivots"))(packed, pivots)
+
+
+def _solved(packed: Any, pivots: Any, b: Any, hermitian: bool) -> Any:
+    """``X`` for one matrix: down the columns of ``L``, through the blocks of ``D``, up the columns again."""
+    n = type_of(packed).shape[-1]
+    i = np.arange(n)
+    double = pivots < 0
+    # A block begins where whole ones come before.
+    first = double & ((np.cumsum(double.astype(fdtypes.int32)) - 1) % 2 == 0)
+    second = double & ~first
+    beside = np.where(first, i + 1, np.where(second, i - 1, i))
+    at = np.where(first, i + 1, i)
+    row = np.where(second, at, np.abs(pivots.astype(fdtypes.int64)) - 1)
+    of_block = first & (i[:, None] == i + 1)
+    lower = np.where((i[:, None] > i) & ~of_block, packed, 0)
+
+    def down(k: Any, x: Any) -> Any:
+        x = x[_swapped(i, at[k], row[k])]
+        return x - np.outer(lower[:, k], x[k])
+
+    def up(back: Any, x: Any) -> Any:
+        k = n - 1 - back
+        x = np.where((i == k)[:, None], x - _turned(lower[:, k], hermitian) @ x, x)
+        return x[_swapped(i, at[k], row[k])]
+
+    x = fori_loop(0, n, down, b)
+    d = np.diag(packed).real.astype(packed.dtype) if hermitian else np.diag(packed)
+    e = np.where(second, packed[i, np.maximum(i - 1, 0)], 0)
+    e = np.where(first, _turned(e[beside], hermitian), e)
+    f = np.where(double, d[beside], 1)
+    scale = np.where(double, np.abs(e), 1)
+    pivot = d * (f / scale) - (e / scale) * np.where(double, e[beside], 0)
+    x = (x * (f / scale)[:, None] - x[beside] * (e / scale)[:, None]) / pivot[:, None]
+    return fori_loop(0, n, up, x)
+
+
+def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> None:
+    name = "torch.linalg.ldl_solve"
+    check_square(name, LD)
+    check_floating(name, LD)
+    check_systems(name, B, LD)
+    if pivots.dtype.category != dtypes.INTEGER:
+        raise RuntimeError(f"{name}: Expected pivots to be integers. Got {pivots.dtype.scalar_name}")
+    if LD.shape[:-1] != pivots.shape:
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with shape "
+            f"{list(pivots.shape)} instead"
+        )
+    broadcast_size(tuple(LD.shape[:-2]), tuple(B.shape[:-2]))
+
+
+@op(
+    None, saved="", name="linalg_ldl_solve", names="linalg.ldl_solve", undifferentiable=True, check=_check_solve,
+    strides=by_columns(0), out=True,
+)  # fmt: skip
+def ldl_solve(LD: Array, pivots: Index, B: Array, *, hermitian: bool = False) -> Any:
+    """``X`` with ``A @ X = B``, by what ``linalg.ldl_factor`` returns of ``A``.
+
+    Args:
+        LD: ``(*, n, n)``.
+        pivots: ``(*, n)``, integers.
+        B: ``(*, n, k)``; leading dimensions broadcast.
+        hermitian: as for ``linalg.ldl_factor``.
+
+    Raises:
+        RuntimeError: where sizes or dtypes do not fit.
+
+    Example:
+        >>> import compat as torch
+        >>> a = torch.tensor([[0.0, 2.0], [2.0, 0.0]])
+        >>> torch.linalg.ldl_solve(*torch.linalg.ldl_factor(a), torch.tensor([[2.0], [4.0]]))
+        tensor([[2.],
+                [1.]])
+    """
+    size = type_of(LD).shape
+    lead = broadcast_size(size[:-2], type_of(B).shape[:-2])
+    b = spread(B, lead)
+    if 0 in type_of(b).shape:
+        return b
+    hermitian = hermitian and np.iscomplexobj(LD)
+    solve = _batched(lambda packed, pivots, b: _solved(packed, pivots, b, hermitian), len(lead))
+    return solve(spread(LD, lead), spread(pivots, lead, 1), b)
