@@ -27,7 +27,7 @@ from compat.nn.parameter import Parameter
 from compat.ops.creation import empty_strided
 from compat.ops.dispatched_duals import is_wrapper
 from compat.ops.wrappers import place_of, rebuild
-from compat.registry import address_of
+from compat.registry import address_of, names_of
 from compat.size import Size
 from compat.slots import state_of
 from compat.storage import UntypedStorage, new_storage
@@ -60,6 +60,7 @@ _SUBCLASS = _global("torch._tensor._rebuild_from_type_v2")
 _WRAPPER = _global("torch._utils._rebuild_wrapper_subclass")
 _PARAMETER = _global("torch._utils._rebuild_parameter")
 _PARAMETER_WITH = _global("torch._utils._rebuild_parameter_with_state")
+_SPARSE = _global("torch._utils._rebuild_sparse_tensor")
 _LAYOUT = _global("torch.serialization._get_layout")
 _UNTYPED = _global("torch.storage.UntypedStorage")
 
@@ -182,6 +183,9 @@ def _reduced(t: Tensor) -> tuple:
     if t._view is not None:
         sync(t)
     state = state_of(t)
+    if t.is_sparse:
+        made = _plain(t)
+        return made.function, made.args
     if is_wrapper(t):
         return _SUBCLASS, (_WRAPPER, type(t), (type(t), *place_of(t)), state)
     if type(t) is Parameter:
@@ -204,6 +208,8 @@ class _Made(NamedTuple):
 
 
 def _plain(t: Tensor) -> _Made:
+    if t.is_sparse:
+        return _Made(_SPARSE, (t.layout, (t._indices(), t._values(), t.shape, t.is_coalesced())))
     marks = {name: True for name, on in (("conj", t.is_conj()), ("neg", t.is_neg())) if on}
     place: tuple[Any, ...] = (t.storage_offset(), tuple(t.shape), t.stride(), t.requires_grad, OrderedDict())
     if t.is_meta:
@@ -316,6 +322,12 @@ def _rebuild_on_meta(dtype: Dtype, size: Any, stride: Any, grad: bool) -> Tensor
     return empty_strided(size, stride, dtype=dtype, device=META, requires_grad=grad)
 
 
+def _rebuild_sparse(layout: Any, parts: tuple) -> Tensor:
+    indices, values, size, *coalesced = parts
+    made: Tensor = names_of("torch")["sparse_coo_tensor"](indices, values, tuple(size), is_coalesced=any(coalesced))
+    return made
+
+
 def _parameter(data: Tensor, requires_grad: bool, hooks: Any, state: Any = None) -> Parameter:
     made = Parameter(data, requires_grad)
     made.__dict__.update(state or {})
@@ -348,6 +360,7 @@ def _known() -> dict[Global, Any]:
         _TENSOR_ON_META: _rebuild_on_meta,
         _SUBCLASS: _subclass,
         _WRAPPER: rebuild,
+        _SPARSE: _rebuild_sparse,
         _PARAMETER: _parameter,
         _PARAMETER_WITH: _parameter,
         _LAYOUT: _layout,

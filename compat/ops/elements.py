@@ -331,9 +331,7 @@ def overloaded(
     return declare
 
 
-def _calling(
-    where: str, choose: Callable[..., Op], which: str, signatures: Sequence[str]
-) -> Callable[..., Any]:
+def _calling(where: str, choose: Callable[..., Op], which: str, signatures: Sequence[str]) -> Callable[..., Any]:
     """The function, method or in-place variant of a chosen operation, public at an address."""
     method, name = where.startswith("Tensor."), where.rpartition(".")[2]
 

@@ -193,7 +193,7 @@ def new(self: Tensor, *args: Any, **named: Any) -> Tensor:
 # ---------------------------------------------------------------- FloatTensor and its kin
 
 
-class _OfDtype(type):
+class OfDtype(type):
     """The class of ``FloatTensor`` and its kin: tensors of their dtype are their instances."""
 
     dtype: Dtype
@@ -224,7 +224,7 @@ def _declare(dtype: Dtype, place: str) -> Any:
         "is_xpu": False,
         "__doc__": f"The old name of tensors of ``{dtype}``: a constructor, and a type to test with ``isinstance``.",
     }
-    return _OfDtype(name, (), members)
+    return OfDtype(name, (), members)
 
 
 _HAVE = (

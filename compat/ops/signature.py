@@ -353,9 +353,7 @@ def _style(words: Words | None) -> str:
     return "method" if words.method else "function"
 
 
-def _source(
-    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str
-) -> tuple[str, dict[str, Any]]:
+def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str) -> tuple[str, dict[str, Any]]:
     """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments = [], [], [], [], []
     defaults: dict[str, Any] = {}

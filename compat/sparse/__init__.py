@@ -11,8 +11,8 @@ Example:
 """
 
 from compat.registry import lookups as _lookups
-from compat.sparse import arithmetic, linear, making, reductions, shapes
+from compat.sparse import arithmetic, linear, making, older, reductions, shapes
 
 __getattr__, __dir__ = _lookups("sparse", globals())
 
-__all__ = ["arithmetic", "linear", "making", "reductions", "shapes"]
+__all__ = ["arithmetic", "linear", "making", "older", "reductions", "shapes"]

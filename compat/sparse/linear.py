@@ -17,7 +17,7 @@ from compat.grad_mode import no_grad
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, with_elements
 from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, coalesced, flat, sparse, summed, unflat
+from compat.sparse.tensor import SparseTensor, coalesced, flat, nothing, sparse, summed, unflat
 from compat.tensor import Tensor, array_of, from_array
 
 
@@ -153,6 +153,68 @@ def bmm(input: Tensor, mat2: Tensor, **_: Any) -> Tensor:
         raise RuntimeError("bmm_sparse: Size at dim 0 must be equal")
     each: Tensor = names_of("torch")["stack"]([a.mm(b) for a, b in zip(input.unbind(0), mat2.unbind(0))])
     return each
+
+
+@function("torch.dsmm")
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """A sparse matrix times a dense one; the older name of ``mm``."""
+    return input.mm(mat2)
+
+
+@function("torch.hspmm")
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """A sparse matrix times a dense one, as a tensor that is sparse in its rows.
+
+    Args:
+        mat1: sparse.
+        mat2: dense.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.hspmm(torch.tensor([[0.0, 2.0], [0.0, 0.0]]).to_sparse(), torch.ones(2, 2))
+        tensor(indices=tensor([[0]]),
+               values=tensor([[2., 2.]]),
+               size=(2, 2), nnz=1, layout=torch.sparse_coo)
+    """
+    _check_product(mat1, mat2)
+    with no_grad():
+        rows = np.unique(array_of(mat1.coalesce().indices())[0])
+        where = from_array(rows)
+        return sparse(where[None], product(mat1, mat2).index_select(0, where), (mat1.shape[0], mat2.shape[1]), True)
+
+
+@function("torch.sspaddmm")
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """``beta * input + alpha * (mat1 @ mat2)`` of a sparse ``input`` and a sparse ``mat1``: sparse.
+
+    Example:
+        >>> import compat as torch
+        >>> one = torch.eye(2).to_sparse()
+        >>> torch.sspaddmm(one, one, torch.ones(2, 2)).to_dense()
+        tensor([[2., 1.],
+                [1., 2.]])
+    """
+    with no_grad():
+        rows = hspmm(mat1, mat2)
+        at = array_of(rows._indices())[0]
+        columns = np.arange(mat2.shape[1])
+        coordinates = from_array(np.stack([np.repeat(at, len(columns)), np.tile(columns, len(at))]))
+        torch = names_of("torch")
+        elements = torch["cat"]([input._values() * beta, rows._values().reshape(-1) * alpha])
+        return sparse(torch["cat"]([input._indices(), coordinates], 1), elements, input.shape, False)
+
+
+@function("torch.smm")
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """A sparse matrix times a dense one, as a sparse tensor.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.smm(torch.eye(2).to_sparse(), torch.ones(2, 2)).to_dense()
+        tensor([[1., 1.],
+                [1., 1.]])
+    """
+    return sspaddmm(nothing((input.shape[0], mat.shape[1]), input.dtype), input, mat)
 
 
 # ---------------------------------------------------------------- torch.sparse

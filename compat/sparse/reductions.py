@@ -43,10 +43,11 @@ def _total(t: SparseTensor, dims: Sequence[int]) -> Tensor:
 @rule("sum")
 def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None, **_: Any) -> Tensor:
     """The sum of all elements, whose gradient is dense, or the sums over dimensions."""
-    if keepdim:
-        raise refusal("aten::sum.dim_IntList with keepdim=True")
     if dim is not None and dim != []:
-        return _sum("SumBackward1", input, dim, dtype)
+        found = _sum("SumBackward1", input, dim, dtype)
+        for d in sorted(_dims(dim, input.dim())) if keepdim else ():
+            found = found.unsqueeze(d)
+        return found
     with no_grad():
         made = input.elements.sum(dtype=dtype)
     size, before = tuple(input.shape), input.dtype

@@ -68,7 +68,9 @@ def _missed(
     given = dict(zip([p.name for p in declared.params], args))
     given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
     found = RULES.get(declared.name)
-    if found is None or out is not None:
+    if found is not None and out is not None:
+        return written(out, found(**given))
+    if found is None:
         shown = str(overload_of(declared.name, inplace, given, out is not None)).replace(".", "::", 1)
         raise refusal(_ENDS_IN.get(shown, shown.removesuffix(".default")))
     if not inplace:

@@ -242,7 +242,8 @@ class SparseTensor(Tensor):
     data = property(detach, _set_data, doc="The same outside the graph.")
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return text_of(self)
+        shown = text_of(self)
+        return f"Parameter containing:\n{shown}" if getattr(self, "_is_param", False) else shown
 
     def __deepcopy__(self, memo: dict) -> SparseTensor:
         if not self.is_leaf:

@@ -98,6 +98,10 @@ def _scale(settings: Any, numbers: Sequence[Any], row: Sequence[Any]) -> list[An
 def clip_grads_with_norm_(parameters: Any, max_norm: float, total_norm: Tensor, foreach: bool | None = None) -> None:
     """Scales the gradients of some parameters, whose norm is ``total_norm``, to one of ``max_norm`` at most."""
     grads = _gradients(parameters)
+    for grad in grads:
+        if grad.is_sparse:
+            grad.mul_((max_norm / (total_norm + 1e-6)).clamp(max=1.0))
+    grads = [grad for grad in grads if not grad.is_sparse]
     write_together([Job(_scale, None, (float(max_norm), total_norm), [(g,) for g in grads], 1)])
 
 

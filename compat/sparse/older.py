@@ -1,0 +1,54 @@
+"""``torch.sparse.FloatTensor`` and its kin: the old names of sparse tensors of a dtype, and their constructors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat import dtypes
+from compat.errors import Once
+from compat.formats import LAYOUTS
+from compat.ops.old_constructors import OfDtype
+from compat.registry import publish
+from compat.sparse.making import sparse_coo_tensor
+from compat.sparse.tensor import SparseTensor
+from compat.tensor import Tensor
+
+
+class _OfSparse(OfDtype):
+    """The class of ``torch.sparse.FloatTensor`` and its kin: sparse tensors of their dtype are their instances."""
+
+    def __instancecheck__(self, instance: object) -> bool:
+        return isinstance(instance, SparseTensor) and instance.dtype is self.dtype
+
+    def __call__(self, *args: Any, **named: Any) -> Tensor:
+        parts = isinstance(args[0], Tensor) if args else False
+        taken = ("indices, values" + ", shape" * (len(args) > 2)) if parts else "shape" if args else ""
+        new = taken or "(0,)"
+        Once.warn(
+            f"torch.sparse.SparseTensor({taken + ', *, device=' if taken else ''}) is deprecated.  Please use "
+            f"torch.sparse_coo_tensor({new}, dtype={', device=' if taken else ''})."
+        )
+        if parts:
+            return sparse_coo_tensor(*args, **named)
+        size = args[0] if len(args) == 1 and isinstance(args[0], tuple | list) else args
+        return sparse_coo_tensor(tuple(size) or (0,), dtype=self.dtype, **named)
+
+
+def _declare(dtype: dtypes.dtype) -> Any:
+    members = {
+        "__module__": "torch.sparse",
+        "dtype": dtype,
+        "layout": LAYOUTS["sparse_coo"],
+        "is_cuda": False,
+        "is_sparse": True,
+        "is_xpu": False,
+        "__doc__": f"The old name of sparse tensors of ``{dtype}``: a constructor, and a type for ``isinstance``.",
+    }
+    return _OfSparse(f"{dtype.scalar_name}Tensor", (), members)
+
+
+for _dtype in (
+    dtypes.float64, dtypes.float32, dtypes.float16, dtypes.bfloat16, dtypes.int64, dtypes.int32, dtypes.int16,
+    dtypes.int8, dtypes.uint8,
+):  # fmt: skip
+    publish(_declare(_dtype), f"sparse.{_dtype.scalar_name}Tensor")
