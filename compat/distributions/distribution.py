@@ -70,7 +70,7 @@ class Distribution:
             if name not in self.__dict__ and isinstance(getattr(type(self), name), lazy_property):
                 continue  # it will be computed from what is checked
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if not torch._is_all_true(constraint.check(value)):  # of all examples, under vmap
                 raise ValueError(
                     f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of distribution "
                     f"{self!r} to satisfy the constraint {constraint!r}, but found invalid values:\n{value}"
@@ -228,7 +228,7 @@ class Distribution:
                 "distribution with `validate_args=False` to turn off validation."
             )
             return
-        if not support.check(value).all():
+        if not torch._is_all_true(support.check(value)):
             raise ValueError(
                 f"Expected value argument ({type(value).__name__} of shape {tuple(got)}) to be within the support "
                 f"({support!r}) of the distribution {self!r}, but found invalid values:\n{value}"

@@ -205,7 +205,7 @@ class _Mapped:
             parts.append(found)
         dims = broadcast_to_and_flatten(self.out_dims, tree)
         assert dims is not None  # the parts were made by it
-        return tree_unflatten([cat(list(xs), d) for xs, d in zip(zip(*parts), dims)], tree)
+        return tree_unflatten([cat(list(xs), dim=d) for xs, d in zip(zip(*parts), dims)], tree)
 
     def _out_dims(self, result: Any, tree: TreeSpec) -> list[int | None]:
         given = self.out_dims

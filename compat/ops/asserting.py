@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from compat import dtypes
+from compat import dtypes, examples
+from compat.arrays import elements, tensor_of
 from compat.errors import warn
+from compat.ops.arguments import tensor_argument
 from compat.registry import function, publish
 from compat.tensor import Tensor
 
@@ -100,6 +102,39 @@ def check_is_size(i: int, message: Message = None, *, max: int | None = None) ->
     check_with(RuntimeError, i >= 0, message)
     if max is not None:
         check_with(RuntimeError, i <= max, message)
+
+
+def _of_all_examples(name: str, input: Any) -> Tensor:
+    """A tensor of booleans with its values for all the examples of a ``vmap``, where these differ."""
+    t = tensor_argument(name, "input", 1, input)
+    if t.dtype is not dtypes.bool_:
+        raise RuntimeError(f"{name}(): expected a tensor of booleans, got one of {t.dtype}")
+    x = elements(t) if t._storage.base.traced else None
+    return tensor_of(examples.inmost(x)) if examples.maps(x) else t
+
+
+@function("torch._is_all_true")
+def is_all_true(input: Tensor) -> Tensor:
+    """Whether all elements are true, of tensors of booleans; under ``vmap``, one answer for all examples.
+
+    Example:
+        >>> import compat as torch
+        >>> is_all_true(torch.tensor([True, False]))
+        tensor(False)
+    """
+    return _of_all_examples("_is_all_true", input).all()
+
+
+@function("torch._is_any_true")
+def is_any_true(input: Tensor) -> Tensor:
+    """Whether some element is true, of tensors of booleans; under ``vmap``, one answer for all examples.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.vmap(is_any_true, out_dims=None)(torch.tensor([[True], [False]]))
+        tensor(True)
+    """
+    return _of_all_examples("_is_any_true", input).any()
 
 
 @function("torch._assert_async")
