@@ -9,6 +9,7 @@ the same layout, and a program compiled for one takes the other's offset as an a
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -312,6 +313,7 @@ def is_dense(size: Ints, stride: Ints) -> bool:
     return True
 
 
+@lru_cache(4096)
 def view_strides(size: Ints, stride: Ints, new: Ints) -> Ints | None:
     """The strides with which a tensor can be seen in another shape, or None where it must be copied.
 

@@ -450,24 +450,34 @@ class _Within:
 class _Inspected:
     """A plan whose operation looks at its arguments' values before each run."""
 
-    __slots__ = ("plan", "op", "args")
+    __slots__ = ("plan", "op", "fixed", "given", "positional", "keywords")
 
     def __init__(self, plan: Any, op: Op, args: Sequence[Any]):
         self.plan = plan
         self.op = op
-        self.args: list[Any] = [
-            len(a) if p.kind == "arrays" else None if p.dynamic else a for p, a in zip(op.params, args)
-        ]
+        #: The static arguments, with None where there are others; and where those are among the values.
+        self.fixed = [None if p.dynamic else a for p, a in zip(op.params, args)]
+        self.given: list[tuple[int, int | slice]] = []
+        at = 0
+        for i, (p, a) in enumerate(zip(op.params, args)):
+            if p.kind == "arrays":
+                self.given.append((i, slice(at, at + len(a))))
+                at += len(a)
+            elif p.dynamic:
+                self.given.append((i, at))
+                at += 1
+        self.positional = [i for i, p in enumerate(op.params) if not p.keyword]
+        self.keywords = [(p.name, i) for i, p in enumerate(op.params) if p.keyword]
 
     def run(self, values: Sequence[Any]) -> Any:
-        given = iter(values)
-        args: list[Any] = []
-        for p, a in zip(self.op.params, self.args):
-            args.append([next(given) for _ in range(a)] if p.kind == "arrays" else next(given) if p.dynamic else a)
-        assert self.op.inspect is not None
-        if self.op.apart and self.plan.target is not None:
+        args: list[Any] = self.fixed.copy()
+        for i, place in self.given:
+            args[i] = values[place]
+        op = self.op
+        assert op.inspect is not None
+        if op.apart and self.plan.target is not None:
             check_apart(values, self.plan.target)
-        inspect(self.op.inspect, self.op._positional(args), self.op._keywords(args))
+        inspect(op.inspect, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
         return self.plan.run(values)
 
 

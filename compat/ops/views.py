@@ -180,6 +180,8 @@ def inferred(size: Sequence[int], numel: int) -> tuple[int, ...]:
     Raises:
         RuntimeError: where that is impossible.
     """
+    if min(size, default=0) >= 0 and prod(size) == numel:
+        return tuple(size)
     result = list(size)
     hole = None
     for i, n in enumerate(size):
