@@ -18,6 +18,8 @@ class _Mode(threading.local):
     #: None in inference mode, where nothing is recorded either: what is compiled for the one is not for the other.
     grad: bool | None = True
     inference = False
+    #: Whether tangents are pushed through operations.
+    forward = True
     #: What ``is_grad_enabled`` says in inference mode; it changes nothing there.
     told = False
     #: Whether backward looks for anomalies, and whether gradients that are not numbers are some.
@@ -222,12 +224,12 @@ class inference_mode(_Guard):
         return inference_mode(self.mode)
 
     def __enter__(self) -> None:
-        self.before = mode.grad, mode.inference, mode.told
+        self.before = mode.grad, mode.inference, mode.told, mode.forward
         mode.inference, mode.told = self.mode, False
-        mode.grad = None if self.mode else True
+        mode.grad, mode.forward = None if self.mode else True, not self.mode
 
     def __exit__(self, *exc: object) -> None:
-        mode.grad, mode.inference, mode.told = self.before
+        mode.grad, mode.inference, mode.told, mode.forward = self.before
 
 
 class set_multithreading_enabled(_Guard):

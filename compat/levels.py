@@ -58,14 +58,12 @@ class _State(threading.local):
     Attributes:
         levels: the transforms of ``torch.func``, outermost first.
         duals: the interpreter of the level of dual numbers that is entered; None outside of one.
-        forward: whether tangents are pushed through operations.
         graphs: whether there may be graphs of tensors inside transforms.
     """
 
     def __init__(self) -> None:
         self.levels: list[Level] = []
         self.duals: Any = None
-        self.forward = True
         self.graphs = False
 
 
@@ -75,18 +73,18 @@ state = _State()
 @contextmanager
 def level(kind: str, randomness: str = "error") -> Iterator[Level]:
     """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
-    grad, inference, forward = mode.grad, mode.inference, state.forward
+    grad, inference, forward = mode.grad, mode.inference, mode.forward
     entered = Level(kind, randomness, recorded=bool(grad))
     state.levels.append(entered)
     if kind == "grad":
         mode.grad, mode.inference = True, False
     elif kind == "jvp":
-        state.forward = True
+        mode.forward = True
     try:
         yield entered
     finally:
         state.levels.pop()
-        mode.grad, mode.inference, state.forward = grad, inference, forward
+        mode.grad, mode.inference, mode.forward = grad, inference, forward
         for storage in entered.written:
             _left(storage, entered.interpreter)
         for ref in entered.asides:
@@ -172,7 +170,7 @@ def held(x: Any) -> Any:
     if isinstance(x, Tracer) and (state.levels or state.duals is not None):
         if not mode.grad and any(entered.kind == "grad" for entered in state.levels):
             x = hold_backward(x)
-        if not state.forward:
+        if not mode.forward:
             x = hold_forward(x)
     return x
 
@@ -207,7 +205,7 @@ keep_forward: Primitive = Primitive(
 def rewritten(old: Any, new: Any) -> Any:
     """What memory holds once it is written: where derivatives are forbidden, as by ``no_grad``, those from before."""
     backward = not mode.grad and any(entered.kind == "grad" for entered in state.levels)
-    forward = not state.forward and (state.levels or state.duals is not None)
+    forward = not mode.forward and (state.levels or state.duals is not None)
     if backward or forward:
         old, new = runtime.ready(old), runtime.ready(new)
     if backward and isinstance(old, Tracer):

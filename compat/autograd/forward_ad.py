@@ -16,6 +16,7 @@ from compat.arrays import array, elements, tensor_of
 from compat.autograd.node import has_say
 from compat.errors import size_text
 from compat.grad_mode import _Guard
+from compat.grad_mode import mode as _mode
 from compat.layout import Base, Layout, dense_layout, preserved_strides
 from compat.storage import UntypedStorage
 from compat.tensor import APART, Tensor
@@ -277,7 +278,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         examples.refuse(examples.NO_RULE.format("aten::_make_dual"), tensor, tangent)
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _make_dual")
-    if not levels.state.forward:
+    if not _mode.forward:
         return tensor.view_as(tensor)
     if _tangent(tensor, duals) is not None:
         raise RuntimeError(
@@ -334,8 +335,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _fw_primal")
     storage = tensor._storage
-    if isinstance(storage, DualStorage) and storage.duals is duals and storage.shows_all(tensor):
-        return UnpackedDualTensor(storage.primal.view_as(storage.primal), storage.tangent)
+    if isinstance(storage, DualStorage) and storage.duals is duals and not _mode.inference:
+        if storage.shows_all(tensor):
+            return UnpackedDualTensor(storage.primal.view_as(storage.primal), storage.tangent)
     tangent = _tangent(tensor, duals)
     if tangent is None:
         return UnpackedDualTensor(tensor.view_as(tensor), None)
@@ -351,7 +353,7 @@ def is_dual(t: Tensor) -> bool:
 
 def _tangent(t: Tensor, duals: Duals) -> Any:
     """A tensor's tangent as an array; None if it has none."""
-    if not levels.state.forward or not t._storage.base.traced:
+    if not _mode.forward or not t._storage.base.traced:
         return None
     x = lens.read(t._storage.buffer, t._layout, t._offset)
     return x.tangent if isinstance(x, ForwardTracer) and x.interpreter is duals else None
@@ -362,7 +364,7 @@ def _tangent(t: Tensor, duals: Duals) -> Any:
 
 def is_fwd_grad_enabled() -> bool:
     """Whether tangents move through operations in this thread."""
-    return levels.state.forward
+    return _mode.forward
 
 
 _is_fwd_grad_enabled = is_fwd_grad_enabled
@@ -384,17 +386,17 @@ class set_fwd_grad_enabled(_Guard):
 
     def __init__(self, mode: bool):
         self.mode = mode
-        self.before = levels.state.forward
+        self.before = _mode.forward
 
     def again(self) -> _Guard:
         return set_fwd_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
-        self.before = levels.state.forward
-        levels.state.forward = bool(self.mode)
+        self.before = _mode.forward
+        _mode.forward = bool(self.mode)
 
     def __exit__(self, *exc: object) -> None:
-        levels.state.forward = self.before
+        _mode.forward = self.before
 
 
 _set_fwd_grad_enabled = set_fwd_grad_enabled

@@ -396,7 +396,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def _run(cls, ctx: Any, args: tuple) -> Any:
         """The result of ``forward``; ``ctx`` is prepared."""
-        forward, levels.state.forward = levels.state.forward, False
+        forward, mode.forward = mode.forward, False
         try:
             with no_grad():
                 if not cls._separate():
@@ -405,7 +405,7 @@ class Function(metaclass=FunctionMeta):
                 cls.setup_context(ctx, args, output)
                 return output
         finally:
-            levels.state.forward = forward
+            mode.forward = forward
 
     @classmethod
     def _recorded(cls, args: tuple, run: Callable[[Any, tuple], Any]) -> Any:

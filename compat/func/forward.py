@@ -10,6 +10,7 @@ from compat.arrays import array, tensor_of
 from compat.autograd.forward_ad import check_tangent
 from compat.dtypes import FLOATING
 from compat.func.flat import Flat, tensors_outside
+from compat.grad_mode import mode
 from compat.tensor import Tensor
 from compat.trees import tree_flatten, tree_unflatten
 from funcgrad.interpreters.evaluate import evaluate
@@ -56,7 +57,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     for x, d in zip(leaves, directions):
         check_tangent(x, d)
     values, moving = [array(x) for x in leaves], [array(d.to(x.dtype)) for d, x in zip(directions, leaves)]
-    if not levels.state.forward:
+    if not mode.forward:
         values, moving = [levels.held(x) for x in values], [levels.held(d) for d in moving]
     flat = Flat(func, leaves, tree, "jvp", _NAME, has_aux)
     outs, moved = jvp_flat(flat, values, moving)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from compat import examples, levels
+from compat import examples
+from compat.grad_mode import mode
 from compat.ops.node import Underivable
 from funcgrad.dtypes import is_inexact
 from funcgrad.interpreters.batching import at_axis
@@ -104,12 +105,12 @@ class Tangents:
         Raises:
             NotImplementedError: if they do, and there is no formula for them.
         """
-        if self.refusal is not None and levels.state.forward and any(map(pushing, operands)):
+        if self.refusal is not None and mode.forward and any(map(pushing, operands)):
             raise NotImplementedError(self.refusal)
 
     def complete(self, operands: Sequence[Any], results: Sequence[Any]) -> Sequence[Any]:
         """The results, with tangents of zero where operands have some and they have none."""
-        if not self.moving or not levels.state.forward:
+        if not self.moving or not mode.forward:
             return results
         movers = {interpreter: x for x in operands for interpreter in pushing(x)}
         if not movers:
