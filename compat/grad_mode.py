@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import threading
 from collections.abc import Callable, Generator
 from typing import Any, TypeVar
@@ -12,6 +13,9 @@ from typing import Any, TypeVar
 from compat.errors import warn, wrong_argument
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+#: The number of the next node that is recorded: what was recorded later comes first going backward.
+next_sequence: Callable[[], int] = itertools.count().__next__
 
 
 class _Mode(threading.local):

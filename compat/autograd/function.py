@@ -12,11 +12,11 @@ from typing import Any
 from compat import levels
 from compat.autograd.anomaly_mode import made
 from compat.autograd.function_results import keep, wrap_results
-from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of, next_sequence
+from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of
 from compat.autograd.saved import SavedTensor, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
-from compat.grad_mode import mode, no_grad
+from compat.grad_mode import mode, next_sequence, no_grad
 from compat.meta import in_transform
 from compat.size import Size
 from compat.tensor import Tensor

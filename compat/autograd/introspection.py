@@ -10,9 +10,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from compat.autograd.function import Error
-from compat.autograd.node import Node, edge_of, next_sequence
+from compat.autograd.node import Node, edge_of
 from compat.autograd.saved import SavedTensor, hooks
-from compat.grad_mode import is_multithreading_enabled, mode
+from compat.grad_mode import is_multithreading_enabled, mode, next_sequence
 from compat.hooks import HookDict
 from compat.registry import function, publish
 from compat.tensor import Tensor, autograd_of

@@ -24,9 +24,6 @@ from funcgrad.ir import ArrayType, Program
 Edge = tuple["Node | None", int]
 NO_EDGE: Edge = (None, 0)
 
-_sequence = itertools.count()
-next_sequence: Callable[[], int] = _sequence.__next__
-
 
 class Hooks:
     """The hooks of one node.

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from compat.autograd.node import NO_EDGE, Node, edge_of, next_sequence
+from compat.autograd.node import NO_EDGE, Node, edge_of
 from compat.autograd.saved import SavedTensor, save, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
-from compat.grad_mode import mode
+from compat.grad_mode import mode, next_sequence
 from compat.size import Size
 from compat.tensor import Tensor
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.autograd.node import NO_EDGE, Node, next_sequence
+from compat.autograd.node import NO_EDGE, Node
 from compat.compiling.capture import Call, Constant, Gradient, Returned
 from compat.errors import FREED
+from compat.grad_mode import next_sequence
 from compat.optim.given import Given, at
 from compat.tensor import Tensor, autograd_of, from_buffer
 from funcgrad import runtime, trees

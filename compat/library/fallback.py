@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from compat.autograd.node import Node, edge_of, next_sequence
+from compat.autograd.node import Node, edge_of
 from compat.errors import warn
+from compat.grad_mode import next_sequence
 from compat.registry import function
 from compat.tensor import Tensor
 from compat.trees import tree_leaves

@@ -15,10 +15,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from compat.autograd.node import NO_EDGE, Edge, Node, edge_of, next_sequence
+from compat.autograd.node import NO_EDGE, Edge, Node, edge_of
 from compat.autograd.saved import HookStack, hooks
 from compat.dtypes import dtype as Dtype
-from compat.grad_mode import mode
+from compat.grad_mode import mode, next_sequence
 from compat.hooks import RemovableHandle
 from compat.ops.creation import empty_strided
 from compat.ops.node import OpNode

@@ -15,11 +15,11 @@ from typing import Any
 from compat import captures, examples, levels
 from compat.autograd.anomaly_mode import made, written
 from compat.autograd.forward_ad import separate
-from compat.autograd.node import NO_EDGE, Edge, Node, accumulator, next_sequence
+from compat.autograd.node import NO_EDGE, Edge, Node, accumulator
 from compat.autograd.saved import SavedResult
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED, OVERLAPS_INPUT
-from compat.grad_mode import mode
+from compat.grad_mode import mode, next_sequence
 from compat.hosted import Hosted, place_of, rejoin
 from compat.layout import Base, overlap
 from compat.ops.recut import cut, steps_of

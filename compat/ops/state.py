@@ -11,12 +11,12 @@ import numpy as np
 
 from compat import captures, dtypes
 from compat.autograd.forward_ad import is_dual
-from compat.autograd.node import Node, edge_of, next_sequence
+from compat.autograd.node import Node, edge_of
 from compat.device import default_device
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, warn, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
-from compat.grad_mode import mode
+from compat.grad_mode import mode, next_sequence
 from compat.hosted import place_of
 from compat.layout import contiguous_strides, layout_of
 from compat.meta import Unknown

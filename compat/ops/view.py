@@ -13,11 +13,11 @@ import numpy as np
 
 from compat import lens, levels
 from compat.autograd.anomaly_mode import made as note_made
-from compat.autograd.node import NO_EDGE, Node, has_say, leaf_edge, next_sequence
+from compat.autograd.node import NO_EDGE, Node, has_say, leaf_edge
 from compat.autograd.saved import HookStack
 from compat.dtypes import FLOATING
 from compat.dtypes import dtype as Dtype
-from compat.grad_mode import mode
+from compat.grad_mode import mode, next_sequence
 from compat.hosted import is_large, part_of
 from compat.layout import Base, Layout, contiguous_strides, layout_of, view_strides
 from compat.ops.kernel import Derivative, Kernel

@@ -39,8 +39,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 from compat.autograd.anomaly_mode import made
-from compat.autograd.node import NO_EDGE, leaf_edge, next_sequence
+from compat.autograd.node import NO_EDGE, leaf_edge
 from compat.autograd.saved import HookStack, save, save_result
+from compat.grad_mode import next_sequence
 from funcgrad import runtime
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from compat import runtime
-from compat.autograd.node import next_sequence
-from compat.grad_mode import mode
+from compat.grad_mode import mode, next_sequence
 from compat.profiler.events import DeviceType, EventList, FunctionEvent, Shapes, tree_of
 from compat.registry import names_of
 from compat.tensor import Tensor
