@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from typing import Any
 
+from compat import levels
 from compat.autograd.node import NO_EDGE, Node, edge_of
 from compat.autograd.saved import SavedTensor, save, unpack
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
-from compat.grad_mode import mode, next_sequence
+from compat.grad_mode import mode, next_sequence, no_grad
 from compat.size import Size
 from compat.tensor import Tensor
 
@@ -78,6 +80,31 @@ def _other(name: str, node: PulledNode) -> Any:
     return node.others[name]
 
 
+def transformed() -> bool:
+    """Whether a transform, or a level of duals, is to differentiate what is done: then the steps themselves do."""
+    return bool(levels.state.levels) or levels.state.duals is not None
+
+
+def apart() -> AbstractContextManager[Any]:
+    """Within it a result for ``pulled`` is computed."""
+    return nullcontext() if transformed() else no_grad()
+
+
+def outside(t: Tensor) -> Tensor:
+    """An operand as a result for ``pulled`` is computed of it."""
+    return t if transformed() else t.detach()
+
+
+def _check_captured(operands: Sequence[Tensor]) -> None:
+    """Complains of sparse tensors that require grad inside a transform, whose steps are those of their elements.
+
+    Raises:
+        RuntimeError: if there is one.
+    """
+    if mode.grad and any(t.is_sparse and t.requires_grad for t in operands):
+        raise RuntimeError("inside torch.func's transforms sparse tensors from outside may not require grad")
+
+
 def pulled(name: str, result: Tensor, operands: Sequence[Tensor], pull: Pull, /, **kept: Any) -> Tensor:
     """A result that no node was recorded for, with one if a gradient is wanted.
 
@@ -89,6 +116,9 @@ def pulled(name: str, result: Tensor, operands: Sequence[Tensor], pull: Pull, /,
             recorded in turn if the backward pass is.
         kept: what the pullback needs, tensors among it, shown as ``_saved_...``.
     """
+    if transformed():
+        _check_captured(operands)
+        return result
     if not mode.grad or not any(t.requires_grad for t in operands):
         return result
     tensors = {k: v for k, v in kept.items() if isinstance(v, Tensor)}

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from compat.autograd.backward import grad as derivative
-from compat.autograd.pulled import pulled
+from compat.autograd.pulled import apart, outside, pulled
 from compat.dtypes import promote_types
 from compat.errors import size_text
-from compat.grad_mode import enable_grad, mode, no_grad
+from compat.grad_mode import enable_grad, mode
 from compat.registry import names_of
 from compat.sparse.making import Gradients, coalesce, gathered, values, with_elements
 from compat.sparse.rules import rule
@@ -33,7 +33,7 @@ def _backward_name(name: str) -> str:
 def _linear(name: str, input: SparseTensor) -> Tensor:
     """A linear function, of each element for itself."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
-    with no_grad():
+    with apart():
         made = alike(input, function(input.elements))
     return pulled(_backward_name(name), made, [input], lambda grad, _: [lambda: function(grad)])
 
@@ -42,7 +42,7 @@ def _unary(name: str, input: SparseTensor) -> Tensor:
     """A function that keeps zeros, of each element; those of one place are added up before."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
     x = coalesced(input)
-    with no_grad():
+    with apart():
         made = alike(x, function(x.elements))
     if not made.elements.is_floating_point() and not made.elements.is_complex():
         return made
@@ -81,7 +81,7 @@ def power(input: Any, exponent: Any, **_: Any) -> Tensor:
         raise RuntimeError("pow: cannot raise to zeroth power on sparse tensor; it would make the result tensor dense")
     raised = lambda t: names_of("torch")["pow"](t, number)
     x = coalesced(input)
-    with no_grad():
+    with apart():
         made = alike(x, raised(x.elements))
     return pulled("PowBackward0", made, [input], partial(_pull_unary, raised), self=input, exponent=number)
 
@@ -92,7 +92,7 @@ def power(input: Any, exponent: Any, **_: Any) -> Tensor:
 @rule("clone")
 def clone(input: SparseTensor, **_: Any) -> Tensor:
     """A copy."""
-    with no_grad():
+    with apart():
         made = sparse(input.coordinates.clone(), input.elements.clone(), input.shape, input.coalesced)
     return pulled("CloneBackward0", made, [input], lambda grad, _: [lambda: grad])
 
@@ -100,7 +100,7 @@ def clone(input: SparseTensor, **_: Any) -> Tensor:
 @rule("_to_copy")
 def to_copy(input: SparseTensor, dtype: Any = None, **_: Any) -> Tensor:
     """A copy in another dtype."""
-    with no_grad():
+    with apart():
         made = alike(input, input.elements.to(dtype or input.dtype))
     before = input.dtype
     return pulled("ToCopyBackward0", made, [input], lambda grad, _: [lambda: grad.to(before)])
@@ -158,8 +158,8 @@ def _sum(name: str, a: Any, b: Any, factor: Any, alpha: Any) -> Tensor:
         raise RuntimeError(
             f"add: expected sizes of 'self' and 'other' to match, but {size_text(a.shape)} != {size_text(b.shape)}"
         )
-    with no_grad():
-        made = _added(a, b, factor) if isinstance(a, SparseTensor) else _added_to(a.detach(), b, factor)
+    with apart():
+        made = _added(a, b, factor) if isinstance(a, SparseTensor) else _added_to(outside(a), b, factor)
     kinds = a.dtype, b.dtype
 
     def pull(grad: Tensor, _: Any) -> Gradients:
@@ -225,8 +225,8 @@ def multiply(input: Any, other: Any, **_: Any) -> Tensor:
     if not isinstance(b, Tensor) or (b.dim() == 0 and not isinstance(b, SparseTensor)):
         return _scaled("MulBackward0", a, b)
     found: Callable[..., Tensor] = _intersection if isinstance(b, SparseTensor) else _product_with_dense
-    with no_grad():
-        made = found(a.detach(), b.detach())
+    with apart():
+        made = found(outside(a), outside(b))
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["self"], kept["other"]
@@ -258,8 +258,8 @@ def _intersection(a: SparseTensor, b: SparseTensor) -> Tensor:
 def _scaled(name: str, a: SparseTensor, n: Any, inverse: bool = False) -> Tensor:
     """All elements times a number, or divided by it."""
     combine = operator.truediv if inverse else operator.mul
-    with no_grad():
-        made = alike(a, combine(a.elements, n.detach() if isinstance(n, Tensor) else n))
+    with apart():
+        made = alike(a, combine(a.elements, outside(n) if isinstance(n, Tensor) else n))
 
     def of_number(grad: Tensor, x: SparseTensor, n: Tensor) -> Tensor:
         x = coalesce(x)

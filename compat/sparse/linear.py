@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.pulled import pulled
+from compat.autograd.pulled import apart, outside, pulled
 from compat.dtypes import promote_types
-from compat.grad_mode import no_grad
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, with_elements
 from compat.sparse.rules import rule
@@ -51,8 +50,8 @@ def _times_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 def product(a: Tensor, b: Tensor) -> Tensor:
     """The product of two matrices of which one is sparse, outside the graph: sparse if both are."""
-    with no_grad():
-        a, b = a.detach(), b.detach()
+    with apart():
+        a, b = outside(a), outside(b)
         dtype = promote_types(a.dtype, b.dtype)
         a, b = a.to(dtype), b.to(dtype)
         if isinstance(a, SparseTensor):
@@ -100,7 +99,7 @@ def mv(input: Tensor, vec: Tensor, **_: Any) -> Tensor:
         a, v = kept["self"], kept["vec"]
         return [lambda: grad[:, None] * v.conj()[None], lambda: a.t().conj().mv(grad)]
 
-    made = product(input, vec.detach()[:, None])[:, 0]
+    made = product(input, outside(vec)[:, None])[:, 0]
     return pulled("MvBackward0", made, [input, vec], pull, self=input, vec=vec)
 
 
@@ -112,8 +111,8 @@ def _added(name: str, input: Tensor, a: Tensor, b: Tensor, beta: Any, alpha: Any
         masked: whether a sparse matrix gets a gradient only where it has elements.
     """
     _check_product(a, b)
-    with no_grad():
-        made = input.detach() * beta + product(a, b).to_dense() * alpha
+    with apart():
+        made = outside(input) * beta + product(a, b).to_dense() * alpha
 
     def pull(grad: Tensor, kept: Mapping[str, Any]) -> Gradients:
         first, second = kept["mat1"], kept["mat2"]
@@ -177,7 +176,7 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
                size=(2, 2), nnz=1, layout=torch.sparse_coo)
     """
     _check_product(mat1, mat2)
-    with no_grad():
+    with apart():
         rows = np.unique(array_of(mat1.coalesce().indices())[0])
         where = from_array(rows)
         return sparse(where[None], product(mat1, mat2).index_select(0, where), (mat1.shape[0], mat2.shape[1]), True)
@@ -194,7 +193,7 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
         tensor([[2., 1.],
                 [1., 2.]])
     """
-    with no_grad():
+    with apart():
         rows = hspmm(mat1, mat2)
         at = array_of(rows._indices())[0]
         columns = np.arange(mat2.shape[1])

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
-from compat.autograd.pulled import pulled
+from compat.autograd.pulled import apart, outside, pulled
 from compat.errors import size_text, wrong_argument
 from compat.formats import LAYOUTS
-from compat.grad_mode import no_grad
 from compat.ops.creation import with_grad
 from compat.ops.refusing import refusal
 from compat.registry import function, names_of, publish
@@ -212,12 +211,12 @@ def to_sparse(
         )
     if count == 0 and self.dim() > 0:
         raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when self.dim()>0")
-    with no_grad():
+    with apart():
         found = array_of(self)
         rows = found.reshape(*found.shape[:count], -1) if count < self.dim() else found[..., None]
         coordinates = np.stack(np.nonzero((rows != 0).any(-1))) if count else np.zeros((0, 1), np.int64)
         where = from_array(flat(coordinates.astype(np.int64), self.shape[:count]))
-        elements = self.detach().reshape(-1, *self.shape[count:]).index_select(0, where)
+        elements = outside(self).reshape(-1, *self.shape[count:]).index_select(0, where)
     made = sparse(from_array(coordinates.astype(np.int64)), elements, self.shape, True)
     name = "ToSparseBackward1" if sparse_dim is None else "ToSparseBackward0"
     return pulled(name, made, [self], lambda grad, _: [grad.to_dense], self_self_sym_blocksize_opt=None)
@@ -246,8 +245,8 @@ def sparse_mask(self: Tensor, mask: Any) -> Tensor:
             f"sparse_mask(): operands have incompatible sizes; self has size {size_text(self.shape)} but mask has size "
             f"{size_text(mask.shape)}"
         )
-    with no_grad():
-        made = alike(mask, gathered(self.detach(), mask))
+    with apart():
+        made = alike(mask, gathered(outside(self), mask))
     pull = _pull_masked_sparse if isinstance(self, SparseTensor) else _pull_masked
     return pulled("SparseMaskBackward0", made, [self], pull, mask=mask.detach())
 
@@ -300,13 +299,13 @@ def values(self: SparseTensor) -> Tensor:
     """
     self._check_coalesced("values")
     pull = lambda grad, kept: [lambda: with_elements(kept["self"], grad)]
-    return pulled("ValuesBackward0", self._values(), [self], pull, self=self)
+    return pulled("ValuesBackward0", outside(self.elements), [self], pull, self=self)
 
 
 def with_elements(like: SparseTensor, elements: Tensor) -> Tensor:
     """Other elements at the same places, to which gradients flow."""
-    with no_grad():
-        made = alike(like, elements.detach())
+    with apart():
+        made = alike(like, outside(elements))
     pull = lambda grad, kept: [lambda: gathered(grad, kept["like"])]
     return pulled("SparseCooTensorWithDimsAndTensorsBackward0", made, [elements], pull, like=like.detach())
 

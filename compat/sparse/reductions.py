@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.pulled import pulled
+from compat.autograd.pulled import apart, outside, pulled
 from compat.errors import wrap_dim
-from compat.grad_mode import no_grad
 from compat.ops.refusing import refusal
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, coalesce, values, with_elements
@@ -48,7 +47,7 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
         for d in sorted(_dims(dim, input.dim())) if keepdim else ():
             found = found.unsqueeze(d)
         return found
-    with no_grad():
+    with apart():
         made = input.elements.sum(dtype=dtype)
     size, before = tuple(input.shape), input.dtype
     pull = lambda grad, _: [lambda: grad.to(before).expand(size)]
@@ -57,7 +56,7 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
 
 def _sum(name: str, t: SparseTensor, dim: Any, dtype: Any) -> Tensor:
     dims = _dims(dim, t.dim())
-    with no_grad():
+    with apart():
         made = _total(t, dims)
         made = made if dtype is None else made.to(dtype)
 
@@ -145,7 +144,7 @@ def _softmax(name: str, input: Tensor, dim: int, dtype: Any, logarithm: bool) ->
         return with_elements(coalesce(input), function(values(coalesce(input)), dim - count + 1))
     where, slices = _segments(x, dim)
     at = from_array(where)
-    with no_grad():
+    with apart():
         shape = (slices, *x.elements.shape[1:])
         spread = at.reshape(-1, *[1] * (x.elements.dim() - 1)).expand(x.elements.shape)
         highest = x.elements.new_full(shape, -float("inf")).scatter_reduce(0, spread, x.elements, "amax")
@@ -236,4 +235,4 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Sequence[int], layout: An
     within = (i >= 0) & (i < shape[0])
     coordinates = np.stack([i[within], j[within]]).astype(np.int64)
     places = from_array((which[within] * rows.shape[1] + j[within]).astype(np.int64))
-    return sparse(from_array(coordinates), diagonals.detach().reshape(-1).index_select(0, places), shape, False)
+    return sparse(from_array(coordinates), outside(diagonals).reshape(-1).index_select(0, places), shape, False)

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from compat.autograd.pulled import pulled
+from compat.autograd.pulled import apart, pulled
 from compat.errors import wrap_dim
-from compat.grad_mode import no_grad
 from compat.ops.refusing import refusal
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, coalesce, sparse_coo_tensor, values
@@ -36,7 +35,7 @@ def _permuted(t: SparseTensor, dims: Sequence[int]) -> SparseTensor:
 def _permutation(name: str, t: SparseTensor, order: Sequence[int], /, **shown: Any) -> Tensor:
     dims = [wrap_dim(d, t.dim()) for d in order]
     back = [int(d) for d in np.argsort(dims)]
-    with no_grad():
+    with apart():
         made = _permuted(t, dims)
     return pulled(name, made, [t], lambda grad, _: [lambda: grad.permute(back)], **shown)
 
@@ -79,7 +78,7 @@ def unsqueeze(input: SparseTensor, dim: int) -> Tensor:
         coordinates.insert(dim, np.zeros(input._nnz(), np.int64))
     else:
         elements = elements.unsqueeze(dim - count + 1)
-    with no_grad():
+    with apart():
         made = sparse(from_array(np.stack(coordinates)), elements, size, input.coalesced)
     return pulled("UnsqueezeBackward0", made, [input], lambda grad, _: [lambda: _first(grad, dim)], dim=dim)
 
@@ -143,7 +142,7 @@ def select(input: SparseTensor, dim: int, index: Any) -> Tensor:
     index, size = index % n, [m for d, m in enumerate(input.shape) if d != dim]
     count = input.sparse_dim()
     shape = tuple(input.shape)
-    with no_grad():
+    with apart():
         if dim < count:
             made = _cut(input, dim, lambda row: row == index, None, size)
         else:
@@ -159,7 +158,7 @@ def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> Tenso
     start = wrap_dim(int(start), input.shape[dim] + 1)
     size = [length if d == dim else n for d, n in enumerate(input.shape)]
     shape = tuple(input.shape)
-    with no_grad():
+    with apart():
         if dim < count:
             chosen = lambda row: (row >= start) & (row < start + length)
             made = _cut(input, dim, chosen, lambda row: row - start, size)
@@ -186,7 +185,7 @@ def index_select(input: SparseTensor, dim: int, index: Tensor, **_: Any) -> Tens
         zeros = torch["zeros"](kept["self_sym_sizes"], dtype=grad.dtype)
         return [lambda: zeros.index_add(dim, kept["index"], grad.to_dense()).to_sparse(count)]
 
-    with no_grad():
+    with apart():
         if dim >= count:
             made = sparse(input.coordinates, input.elements.index_select(dim - count + 1, index), size, input.coalesced)
         else:
@@ -229,7 +228,7 @@ def cat(tensors: Sequence[Any], dim: int = 0, **_: Any) -> Tensor:
     starts = np.cumsum([0, *sizes[:-1]])
     if dim >= count:
         raise RuntimeError("cat(): sparse tensors are joined along dimensions that have coordinates")
-    with no_grad():
+    with apart():
         parts = []
         for t, start in zip(tensors, starts):
             coordinates = array_of(t.coordinates).copy()

@@ -17,9 +17,9 @@ import numpy as np
 
 from compat import dtypes
 from compat.autograd.node import Node
+from compat.autograd.pulled import apart, outside
 from compat.dtypes import dtype as Dtype
 from compat.formats import LAYOUTS
-from compat.grad_mode import no_grad
 from compat.layout import Base, Layout, layout_of
 from compat.meta import unknown
 from compat.ops.asking import AskingLayout, asking_layout
@@ -214,7 +214,7 @@ class SparseTensor(Tensor):
         """The number that a tensor of one element is."""
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
-        with no_grad():
+        with apart():
             return self.to_dense().item()
 
     def __bool__(self) -> bool:
@@ -230,7 +230,7 @@ class SparseTensor(Tensor):
 
     def detach(self) -> SparseTensor:
         """The same coordinates and elements outside the graph."""
-        made = sparse(self.coordinates, self.elements, self.shape, self.coalesced)
+        made = sparse(self.coordinates, self.elements.detach(), self.shape, self.coalesced)
         made._counter = self._counter
         return made
 
@@ -282,7 +282,7 @@ def sparse(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced
     base = Base(size, elements.dtype, True, elements.device)
     made: Any = object.__new__(SparseTensor)
     set_memory(made, NoMemory(unknown(base), base), layout_of(base, size, (0,) * len(size), 0), 0)
-    made.coordinates, made.elements, made.coalesced = coordinates.detach(), elements.detach(), coalesced
+    made.coordinates, made.elements, made.coalesced = coordinates.detach(), outside(elements), coalesced
     return made
 
 
@@ -334,7 +334,7 @@ def coalesced(t: SparseTensor) -> SparseTensor:
         return t
     size = t.shape[: t.sparse_dim()]
     places, where = np.unique(places_of(t), return_inverse=True)
-    with no_grad():
+    with apart():
         elements = summed(t.elements, where.reshape(-1), len(places))
     return sparse(from_array(unflat(places, size)), elements, t.shape, True)
 
@@ -342,7 +342,7 @@ def coalesced(t: SparseTensor) -> SparseTensor:
 def dense(t: SparseTensor) -> Tensor:
     """All elements, outside the graph."""
     size, count = t.shape, t.sparse_dim()
-    with no_grad():
+    with apart():
         return summed(t.elements, places_of(t), prod(size[:count])).reshape(size)
 
 

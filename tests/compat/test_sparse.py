@@ -98,6 +98,42 @@ def test_second_derivatives_go_through_products() -> None:
             np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-12)
 
 
+def test_transforms_go_through_sparse_tensors() -> None:
+    x = torch.arange(6, dtype=torch.float64).reshape(3, 2) / 5
+    v = torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)
+    places = torch.tensor([[0, 1, 1], [1, 0, 2]])
+
+    def function(v: Any, x: Any, dense: bool) -> Any:
+        a = torch.sparse_coo_tensor(places, v, (3, 3))
+        b = x.to_sparse()
+        if dense:
+            a, b = a.to_dense(), b.to_dense()
+        return ((a @ x).tanh() + (b * 2).to_dense().sin()).pow(2).sum()
+
+    def agree(transform: Callable[..., Any]) -> None:
+        got, want = (transform(lambda v, x, dense=dense: function(v, x, dense)) for dense in (False, True))
+        for g, w in zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(want)):
+            np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-12)
+
+    agree(lambda f: torch.func.grad(f, (0, 1))(v, x))
+    agree(lambda f: torch.func.jvp(f, (v, x), (v * 2, x + 1)))
+    agree(lambda f: torch.func.hessian(f)(v, x))
+    batch = torch.stack([x, x + 1])
+    got = torch.func.vmap(lambda x: torch.sparse.mm(torch.sparse_coo_tensor(places, v, (3, 3)), x))(batch)
+    want = torch.sparse_coo_tensor(places, v, (3, 3)).to_dense() @ batch
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-12)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(x, x + 1)
+        tangent = torch.autograd.forward_ad.unpack_dual(function(v, dual, False)).tangent
+    assert tangent.item() == pytest.approx(torch.func.jvp(lambda x: function(v, x, True), (x,), (x + 1,))[1].item())
+
+
+def test_a_transform_says_that_it_does_not_see_a_sparse_leaf() -> None:
+    s = torch.eye(2).to_sparse().requires_grad_()
+    with pytest.raises(RuntimeError, match="sparse tensors from outside may not require grad"):
+        torch.func.grad(lambda x: (s @ x).sum())(torch.ones(2, 2))
+
+
 def test_work_and_memory_follow_what_is_kept() -> None:
     n = 200_000  # a dense matrix of that size would take 160 GB
     nodes = torch.arange(n)
