@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.ops.attributes import norm_except_dim
+from compat.ops.halves import single
 from compat.ops.op import op
 from compat.ops.signature import Array
 from compat.registry import function
@@ -22,8 +23,9 @@ def _across(x: Any, dim: int) -> tuple[int, ...]:
     saved="dim g result1 v", constant=(1,), keeps="result1 v g",
 )  # fmt: skip
 def weight_norm_interface(v: Array, g: Array, dim: int = 0) -> Any:
-    norm = np.sqrt(np.sum(np.multiply(v, v), axis=_across(v, dim), keepdims=True))
-    return np.multiply(v, np.divide(g, norm)), norm
+    wide = single(v)  # of half precision only the weight is rounded, once; the length stays as it is
+    norm = np.sqrt(np.sum(np.multiply(wide, wide), axis=_across(v, dim), keepdims=True))
+    return np.astype(np.multiply(wide, np.divide(single(g), norm)), type_of(v).dtype), norm
 
 
 @function("torch._weight_norm")
