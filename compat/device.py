@@ -74,7 +74,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple:
-        return device, (str(self),)
+        return _restored, (str(self),)
 
     def __enter__(self) -> device:
         # Within it new tensors are made here.
@@ -83,6 +83,13 @@ class device:
 
     def __exit__(self, *_: object) -> None:
         _entered.devices.pop()
+
+
+def _restored(text: str) -> device:
+    return device(text)
+
+
+device.__module__ = "torch"  # what users see in its name; in a pickle is where it is made
 
 
 def _parse(text: str) -> tuple[str, int | None]:

@@ -111,6 +111,8 @@ class dtype:
         return _TO_COMPLEX[self]
 
 
+dtype.__module__ = "torch"  # what users see in its name
+
 #: What abbreviations of dtypes begin with, for what their names begin with; quantized ones and others have none.
 _LETTERS = {"float": "f", "bfloat": "bf", "complex": "c", "bits": "b", "int": "i", "uint": "u"}
 

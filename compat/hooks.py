@@ -43,6 +43,9 @@ class RemovableHandle:
         self.hooks_dict_ref, self.extra_dict_ref = refs[0], tuple(refs[1:])
         RemovableHandle._ids = itertools.count(max(next(RemovableHandle._ids), self.id + 1))
 
+    def __repr__(self) -> str:
+        return f"<torch.utils.hooks.RemovableHandle object at {hex(id(self))}>"  # a notebook's cell ends with it
+
     def __enter__(self) -> RemovableHandle:
         return self
 

@@ -62,4 +62,11 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple:
-        return Size, (tuple(self),)
+        return _restored, (tuple(self),)
+
+
+def _restored(sizes: tuple[int, ...]) -> Size:
+    return Size(sizes)
+
+
+Size.__module__ = "torch"  # what users see in its name; in a pickle is where it is made

@@ -96,3 +96,17 @@ def test_layouts_that_functions_do_not_make(name: str) -> None:
         assert call(2, layout=torch.strided).layout is torch.strided
         with pytest.raises(NotImplementedError, match=f"this makes no tensors of layout torch.{name}"):
             call(2, layout=layout)
+
+
+def test_types_show_themselves_as_pytorchs_and_are_pickled_where_there_is_none() -> None:
+    x = torch.ones(2)
+    assert [str(type(v)) for v in (x.shape, x.dtype, x.device)] == [
+        "<class 'torch.Size'>",
+        "<class 'torch.dtype'>",
+        "<class 'torch.device'>",
+    ]
+    for value in (x.shape, x.dtype, x.device):
+        assert pickle.loads(pickle.dumps(value)) == value == copy.deepcopy(value)
+        assert b"torch" not in pickle.dumps(value)
+    handle = torch.ones(1, requires_grad=True).register_hook(lambda grad: grad)
+    assert repr(handle) == f"<torch.utils.hooks.RemovableHandle object at {hex(id(handle))}>"

@@ -41,11 +41,21 @@ def examples(module: ModuleType) -> Iterator[doctest.DocTest]:
     finder = doctest.DocTestFinder(exclude_empty=True)
     yield from (test for test in finder.find(module, module.__name__) if written_in(module, test))
     for name, value in vars(module).items():
+        if inspect.isclass(value) and value.__name__ == name and shown_elsewhere(value, module):
+            yield from finder.find(value, f"{module.__name__}.{name}", module)
         if inspect.isroutine(value) or inspect.isclass(value) or inspect.ismodule(value):
             continue
         own = getattr(value, "__module__", None) == module.__name__ and "__doc__" in getattr(value, "__dict__", ())
         if own and isinstance(value.__doc__, str):
             yield from finder.find(value, f"{module.__name__}.{name}", module)
+
+
+def shown_elsewhere(kind: type, module: ModuleType) -> bool:
+    """Whether a class of this module says that it is of another, as ``Tensor`` does, which is ``torch.Tensor``."""
+    functions = [value for value in vars(kind).values() if inspect.isfunction(value)]
+    if not functions or kind.__module__ == module.__name__:
+        return False
+    return functions[0].__globals__ is vars(module)  # later ones may have come to it from other modules
 
 
 def written_in(module: ModuleType, test: doctest.DocTest) -> bool:
