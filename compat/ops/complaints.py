@@ -180,11 +180,12 @@ class Complaints:
 _speaking: set[Callable[..., Any]] = set()
 #: Functions whose arguments are looked at before they are called, since they take what PyTorch does not.
 _LENIENT = """
-    fft.fftfreq fft.rfftfreq linalg.matrix_rank torch.bartlett_window torch.blackman_window
-    torch.cumulative_trapezoid torch.from_file torch.hamming_window torch.hann_window torch.hinge_embedding_loss
-    torch.histogram torch.histogramdd torch.is_nonzero torch.kaiser_window torch.margin_ranking_loss torch.movedim
-    torch.moveaxis torch.norm_except_dim torch.normal torch.qr torch.scalar_tensor torch.svd torch.tensor_split
-    torch.trapezoid torch.trapz torch.tril_indices torch.triplet_margin_loss torch.triu_indices
+    fft.fftfreq fft.rfftfreq linalg.matrix_rank torch.bartlett_window torch.binary_cross_entropy_with_logits
+    torch.blackman_window torch.cumulative_trapezoid torch.dsplit torch.from_file torch.hamming_window
+    torch.hann_window torch.hinge_embedding_loss torch.histogram torch.histogramdd torch.hsplit torch.is_nonzero
+    torch.kaiser_window torch.margin_ranking_loss torch.moveaxis torch.movedim torch.norm_except_dim torch.normal
+    torch.qr torch.scalar_tensor torch.svd torch.tensor_split torch.trapezoid torch.trapz torch.tril_indices
+    torch.triplet_margin_loss torch.triu_indices torch.vsplit
 """
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from compat import dtypes
 from compat.errors import wrap_dim, wrong_argument
 from compat.ops.arguments import tensor_argument
+from compat.ops.complaints import complaint, speaks
 from compat.ops.complex import conj_physical
 from compat.ops.complex_views import conj
 from compat.ops.composite import composite
@@ -250,14 +251,20 @@ def _public(said: str, complicated: bool, what: str, shown: str) -> Callable[[Ca
 
         @functools.wraps(transform)
         def call(*args: Any, out: Any = None, **named: Any) -> Any:
-            if out is None:
-                return transform(*args, **named)
-            if isinstance(out, Tensor) and out.dtype.is_complex != complicated:
-                kind = "complex" if complicated else "floating point"
-                raise RuntimeError(f"{said} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
-            return inner(*args, out=out, **named)
+            try:
+                if out is None:
+                    return transform(*args, **named)
+                if isinstance(out, Tensor) and out.dtype.is_complex != complicated:
+                    kind = "complex" if complicated else "floating point"
+                    raise RuntimeError(f"{said} expects a {kind} output tensor, but got {out.dtype.scalar_name}")
+                return inner(*args, out=out, **named)
+            except Exception:
+                problem = complaint(f"fft.{name}", args, named if out is None else named | {"out": out})
+                if problem is None:
+                    raise
+            raise problem
 
-        return function(f"fft.{name}")(call)
+        return function(f"fft.{name}")(speaks(call))
 
     return declare
 

@@ -64,4 +64,3 @@ def test_what_fails_for_its_values_is_told_as_it_came() -> None:
 def test_aliases_are_functions_of_their_own_names() -> None:
     assert torch.special.erf.__name__ == torch.erf.__name__ == "erf"
     assert torch.absolute.__name__ == "absolute"
-    assert F.conv2d == torch.conv2d  # as in PyTorch
