@@ -430,22 +430,26 @@ class Function(metaclass=FunctionMeta):
         return tuple(results) if several else results[0]
 
 
+def _unexpected(name: str) -> TypeError:
+    return TypeError(f"forward() got an unexpected keyword argument '{name}'")
+
+
 def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
     """The arguments by position, with defaults where ``forward`` does not take ``ctx``.
 
     Raises:
         TypeError: if they do not fit ``forward``.
     """
-    signature, separate = inspect.signature(cls.forward), cls._separate()
-    if not separate:
-        rest = list(signature.parameters.values())[1:]
-        signature = signature.replace(parameters=rest)
+    signature = inspect.signature(cls.forward)
+    if not cls._separate():
+        return _by_position(
+            [p.name for p in list(signature.parameters.values())[1:] if p.kind in _PLACED], args, kwargs
+        )
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
-        raise TypeError(f"forward() {error}" if kwargs else str(error)) from None
-    if separate:
-        bound.apply_defaults()
+        raise TypeError(str(error)) from None
+    bound.apply_defaults()
     if bound.kwargs:
         named = {name: x for name, x in bound.kwargs.items() if isinstance(x, Tensor)}
         if named and any(entered.kind == "vmap" for entered in levels.state.levels):
@@ -453,8 +457,32 @@ def _bound(cls: type[Function], args: tuple, kwargs: dict[str, Any]) -> tuple:
                 "Run vmap on autograd.Function with kwarg-only Tensor args. Please do not pass kwarg-only Tensors to "
                 f"autograd.Function. Got: {named}"
             )
-        raise TypeError(f"{cls.__name__}.apply(): forward() must not have keyword-only parameters")
+        raise _unexpected(next(iter(bound.kwargs)))
     return bound.args
+
+
+_PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def _by_position(names: list[str], args: tuple, kwargs: dict[str, Any]) -> tuple:
+    """Arguments given by name behind those given by position; none may be left out between them.
+
+    Args:
+        names: what those are called that have a position.
+
+    Raises:
+        TypeError: if one is not known, is given twice, or is left out.
+    """
+    for name in kwargs:
+        if name not in names:
+            raise _unexpected(name)
+        if names.index(name) < len(args):
+            raise TypeError(f"forward() got multiple values for argument '{name}'")
+    end = max(names.index(name) for name in kwargs) + 1
+    for place, name in list(enumerate(names))[len(args) : end]:
+        if name not in kwargs:
+            raise TypeError(f"forward() missing required argument: '{name}' (position {place})")
+    return (*args, *[kwargs[name] for name in names[len(args) : end]])
 
 
 class InplaceFunction(Function):
