@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import dtypes
-from compat.errors import cpp_name, wrong_argument
+from compat.errors import Once, cpp_name, wrong_argument
 from compat.ops.composite import composite
 from compat.ops.op import op
 from compat.ops.out import of_dtype
@@ -148,9 +148,15 @@ def _check_norm_dtype(name: str, x: Tensor, dtype: dtypes.dtype | None) -> None:
         )
 
 
+def _no_complex(name: str, ord: Any) -> None:
+    if isinstance(ord, complex):
+        raise RuntimeError(f"{name}: Expected a non-complex scalar as the order of norm.")
+
+
 def _check_vector_norm(
     input: Tensor, ord: Any, dim: Any = None, keepdim: bool = False, *, dtype: dtypes.dtype | None = None
 ) -> None:
+    _no_complex("linalg.vector_norm", ord)
     if isinstance(ord, str) or not isinstance(ord, int | float):
         raise wrong_argument("linalg_vector_norm", "ord", 2, "Number", ord)
     if input.dtype.category < dtypes.FLOATING:
@@ -273,6 +279,7 @@ def matrix_norm(
         tensor(6.)
     """
     dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    _no_complex("linalg.matrix_norm", ord)
     ord = ord if isinstance(ord, str) else float(ord)
     _check_matrix_norm(A, ord, dims, dtype)
     first, second = (_wrapped(d, A.dim()) for d in dims)
@@ -396,6 +403,46 @@ def norm_along(input: Array, p: int | float, dim: Dims, keepdim: bool = False) -
 @norm_along.backward
 def norm_along_backward(ct: Any, input: Any, p: Any, dim: Any, result: Any) -> Any:
     return norm_gradient(ct, input, p, result, axes_of(input, dim))
+
+
+def _older(name: str, instead: str) -> None:
+    text = (
+        f"at::{name} is deprecated and it is just left for JIT compatibility. It will be removed in a future PyTorch "
+    )
+    Once.warn(f"{text}release. Please use `{instead}` instead", key=name)
+
+
+@composite("torch.nuclear_norm", out=True)
+def nuclear_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The older name of ``torch.linalg.matrix_norm(input, "nuc")``.
+
+    Args:
+        dim: the two dimensions that make a matrix; None for the last two. A bool is ``keepdim``.
+        keepdim: leave the reduced dimensions with size 1.
+    """
+    if isinstance(dim, bool):
+        dim, keepdim = None, dim
+    _older("nuclear_norm", "linalg.matrix_norm(A, 'nuc', dim, keepdim)")
+    dims = (-2, -1) if dim is None else tuple(dim) if isinstance(dim, tuple | list) else (dim, dim)
+    return matrix_norm(input, "nuc", dims, keepdim)
+
+
+@composite("torch.frobenius_norm", out=True)
+def frobenius_norm(input: Tensor, dim: Any, keepdim: bool = False) -> Tensor:
+    """The older name of ``torch.linalg.vector_norm`` over at most two dimensions; none for all.
+
+    Args:
+        dim: a dimension, or several.
+        keepdim: leave the reduced dimensions with size 1.
+
+    Raises:
+        RuntimeError: for more than two.
+    """
+    _older("frobenius_norm", "linalg.vector_norm(A, 2., dim, keepdim)")
+    dims = tuple(dim) if isinstance(dim, tuple | list) else (dim,)
+    if len(dims) > 2:
+        raise RuntimeError(f"Expected at most 2 dimensions, but got {len(dims)} dimensions instead.")
+    return norm_along.function(input, 2.0, dims or tuple(range(input.dim())), keepdim)
 
 
 @composite("F.normalize", out=True)

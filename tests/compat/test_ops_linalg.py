@@ -9,6 +9,7 @@ import pytest
 
 import compat as torch
 from compat.func import jvp, vmap
+from tests.compat.scripts import assert_same, cases, observe
 
 SINGULAR = [[1.0, 2.0], [2.0, 4.0]]
 
@@ -233,6 +234,11 @@ def test_gradients_that_no_phase_changes_are_taken() -> None:
     left, values, right = torch.linalg.svd(x)
     ((left * values) @ right[:2]).real.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 3)), atol=1e-12)  # a few products of 3 x 3 matrices
+
+
+@pytest.mark.parametrize(("source", "want"), cases("norms"))
+def test_norms_are_as_recorded(source: str, want: dict[str, Any]) -> None:
+    assert_same(observe(torch, source), want)
 
 
 @pytest.mark.parametrize("hermitian", [False, True])
