@@ -18,7 +18,7 @@ from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Tracer
+from funcgrad.tracing import Tracer, type_of
 
 TRACED = (BatchTracer, ForwardTracer, ReverseTracer)
 
@@ -213,8 +213,18 @@ def shown(x: Any) -> bool:
     return True
 
 
-#: What messages call an operation that writes in place; others by their own name.
-_WRITES = dict.fromkeys(("add", "sub", "mul", "div", "copy"), "inplace arithmetic") | {"bernoulli": "inplace bernoulli"}
+#: What messages call operations that write in place and have a rule of their own for it; others by their full name.
+_WRITES = dict.fromkeys(
+    ["sub", "mul", "div", "copy", "clamp_min", "clamp_max", "masked_fill", "logical_and", "logical_or", "logical_xor"],
+    "inplace arithmetic",
+)
+_WRITES |= {name: f"{name}_" for name in ("fill", "index_add", "index_fill", "index_put", "scatter_add")}
+_WRITES["bernoulli"] = "inplace bernoulli"
+#: Those of which only sizes are looked at.
+_BROADCAST = frozenset(
+    ["add", "atan2", "copysign", "gcd", "lcm", "bitwise_and", "bitwise_or", "bitwise_xor"]
+    + ["bitwise_left_shift", "bitwise_right_shift"]
+)
 
 
 def note_write(name: str, storage: Any, new: Any, view: bool = False) -> None:
@@ -261,13 +271,22 @@ def check_write(name: str, old: Any, new: Any) -> None:
     """
     if not mapping():
         return
-    if set(maps(new)) <= set(maps(old)):
+    before, after = maps(old), maps(new)
+    extra = set(after) - set(before)
+    if not extra:
         return
-    what = _WRITES.get(name.rstrip("_"), f"{name.rstrip('_')}_")
+    name = name.rstrip("_")
+    if name in _BROADCAST:
+        have, want = (
+            [m.size for m in reversed(over)] + list(type_of(runtime.ready(old)).shape) for over in (before, after)
+        )
+        raise RuntimeError(f"output with shape {have} doesn't match the broadcast shape {want}")
+    level = max(number for number, entered in enumerate(state.levels, 1) if entered.interpreter in extra)
+    what, where = _WRITES.get(name, f"aten::{name}_"), "in a vmap" if name in _WRITES else f"at level {level}"
     raise RuntimeError(
         f"vmap: {what}(self, *extra_args) is not possible because there exists a Tensor `other` in extra_args that "
         "has more elements than `self`. This happened due to `other` being vmapped over but `self` not being vmapped "
-        f"over in a vmap. Please try to use out-of-place operators instead of {what}. If said operator is being called "
+        f"over {where}. Please try to use out-of-place operators instead of {what}. If said operator is being called "
         "inside the PyTorch framework, please file a bug report instead."
     )
 
