@@ -236,7 +236,7 @@ def test_gradients_that_no_phase_changes_are_taken() -> None:
     np.testing.assert_allclose(x.grad.numpy(), np.ones((2, 3)), atol=1e-12)  # a few products of 3 x 3 matrices
 
 
-@pytest.mark.parametrize(("source", "want"), cases("norms"))
+@pytest.mark.parametrize(("source", "want"), cases("matrix_norms"))
 def test_norms_are_as_recorded(source: str, want: dict[str, Any]) -> None:
     assert_same(observe(torch, source), want)
 

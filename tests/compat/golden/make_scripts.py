@@ -17,7 +17,7 @@ from scripts import GOLDEN, observe
 
 FAMILIES = (
     "random", "init", "nn", "nn_utils", "distributions", "autocast", "signal", "optim", "data", "engine", "tensor",
-    "memory", "environment", "averaging", "mistakes", "mistakes_of_values", "grad_scaler", "norms",
+    "memory", "environment", "averaging", "mistakes", "mistakes_of_values", "grad_scaler", "matrix_norms",
     "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad", "gradcheck",
     "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse",
 )  # fmt: skip
