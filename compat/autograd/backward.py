@@ -63,7 +63,7 @@ class _Root(NamedTuple):
             return cls(edge, given.shape, given.dtype, given.device)
         expected = given.node.expects(given.output_nr)
         if expected is None:
-            raise RuntimeError(f"{given.node.name()} has no output {given.output_nr}")
+            raise IndexError("tuple index out of range")
         size, dtype = expected
         return cls((given.node, given.output_nr), size, dtype, _device_of(given.node))
 

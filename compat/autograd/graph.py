@@ -107,7 +107,14 @@ class saved_tensors_hooks:
         self.unpack_hook = unpack_hook
 
     def __enter__(self) -> None:
-        hooks.push((self.pack_hook, self.unpack_hook))
+        pair = (self.pack_hook, self.unpack_hook)
+        if not all(map(callable, pair)):
+            raise TypeError(
+                "_push_saved_tensors_default_hooks(): incompatible function arguments. The following argument types "
+                "are supported:\n    1. (arg0: collections.abc.Callable, arg1: collections.abc.Callable) -> None\n\n"
+                f"Invoked with: {', '.join(map(repr, pair))}"
+            )
+        hooks.push(pair)
 
     def __exit__(self, *exc: object) -> None:
         hooks.pop()
