@@ -255,9 +255,9 @@ def _if_asked(plain: Callable[..., Any], other: Callable[..., Any]) -> Any:
     """A function that is another one where its first argument's type has a say; that one takes this type's tensors."""
 
     @functools.wraps(plain)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        asked = owners([self])
-        return other(asked, self, *args, **kwargs) if asked else plain(self, *args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        asked = owners(args[:1])
+        return other(asked, *args, **kwargs) if asked else plain(*args, **kwargs)
 
     return call
 
