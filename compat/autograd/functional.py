@@ -451,9 +451,10 @@ def _columns(func: Callable[..., Any], inputs: Any, strict: bool, vectorize: boo
             moved = _torch("vmap")(push, out_dims=-1)(*units)
     counts = [x.numel() for x in given.tensors]
     rows = [[c.reshape((*m.shape[:-1], *x.shape)) for c, x in zip(m.split(counts, -1), given.tensors)] for m in moved]
+    if not given.several:
+        return outputs.like([row[0] for row in rows])
     # Lists, where reverse mode gives tuples: so it is in PyTorch.
-    found = [row if given.several else row[0] for row in rows]
-    return found if outputs.several else found[0]
+    return rows if outputs.several else rows[0]
 
 
 def hessian(

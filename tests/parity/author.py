@@ -28,6 +28,10 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
 - roots, angles, logarithms and powers of complex numbers of which an imaginary part is zero: PyTorch negates zeros or
   subtracts them from zero, as many numbers as there are, and its results lie on one side or the other of a cut;
+- tensors of inference mode beside those hooks would crash on, of which PyTorch saves less than of others; or handed on
+  by a custom function that requires grad; and tangents of them, or in inference mode, where PyTorch forgets them;
+- derivatives row by row of functions without a result, over which PyTorch stumbles, and these and tangents of
+  what shares places;
 - what comes after a line at which PyTorch finds a fault of its own (``INTERNAL ASSERT FAILED``, a check without words),
   and that line;
 - errors that depend on values, which come when the values do: indices out of bounds, too few elements for a mask.
@@ -243,6 +247,20 @@ GRADIENTS = (
     "torch.autograd.functional.jvp(lambda v: v * v, {x}, {x})[1]", "torch.func.vmap(lambda v: v * 2)({x}).detach()",
     "torch.autograd.functional.hvp(lambda v: v.pow(3).sum(), {x}, {x})[1]",
     "torch.func.vjp(lambda v: v.sin().sum(), {x})[1](torch.ones((), dtype={x}.dtype))[0].detach()",
+    "tangent(lambda v: v.sin() * v, {x}.detach(), torch.ones_like({x}))",
+    "tangent(lambda v: v * {y}, {x}, {x}.detach())",
+    "tangent(lambda v: v.clone().mul_({y}), {x}.detach(), {x}.detach())",
+    "tangent(lambda v: v[0].exp(), {x}, {x}.detach())",
+    "tangent(lambda v: v.exp().add_(1)[0].mul_(2), {x}.detach(), torch.ones_like({x}))",
+    "tangent(lambda v: v.cumsum(0).view(-1)[1:], {x}, torch.ones_like({x}))",
+    "torch.func.jacrev(lambda v: v * v.sum())({x}).detach()", "torch.func.jacfwd(lambda v: v.sin())({x}).detach()",
+    "torch.func.hessian(lambda v: v.pow(3).sum())({x}).detach()",
+    "torch.func.vmap(torch.func.grad(lambda v: v.sin().sum()))({x}).detach()",
+    "torch.autograd.functional.jacobian(lambda v: v * {x}, {y})",
+    "torch.autograd.functional.hessian(lambda v: v.pow(3).sum(), {x})",
+    "torch.autograd.functional.vhp(lambda v: v.pow(3).sum(), {x}, {x})[1]",
+    "torch.func.functionalize(lambda v: v.clone().add_(1).view(-1).mul_(2))({x}).detach()",
+    "torch.func.linearize(lambda v: v.sin() * v, {x})[1]({x}).detach()",
 )  # fmt: skip
 
 #: What lines are written in, where they are written in a block of their own.
@@ -262,10 +280,13 @@ BLOCKS = (
 )
 
 #: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
-NEVER_WITHIN = r"requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge"
+NEVER_WITHIN = r"tangent|linearize|hessian|jacfwd|requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge"
 
 #: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
+
+#: What makes derivatives row by row, or in one direction.
+ROWS = r"jacobian|hessian|jac(rev|fwd)|tangent"
 
 #: Of what the results jump where an imaginary part is zero, from one sign of it to the other.
 JUMPS = r"sqrt|angle|logsumexp|\*\*"
@@ -304,7 +325,7 @@ class Author:
         self.kinds = {
             self.unary: 5, self.binary: 5, self.view: 6, self.several: 1, self.function: 0.8, self.inplace: 6,
             self.out: 0.5, self.mark: 3, self.kept: 0.5, self.removal: 0.5, self.status: 0.5, self.memory: 0.4,
-            self.reshaping: 0.6, self.backward: 2, self.gradient: 1, self.look: 0.4, self.refused: 0.2,
+            self.reshaping: 0.6, self.backward: 2, self.gradient: 2, self.look: 0.4, self.refused: 0.2,
         }  # fmt: skip
 
     def program(self, length: int) -> list[str]:
@@ -328,7 +349,7 @@ class Author:
         if kind not in (self.look, self.reshaping, self.refused) and self.chance.random() < 0.1:
             self.block = self.chance.choice(BLOCKS)
         line = kind(tensors)
-        if re.search(JUMPS, line) and any(cut(t) for n, t in tensors.items() if re.search(rf"\b{n}\b", line)):
+        if self.unforeseen(line, [t for n, t in tensors.items() if re.search(rf"\b{n}\b", line)]):
             line = self.leaf()
         if self.block is None:
             return line
@@ -337,6 +358,17 @@ class Author:
         if self.inference and self.chance.random() < 0.3 and re.match(r"x\d+ = ", line):
             return line.replace(" = ", f" = {self.block}(lambda: ", 1) + ")()"
         return f"with {self.block}: {line}"
+
+    def unforeseen(self, line: str, given: list[Any]) -> bool:
+        """Whether nobody knows what a line does with these tensors, given what they hold and where they are from."""
+        within = any(t.is_inference() for t in given)
+        return (
+            (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
+            or (within and (any(stray(t) for t in given) or re.search(r"Swap|tangent", line) is not None))
+            or (
+                re.search(ROWS, line) is not None and any(not t.numel() or 0 in t.stride() or tangled(t) for t in given)
+            )
+        )
 
     @property
     def inference(self) -> bool:
@@ -404,7 +436,7 @@ class Author:
     def several(self, tensors: dict[str, Any]) -> str:
         line = self.fill(SEVERAL, tensors)
         given = [t for n, t in tensors.items() if re.search(rf"\b{n}\b", line)]
-        endless = "var_mean" in line and not all(self.run.torch.isfinite(t).all() for t in given)
+        endless = "var_mean" in line and not all(self.run.torch.isfinite(t.data).all() for t in given)
         return self.leaf() if endless else line
 
     def function(self, tensors: dict[str, Any]) -> str:
@@ -518,7 +550,7 @@ def stray(t: Any) -> bool:
 
 def cut(t: Any) -> bool:
     """Whether it has complex numbers of which the imaginary part is zero."""
-    return t.is_complex() and bool((t.detach().imag == 0).any())
+    return t.is_complex() and bool((t.data.imag == 0).any())
 
 
 def inner(t: Any, named: Any) -> bool:

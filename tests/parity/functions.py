@@ -7,7 +7,20 @@ from typing import Any
 
 def functions(torch: Any) -> dict[str, Any]:
     """Functions of each kind: that save operands or results, give views, write in place, give several results."""
-    return {function.__name__: function for function in (*_plain(torch), *_marking(torch), *_several(torch))}
+    found = (*_plain(torch), *_marking(torch), *_several(torch), _forward(torch))
+    return {function.__name__: function for function in found}
+
+
+def _forward(torch: Any) -> Any:
+    """Forward differentiation, of a function that may look at other tensors, and write into what it makes."""
+    duals = torch.autograd.forward_ad
+
+    def tangent(f: Any, x: Any, direction: Any) -> Any:
+        with duals.dual_level():
+            found = duals.unpack_dual(f(duals.make_dual(x, direction)))
+            return torch.zeros_like(found.primal.detach()) if found.tangent is None else found.tangent.detach()
+
+    return tangent
 
 
 def _plain(torch: Any) -> tuple[Any, ...]:
