@@ -20,6 +20,7 @@ from compat.meta import unknown
 from compat.ops.arguments import missing, size_argument, tensor_argument
 from compat.ops.composite import composite
 from compat.ops.copying import format_strides
+from compat.ops.fitting import fitted
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.switches import unset_value
@@ -294,7 +295,7 @@ def full(
     if not isinstance(size, tuple | list):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
     sizes = _sizes("full", (size,), {})
-    return into(out, constant(sizes, converted_number(value, dtype), dtype, requires_grad, where))
+    return into(out, constant(sizes, converted_number(fitted(dtype, value), dtype), dtype, requires_grad, where))
 
 
 def _fill_value(name: str, given: Any) -> Any:
@@ -416,7 +417,9 @@ def full_like(
     where = input.device if device is None else available(device)
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
-    value = UNSET if fill_value is UNSET else converted_number(_fill_value("full_like", fill_value), dtype)
+    value = (
+        UNSET if fill_value is UNSET else converted_number(fitted(dtype, _fill_value("full_like", fill_value)), dtype)
+    )
     new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), value)
     return with_grad(of_examples(new, input), requires_grad)
 

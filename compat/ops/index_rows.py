@@ -6,6 +6,7 @@ from typing import Any
 
 from compat import dtypes
 from compat.errors import size_text, wrap_dim
+from compat.ops.fitting import fitted
 from compat.ops.indexing import as_vector, check_places, extent, flat, outside
 from compat.ops.op import op, overloads
 from compat.ops.overlapping import write_places
@@ -191,6 +192,7 @@ def _check_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Non
 
 
 def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> None:
+    fitted(input.dtype, value)
     along = wrap_dim(dim, input.dim())
     n = extent(input, along)
     bad = outside(index, -n, n)

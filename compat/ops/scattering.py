@@ -8,10 +8,11 @@ from typing import Any
 import numpy
 
 from compat import dtypes
-from compat.errors import cpp_name, size_text, wrap_dim
+from compat.errors import size_text, wrap_dim
 from compat.grad_mode import mode
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
+from compat.ops.fitting import fitted
 from compat.ops.indexing import (
     MASKS,
     as_vector,
@@ -38,20 +39,6 @@ from funcgrad import dtypes as fdtypes
 from funcgrad import numpy as np
 from funcgrad.primitives.shape import reshape
 from funcgrad.tracing import type_of
-
-_TYPES = {dtypes.FLOATING: "float", dtypes.INTEGER: "int64_t", dtypes.BOOL: "bool"}
-
-
-def check_number(input: Tensor, value: Any) -> None:
-    """Whether a number fits a tensor's dtype.
-
-    Raises:
-        RuntimeError: for a complex number and a real dtype.
-    """
-    kind = value.dtype.is_complex if isinstance(value, Tensor) else isinstance(value, complex)
-    if kind and not input.dtype.is_complex:
-        what = cpp_name(input.dtype) if input.dtype.is_floating_point else _TYPES[input.dtype.category]
-        raise RuntimeError(f"value cannot be converted to type {what} without overflow")
 
 
 def as_dtype_of(value: Any, like: Any) -> Any:
@@ -286,9 +273,7 @@ def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> 
 
 def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> None:
     check_index_size(input, dim, index, "scatter")
-    if not isinstance(src, Tensor):
-        check_number(input, src)
-    elif input.dtype is not src.dtype:
+    if isinstance(src, Tensor) and input.dtype is not src.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     check_scattered(input, wrap_dim(dim, input.dim()), index, src if isinstance(src, Tensor) else None)
 
@@ -326,6 +311,7 @@ def check_scattered(input: Tensor, along: int, index: Tensor, src: Tensor | None
 
 def _inspect_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> None:
     check_places(index, input, wrap_dim(dim, input.dim()))
+    fitted(input.dtype, src)
 
 
 def _corner(src: Any, size: tuple[int, ...]) -> Any:

@@ -10,6 +10,7 @@ from compat import dtypes, examples
 from compat.errors import OVERLAPS_ITSELF, cpp_name
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
+from compat.ops.fitting import fitted
 from compat.ops.inplace import put
 from compat.ops.op import Op, elementwise
 from compat.ops.out import of_dtype
@@ -94,18 +95,15 @@ def _check_mask(input: Tensor, mask: Tensor, value: Any) -> None:
         raise RuntimeError(
             f"masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {value.dim()} dimension(s)."
         )
-    if not isinstance(value, Tensor):
-        _check_real(input, value)
 
 
-def _check_real(input: Tensor, value: Any) -> None:
-    if not input.dtype.is_complex and numpy.iscomplexobj(value) and numpy.any(value.imag):
-        raise RuntimeError(f"value cannot be converted to type {cpp_name(input.dtype)} without overflow")
+def _inspect_number(input: Tensor, mask: Tensor, value: Any) -> None:
+    fitted(input.dtype, value)
 
 
 def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
     if value.is_complex() and not input.is_complex() and not value._layout.base.traced:
-        _check_real(input, value.item())
+        fitted(input.dtype, value.item())
 
 
 def _fill_shared(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -124,7 +122,7 @@ def _filled(input: Any, mask: Any, value: Any) -> Any:
     return np.where(mask, np.astype(value, type_of(input).dtype), input)
 
 
-@elementwise("MaskedFillBackward0", **_MASKED)
+@elementwise("MaskedFillBackward0", inspect=_inspect_number, **_MASKED)
 def _masked_fill_number(input: Array, mask: Index, value: Scalar) -> Any:
     return _filled(input, mask, value)
 

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, examples
-from compat.errors import cpp_name, type_name, warn
+from compat.errors import type_name, warn
 from compat.grad_mode import mode
 from compat.hosted import array_over, is_large
 from compat.layout import Layout, layout_of
 from compat.ops.creation import scalar_tensor
+from compat.ops.fitting import fitted
 from compat.ops.from_data import tensor
 from compat.ops.parts import select, slice_view
 from compat.ops.view import unrecorded
@@ -341,10 +342,8 @@ def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
 
 def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, bool | int | float | complex | np.generic):
-        if isinstance(value, complex | np.complexfloating) and not x.dtype.is_complex:
-            if value.imag:
-                raise RuntimeError(f"value cannot be converted to type {cpp_name(x.dtype)} without overflow")
-            value = value.real
+        # The halves are made of a double, which has room for more.
+        value = fitted(dtypes.float64 if x.dtype in (dtypes.float16, dtypes.bfloat16) else x.dtype, value)
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)
     raise TypeError(f"can't assign a {type_name(value)} to a torch.{x.dtype.scalar_name}Tensor")
 
