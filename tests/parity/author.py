@@ -286,7 +286,7 @@ NEVER_WITHIN = r"tangent|linearize|hessian|jacfwd|requires_grad|Parameter|\bcopy
 NO_BOOLS = r"logaddexp|atan2|\*\*"
 
 #: What makes derivatives row by row, or in one direction.
-ROWS = r"jacobian|hessian|jac(rev|fwd)|tangent"
+ROWS = r"jacobian|hessian|jac(rev|fwd)|linearize|tangent"
 
 #: Of what the results jump where an imaginary part is zero, from one sign of it to the other.
 JUMPS = r"sqrt|angle|logsumexp|\*\*"
