@@ -280,7 +280,10 @@ _kernels: dict[tuple, Kernel] = {}
 
 
 def write_recorded(jobs: Sequence[Job]) -> None:
-    """The same row by row, as recorded operations: gradients flow through what is written."""
+    """The same row by row, as recorded operations: gradients flow through what is written.
+
+    What the derivatives keep are copies: the rows themselves are written, and written again by the next step.
+    """
     for job in jobs:
         count = len(job.numbers)
         key = (job.rule, job.settings, count, len(job.rows[0]) if job.rows else 0)
@@ -289,7 +292,8 @@ def write_recorded(jobs: Sequence[Job]) -> None:
             kernel = _kernels[key] = _recorded(job)
         for row in job.rows:
             assert kernel is not None
-            for t, new in zip(row, kernel.call([*job.numbers, *row])):
+            copies = [t.clone() for t in row]
+            for t, new in zip(row, kernel.call([*job.numbers, *copies])):
                 if t.dtype is not new.dtype:
                     new = new.to(t.dtype)
                 t.copy_(new)

@@ -4,6 +4,7 @@ import importlib
 import inspect
 from typing import Any
 
+import numpy as np
 import pytest
 
 import compat as torch
@@ -216,3 +217,23 @@ def test_states_of_older_versions_are_understood(name: str) -> None:
     old.step()
     new.step()
     assert torch.equal(w, v) and isinstance(old.state[w]["step"], torch.Tensor)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "NAdam", "RMSprop", "Adamax", "Rprop", "Adadelta", "RAdam"])
+def test_gradients_flow_through_several_steps(name: str) -> None:
+    """PyTorch's own step of some of these does not go backward, and that of others counts in single precision."""
+    start = torch.tensor([0.5, -0.25], dtype=torch.float64)
+    first = torch.tensor([0.75, -1.5], dtype=torch.float64)
+
+    def after(start: Any, first: Any, differentiable: bool = True) -> Any:
+        p = start.clone() if differentiable else start.clone().requires_grad_()
+        optimizer = getattr(torch.optim, name)([p], lr=0.1, differentiable=differentiable)
+        for scale in (1.0, 2.0, 0.5):
+            p.grad = first * scale
+            optimizer.step()
+        return p
+
+    usual = after(start, first, differentiable=False).detach()
+    np.testing.assert_allclose(after(start, first).numpy(), usual.numpy(), rtol=1e-12)
+    inputs = start.requires_grad_(), first.requires_grad_()
+    assert torch.autograd.gradcheck(after, inputs)
