@@ -241,6 +241,15 @@ def _check_left(t: Tensor, left: Any, node: Any) -> None:
 writes: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
 
 
+#: The dtypes whose tensors have an old name in messages.
+_OLD = frozenset(["Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"])
+
+
+def _kind(t: Tensor) -> str:
+    name = t.dtype.scalar_name
+    return f"torch.{name}Tensor" if name in _OLD else f"CPU{name}Type"
+
+
 def modified(t: Tensor, expected: int) -> RuntimeError:
     """The complaint about a saved tensor that was changed in place; it names the line where that is known."""
     node = t.grad_fn
@@ -259,7 +268,7 @@ def modified(t: Tensor, expected: int) -> RuntimeError:
     line = next((noted[v] for v in sorted(noted) if v > expected), None)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{t.dtype.scalar_name}Tensor {size_text(t.shape)}]{maker} is at version {t._version}; expected version "
+        f"[{_kind(t)} {size_text(t.shape)}]{maker} is at version {t._version}; expected version "
         f"{expected} instead. {hint}" + (f" It was changed {line}" if line else "")
     )
 

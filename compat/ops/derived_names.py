@@ -30,6 +30,7 @@ _OUTERMOST = {
     "CholeskySolveBackward0": "CholeskySolve0",
     "DivBackward1": "BinaryCrossEntropyWithLogits0",
     "EluBackwardBackward0": "Celu0",
+    "IndexPutImplBackward0": "Index0",
     "LinalgCrossBackward0": "LinalgCross0",
     "LinalgSolveExBackward0": "LinalgDet0",
     "LogSoftmaxBackwardDataBackward0": "LogSoftmax0",

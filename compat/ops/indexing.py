@@ -14,6 +14,7 @@ from compat.ops.arguments import tensor_argument
 from compat.ops.by_example import by_example
 from compat.ops.composite import composite
 from compat.ops.inspection import values_of
+from compat.ops.node import show_given
 from compat.ops.op import op
 from compat.ops.out import of_dtype
 from compat.ops.signature import Array, Dim, Index, Indices
@@ -139,6 +140,11 @@ def inspect_indices(input: Tensor, indices: Sequence[Tensor | None], *_: Any) ->
             raise IndexError(f"index {bad} is out of bounds for dimension {place} with size {size}")
 
 
+def has_mask(indices: Sequence[Tensor | None]) -> bool:
+    """Whether some indices are masks."""
+    return any(i is not None and i.dtype in MASKS for i in indices)
+
+
 _BYTES = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
@@ -148,7 +154,7 @@ def positions(input: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | 
     Raises:
         IndexError: for a mask that does not fit the dimensions that it is for.
     """
-    if not any(i is not None and i.dtype in MASKS for i in indices):
+    if not has_mask(indices):
         return list(indices)
     found: list[Tensor | None] = []
     for i in indices:
@@ -215,7 +221,11 @@ def index(input: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     if input._view is not None:
         sync(input)  # whether it may be asked for its place in the graph comes first
     check_indices(input, indices)
-    return index_positions.function(input, positions(input, indices))
+    found = positions(input, indices)
+    made: Tensor = index_positions.function(input, found)
+    if has_mask(indices):
+        show_given(made._node, "indices", indices)
+    return made
 
 
 # ---------------------------------------------------------------- index_select

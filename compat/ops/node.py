@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from compat.autograd.node import Node
-from compat.autograd.saved import SavedTensor, unpack
+from compat.autograd.saved import SavedTensor, save, unpack
 from compat.device import META
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED
@@ -118,6 +118,35 @@ class Underivable(OpNode):
 
 Underivable.__name__ = Underivable.__qualname__ = "NotImplemented"
 Underivable.__module__ = "builtins"
+
+
+def show_given(node: Any, name: str, given: Sequence[Tensor | None]) -> None:
+    """Has a node show, and look at the versions of, what an operation was given where its program takes something else.
+
+    Args:
+        node: what keeps it; of a node that is none of an operation's nothing is shown.
+        name: the sequence's name: ``indices``.
+        given: tensors, such as masks, of which the program takes the positions.
+    """
+    if isinstance(node, OpNode) and node.saved is not None:
+        node.saved = (*node.saved, *map(save, given))
+        kind: Any = type(node)
+        node.__class__ = _showing_given(kind, name, len(given))
+
+
+@cache
+def _showing_given(base: Any, name: str, count: int) -> type[OpNode]:
+    """The class of a node that keeps so many tensors, behind the others, as they were given."""
+
+    def places(node: OpNode) -> range:
+        if node.saved is None:
+            raise RuntimeError(FREED)
+        return range(len(node.saved) - count, len(node.saved))
+
+    shown = lambda node: tuple(node.saved_tensor(i) for i in places(node))
+    raw = lambda node: tuple(SavedTensor._of(node, i) for i in places(node))
+    members = {f"_saved_{name}": property(shown), f"_raw_saved_{name}": property(raw)}
+    return type(base.__name__, (base,), {"__slots__": (), "__module__": "builtins", **members})
 
 
 def with_first_gradient(base: type[OpNode], gradient: Callable[[OpNode, Tensor], Tensor]) -> type[OpNode]:

@@ -23,6 +23,7 @@ from compat.ops.indexing import (
     counted_from_start,
     flat,
     flat_places,
+    has_mask,
     index_key,
     inspect_indices,
     inspect_take,
@@ -30,6 +31,7 @@ from compat.ops.indexing import (
 )
 from compat.ops.inplace import check_recorded
 from compat.ops.inspection import values_of
+from compat.ops.node import show_given
 from compat.ops.op import op
 from compat.ops.overlapping import write_places
 from compat.ops.signature import Array, Dim, Index, Indices, Scalar
@@ -214,7 +216,10 @@ def index_put(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, a
         tensor([1., 0., 1.])
     """
     found, values = _put_arguments(input, indices, values, accumulate)
-    return put_positions.function(input, found, values, bool(accumulate))
+    made: Tensor = put_positions.function(input, found, values, bool(accumulate))
+    if has_mask(indices) and not has_mask(found):
+        show_given(made._node, "indices", indices)
+    return made
 
 
 @composite("torch.index_put_", "Tensor.index_put_", "torch._index_put_")
@@ -229,7 +234,11 @@ def index_put_(input: Tensor, indices: Sequence[Tensor | None], values: Tensor, 
     if mode.grad and (input.requires_grad or values.requires_grad):
         check_recorded(input)
     found, values = _put_arguments(input, indices, values, accumulate)
-    return put_positions.inplace(input, found, values, bool(accumulate))
+    before = input._node
+    put_positions.inplace(input, found, values, bool(accumulate))
+    if input._node is not before and has_mask(indices) and not has_mask(found):
+        show_given(input._node, "indices", indices)
+    return input
 
 
 # ---------------------------------------------------------------- put
