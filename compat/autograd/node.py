@@ -205,7 +205,7 @@ InputMetadata.__name__ = InputMetadata.__qualname__ = "_InputMetadata"
 
 #: What nodes have for themselves.
 _HIDDEN = frozenset(
-    ["apply", "expects", "hooks", "numbers", "plan", "program", "release"]
+    ["apply", "expects", "fitted", "hooks", "numbers", "plan", "program", "release"]
     + ["saved", "saved_tensor", "saves", "swept", "thorough"]
 )
 #: What PyTorch's nodes show though it begins with an underscore, besides what they saved.

@@ -111,12 +111,13 @@ def _like(name: str, plain: Callable[..., Any]) -> Callable[..., Any]:
     """A function that makes a tensor like another one, which may be sparse: then it keeps nothing."""
 
     @functools.wraps(plain)
-    def call(input: Any, *args: Any, dtype: Any = None, layout: Any = None, **named: Any) -> Any:
-        if not isinstance(input, SparseTensor) or layout is LAYOUTS["strided"]:
-            return plain(input, *args, dtype=dtype, layout=layout, **named)
+    def call(*args: Any, **named: Any) -> Any:
+        input = args[0] if args else named.get("input")
+        if not isinstance(input, SparseTensor) or named.get("layout") is LAYOUTS["strided"]:
+            return plain(*args, **named)
         if _LIKE[name] is not None:
             raise refusal(f"aten::{_LIKE[name]}")
-        return nothing(input.shape, dtype or input.dtype, input.sparse_dim())
+        return nothing(input.shape, named.get("dtype") or input.dtype, input.sparse_dim())
 
     return call
 
