@@ -24,7 +24,8 @@ written about. Not written, as what PyTorch does then is known to be different, 
   not be stable;
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
-- means taken beside variances where a number is infinite, which is there or not by the order of adding up;
+- means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
+- complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying with an alpha of one;
 - gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
 - roots, angles, logarithms and powers of complex numbers of which an imaginary part is zero: PyTorch negates zeros or
   subtracts them from zero, as many numbers as there are, and its results lie on one side or the other of a cut;
@@ -291,6 +292,9 @@ ROWS = r"jacobian|hessian|jac(rev|fwd)|linearize|tangent"
 #: Of what the results jump where an imaginary part is zero, from one sign of it to the other.
 JUMPS = r"sqrt|angle|logsumexp|\*\*"
 
+#: What PyTorch makes of an infinity by how many numbers there are.
+SPREAD = r"var_mean|gelu"
+
 #: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
 AS_IT_IS = (
     "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
@@ -364,11 +368,17 @@ class Author:
         within = any(t.is_inference() for t in given)
         return (
             (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
+            or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
+            or (any(t.is_complex() for t in given) and not all(map(self.finite, given)))
             or (within and (any(stray(t) for t in given) or re.search(r"Swap|tangent", line) is not None))
             or (
                 re.search(ROWS, line) is not None and any(not t.numel() or 0 in t.stride() or tangled(t) for t in given)
             )
         )
+
+    def finite(self, t: Any) -> bool:
+        """Whether all its numbers are numbers, and finite."""
+        return bool(self.run.torch.isfinite(t.data).all())
 
     @property
     def inference(self) -> bool:
@@ -434,10 +444,7 @@ class Author:
         return self.leaf() if any(f"view_as_complex({n})" in line for n in halves) else line
 
     def several(self, tensors: dict[str, Any]) -> str:
-        line = self.fill(SEVERAL, tensors)
-        given = [t for n, t in tensors.items() if re.search(rf"\b{n}\b", line)]
-        endless = "var_mean" in line and not all(self.run.torch.isfinite(t.data).all() for t in given)
-        return self.leaf() if endless else line
+        return self.fill(SEVERAL, tensors)
 
     def function(self, tensors: dict[str, Any]) -> str:
         tensors = {n: t for n, t in tensors.items() if not tangled(t)} or tensors
