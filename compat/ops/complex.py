@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat import dtypes
-from compat.layout import preserved_strides
+from compat.layout import elementwise_strides
 from compat.ops.elements import category, unary, zeros_like
 from compat.ops.op import Op, elementwise
 from compat.ops.out import same_dtype
@@ -123,9 +123,10 @@ def _angle_backward(ct: Any, input: Any) -> Any:
 
 
 def _angle_strides(layouts: dict[str, Any], types: Sequence[Any]) -> list[Any]:
-    """Row-major for complex numbers, whose angles PyTorch copies out of complex ones; else as the operand's."""
+    """Row-major for complex numbers, whose angles PyTorch copies out of complex ones; else in the operand's order."""
     layout = layouts["input"]
-    return [None if layout.dtype.is_complex else preserved_strides(tuple(layout.size), layout.stride)]
+    size = tuple(layout.size)
+    return [None if layout.dtype.is_complex else elementwise_strides([(size, layout.stride)], size)]
 
 
 angle = unary(

@@ -20,6 +20,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - indices that a node kept replaced by ``data = ``, which may point anywhere;
 - bools where PyTorch's gradient would subtract or negate them, at which it complains in backward;
 - numbers read as such of another width, where rounding becomes anything, and integers read as other numbers;
+- sines of large numbers in single precision and halves, of which rounding is all that is left;
 - the bits of numbers that are none, memory that nobody has written, and how equal numbers lie after a sort that need
   not be stable;
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
@@ -295,6 +296,9 @@ JUMPS = r"sqrt|angle|logsumexp|\*\*"
 #: What PyTorch makes of an infinity by how many numbers there are.
 SPREAD = r"var_mean|gelu"
 
+#: What goes round, so that of large numbers only what was rounded away matters.
+TURNS = r"\.sin\(|Both|tangent|linearize|jvp|jac|hessian|checkpoint"
+
 #: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.
 AS_IT_IS = (
     "{x}.mul_(1)", "{x}.add_(0)", "{x}.copy_({x}.clone())", "{x}[:1] += 0", "{x}.view(-1).mul_(1)",
@@ -370,6 +374,7 @@ class Author:
             (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or (any(t.is_complex() for t in given) and not all(map(self.finite, given)))
+            or (re.search(TURNS, line) is not None and any(map(coarse, given)))
             or (within and (any(stray(t) for t in given) or re.search(r"Swap|tangent", line) is not None))
             or (
                 re.search(ROWS, line) is not None and any(not t.numel() or 0 in t.stride() or tangled(t) for t in given)
@@ -558,6 +563,13 @@ def stray(t: Any) -> bool:
 def cut(t: Any) -> bool:
     """Whether it has complex numbers of which the imaginary part is zero."""
     return t.is_complex() and bool((t.data.imag == 0).any())
+
+
+def coarse(t: Any) -> bool:
+    """Whether it has numbers so large that their rounding is seen in their sines."""
+    if not t.is_floating_point() or str(t.dtype) == "torch.float64" or not t.numel():
+        return False
+    return bool((t.data.abs() > 50).any())
 
 
 def inner(t: Any, named: Any) -> bool:
