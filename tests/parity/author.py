@@ -47,6 +47,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tests.parity.fitness import alone, apart, broadcasts, coarse, cut, inner, stray, tangled
+
 if TYPE_CHECKING:
     from tests.parity.programs import Run
 
@@ -550,52 +552,3 @@ class Author:
 
 #: Bytes of the real numbers that dtypes are made of.
 WIDTH = {"float16": 2, "bfloat16": 2, "float32": 4, "complex64": 4, "float64": 8, "complex128": 8}
-
-
-def stray(t: Any) -> bool:
-    """Whether it is a view that is in the graph only because its base is: PyTorch crashes where that gets a hook."""
-    try:
-        return t._is_view() and t.requires_grad and t.is_leaf
-    except RuntimeError:
-        return True
-
-
-def cut(t: Any) -> bool:
-    """Whether it has complex numbers of which the imaginary part is zero."""
-    return t.is_complex() and bool((t.data.imag == 0).any())
-
-
-def coarse(t: Any) -> bool:
-    """Whether it has numbers so large that their rounding is seen in their sines."""
-    if not t.is_floating_point() or str(t.dtype) == "torch.float64" or not t.numel():
-        return False
-    return bool((t.data.abs() > 50).any())
-
-
-def inner(t: Any, named: Any) -> bool:
-    """Whether it is a view that PyTorch's own code made of what nobody has, as of results of inference tensors."""
-    return t._is_view() and not t.requires_grad and all(t._base is not other for other in named)
-
-
-def tangled(t: Any) -> bool:
-    """Whether elements share places though no stride is zero: PyTorch writes them in an order of its own."""
-    if 0 in t.stride():
-        return False
-    places = np.indices(tuple(t.shape)).reshape(t.dim(), -1).T @ np.array(t.stride(), int) if t.dim() else [0]
-    return len(set(places)) < t.numel()
-
-
-def alone(t: Any, tensors: dict[str, Any]) -> bool:
-    """Whether no other of the tensors shares memory with ``t``."""
-    return sum(other.untyped_storage().data_ptr() == t.untyped_storage().data_ptr() for other in tensors.values()) == 1
-
-
-def apart(tensors: dict[str, Any], x: str) -> dict[str, Any]:
-    """The tensors of one dtype with one of them that share no memory with it, and itself."""
-    address, dtype = tensors[x].untyped_storage().data_ptr(), tensors[x].dtype
-    found = {n: t for n, t in tensors.items() if t.dtype == dtype and t.untyped_storage().data_ptr() != address}
-    return {x: tensors[x], **found}
-
-
-def broadcasts(a: Any, b: Any) -> bool:
-    return all(m == n or 1 in (m, n) for m, n in zip(reversed(a), reversed(b)))
