@@ -35,7 +35,8 @@ from typing import Any
 
 import numpy as np
 
-from tests.parity.author import Author, stray
+from tests.parity.author import Author
+from tests.parity.fitness import stray
 from tests.parity.functions import functions
 
 Program = list[str]
