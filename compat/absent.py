@@ -1,4 +1,4 @@
-"""Accelerators that are not there: what scripts ask of them before they go on without."""
+"""What is not there, such as accelerators: what scripts ask of it before they go on without."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 
-def refusing(name: str, error: type[Exception], text: str) -> Callable[..., Any]:
-    """A function that raises, as PyTorch's does where the accelerator is not there."""
+def refusing(
+    name: str, error: type[Exception], text: str, why: str = "the accelerator is not there"
+) -> Callable[..., Any]:
+    """A function that raises, as PyTorch's does where what it needs is not there."""
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         raise error(text)
 
     refuse.__name__ = refuse.__qualname__ = name
-    refuse.__doc__ = f"Raises ``{error.__name__}``: the accelerator is not there."
+    refuse.__doc__ = f"Raises ``{error.__name__}``: {why}."
     return refuse
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from compat import dtypes
 from compat.ops.complaints import Complaints, of_tensors
 from compat.ops.older import older_call
-from compat.ops.signature import cleaned, entry, parse, renamed, wrapped
+from compat.ops.signature import MISSING, cleaned, entry, parse, renamed, wrapped
 from compat.registry import address_of, publish
 
 _every: list[Declared] = []
@@ -128,6 +128,11 @@ class Declared:
         if named:
             args = renamed(name, self.params, args, named)
         return [cleaned(name, p, i + 1, a, self.numbers) for i, (p, a) in enumerate(zip(self.params, args))]
+
+    def by_name(self, args: Sequence[Any], named: Any) -> dict[str, Any]:
+        """The arguments that were given, by name; ``named`` are those without a place among the parameters."""
+        given = dict(zip([p.name for p in self.params], args))
+        return {k: v for k, v in given.items() if v is not MISSING} | (named or {})
 
     def values(self, args: Sequence[Any]) -> list[Any]:
         """The arguments that the program takes, sequences flattened."""

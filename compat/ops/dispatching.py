@@ -42,7 +42,6 @@ from compat.ops.asking import (
 from compat.ops.declared import Declared, every
 from compat.ops.dispatched_duals import is_wrapper, pushed, pushing, twin
 from compat.ops.overloads import aten, overload_of
-from compat.ops.signature import MISSING
 from compat.ops.view_op import ViewOp
 from compat.ops.watching import called_with, exchange, interpose, kept_of, node_of, packed_later
 from compat.registry import names_of
@@ -84,8 +83,7 @@ def _missed(
             if type(t) is Tensor:
                 _write_layout(t, t._layout)  # it may have got that of another tensor
         return miss(args, out, named)
-    given = dict(zip([p.name for p in declared.params], args))
-    given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
+    given = declared.by_name(args, named)
     overload = overload_of(declared.name, inplace, given, out is not None)
     called, shown, keywords = called_with(declared, called, args, out, named)
     ask = partial(answer, asked, overload, called, shown, keywords)

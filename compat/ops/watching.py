@@ -97,8 +97,7 @@ def _show(
             return miss(args, out, named)
         with mode.observer(f"aten::{name_of(declared.name, inplace)}", args):
             return miss(args, out, named)
-    given = dict(zip([p.name for p in declared.params], args))
-    given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
+    given = declared.by_name(args, named)
     overload = overload_of(declared.name, inplace, given, out is not None)
     ran: list[Any] = []
     called, shown, keywords = called_with(declared, called, args, out, named)

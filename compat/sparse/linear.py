@@ -16,7 +16,7 @@ from compat.dtypes import promote_types
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, with_elements
 from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, coalesced, flat, nothing, sparse, summed, unflat
+from compat.sparse.tensor import SparseTensor, added_up, coalesced, flat, nothing, runs, sparse
 from compat.tensor import Tensor, array_of, from_array
 
 
@@ -38,14 +38,10 @@ def _times_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
     a, b = coalesced(a), coalesced(b)
     (rows, inner), (heads, columns) = array_of(a.coordinates), array_of(b.coordinates)
     starts = np.searchsorted(heads, np.arange(b.shape[0] + 1))
-    counts = (starts[1:] - starts[:-1])[inner]
-    first = np.repeat(np.arange(len(inner)), counts)
-    within = np.arange(len(first)) - np.repeat(np.cumsum(counts) - counts, counts)
-    second = starts[inner[first]] + within
+    first, second = runs(starts[inner], (starts[1:] - starts[:-1])[inner])
     size = (a.shape[0], b.shape[1])
-    places, where = np.unique(flat(np.stack([rows[first], columns[second]]), size), return_inverse=True)
     products = a.elements.index_select(0, from_array(first)) * b.elements.index_select(0, from_array(second))
-    return sparse(from_array(unflat(places, size)), summed(products, where.reshape(-1), len(places)), size, True)
+    return added_up(flat(np.stack([rows[first], columns[second]]), size), products, size, size)
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
@@ -249,8 +245,8 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         return mat1.mm(mat2)
     if mat2.dim() != 2:
         raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
-    zeros = names_of("torch")["zeros"]((mat1.shape[0], mat2.shape[1]), dtype=mat2.dtype)
-    return _added("SparseAddmmBackward0", zeros, mat1, mat2, 0, 1, True)
+    zero = names_of("torch")["zeros"]((), dtype=mat2.dtype)  # it broadcasts
+    return _added("SparseAddmmBackward0", zero, mat1, mat2, 0, 1, True)
 
 
 def _sparse_sparse(a: Tensor, b: Tensor) -> Tensor:

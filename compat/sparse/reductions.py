@@ -13,7 +13,7 @@ from compat.ops.refusing import refusal
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, coalesce, values, with_elements
 from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, alike, coalesced, flat, sparse, summed, unflat
+from compat.sparse.tensor import SparseTensor, added_up, alike, coalesced, flat, sparse, summed
 from compat.tensor import Tensor, array_of, from_array
 
 
@@ -35,8 +35,7 @@ def _total(t: SparseTensor, dims: Sequence[int]) -> Tensor:
         return sparse(t.coordinates, elements, size, t.coalesced)
     lengths = [t.shape[d] for d in kept]
     coordinates = array_of(t.coordinates)
-    places, where = np.unique(flat(np.stack([coordinates[d] for d in kept]), lengths), return_inverse=True)
-    return sparse(from_array(unflat(places, lengths)), summed(elements, where.reshape(-1), len(places)), size, True)
+    return added_up(flat(np.stack([coordinates[d] for d in kept]), lengths), elements, lengths, size)
 
 
 @rule("sum")

@@ -17,9 +17,9 @@ from compat.grad_mode import mode
 from compat.ops import kernel as kernels
 from compat.ops.declared import Declared, every
 from compat.ops.dispatching import replace
+from compat.ops.inplace import check_recorded
 from compat.ops.overloads import overload_of
 from compat.ops.refusing import refusal
-from compat.ops.signature import MISSING
 from compat.ops.watching import interpose
 from compat.registry import names_of
 from compat.sparse.tensor import SparseTensor, first, nothing
@@ -28,7 +28,6 @@ from compat.trees import tree_leaves
 
 #: By the operation's name; called with its arguments by name, those left out left out.
 RULES: dict[str, Callable[..., Any]] = {}
-_LEAF = "a leaf Variable that requires grad is being used in an in-place operation."
 
 
 #: What PyTorch's operations end in that are not there, where that is another.
@@ -65,8 +64,7 @@ def _missed(
     """A call that found no plan; ``miss`` is what it would have come to."""
     if not is_sparse([args, out, named]):
         return miss(args, out, named)
-    given = dict(zip([p.name for p in declared.params], args))
-    given = {k: v for k, v in given.items() if v is not MISSING} | (named or {})
+    given = declared.by_name(args, named)
     found = RULES.get(declared.name)
     if found is not None and out is not None:
         return written(out, found(**given))
@@ -75,10 +73,9 @@ def _missed(
         raise refusal(_ENDS_IN.get(shown, shown.removesuffix(".default")))
     if not inplace:
         return found(**given)
-    target = args[0]
-    if mode.grad and target.requires_grad and target.is_leaf:
-        raise RuntimeError(_LEAF)
-    return written(target, found(**given))
+    if mode.grad:
+        check_recorded(args[0])
+    return written(args[0], found(**given))
 
 
 def written(target: Tensor, new: Tensor) -> Tensor:

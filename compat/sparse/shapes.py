@@ -14,7 +14,7 @@ from compat.ops.refusing import refusal
 from compat.registry import function, names_of
 from compat.sparse.making import Gradients, coalesce, sparse_coo_tensor, values
 from compat.sparse.rules import rule
-from compat.sparse.tensor import SparseTensor, coalesced, nothing, sparse
+from compat.sparse.tensor import SparseTensor, coalesced, nothing, runs, sparse
 from compat.tensor import Tensor, array_of, from_array
 
 # ---------------------------------------------------------------- dimensions
@@ -199,10 +199,8 @@ def _picked(t: SparseTensor, dim: int, wanted: np.ndarray, size: Sequence[int]) 
     order = np.argsort(coordinates[dim], kind="stable")
     row = coordinates[dim][order]
     starts, ends = np.searchsorted(row, wanted), np.searchsorted(row, wanted, side="right")
-    counts = ends - starts
-    new = np.repeat(np.arange(len(wanted)), counts)
-    within = np.arange(len(new)) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = order[np.repeat(starts, counts) + within]
+    new, found = runs(starts, ends - starts)
+    kept = order[found]
     rows = [new if d == dim else row[kept] for d, row in enumerate(coordinates)]
     return sparse(from_array(np.stack(rows)), t.elements.index_select(0, from_array(kept)), size, False)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.absent import refusing
 from compat.autograd.node import Node
 from compat.autograd.pulled import apart, outside
 from compat.dtypes import dtype as Dtype
@@ -119,43 +120,6 @@ class SparseTensor(Tensor):
 
     # ---------------------------------------------------------------- what it has not
 
-    def untyped_storage(self) -> Any:
-        """There is none.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
-
-    storage = untyped_storage
-
-    def data_ptr(self) -> int:
-        """There is no address.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(_NO_VALUES)
-
-    def tolist(self) -> Any:
-        """There is no memory to read.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError(_NO_VALUES)
-
-    def numpy(self, *, force: bool = False) -> Any:
-        """There is no memory to share.
-
-        Raises:
-            TypeError: always.
-        """
-        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
-        return self.numpy()
-
     @property
     def nbytes(self) -> int:
         """Not defined.
@@ -168,42 +132,6 @@ class SparseTensor(Tensor):
             "nbytes of the indices and values.  If you want the size of the  equivalent dense tensor, multiply "
             "numel() by element_size()"
         )
-
-    def reshape(self, *shape: Any) -> Any:
-        """Not there.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError("reshape is not implemented for sparse tensors")
-
-    flatten = reshape
-
-    def expand(self, *sizes: Any) -> Any:
-        """Not there.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError("expand is unsupported for Sparse tensors")
-
-    repeat = expand
-
-    def contiguous(self, memory_format: Any = None) -> Any:
-        """Not there.
-
-        Raises:
-            RuntimeError: always.
-        """
-        raise RuntimeError("unsupported memory format option Contiguous")
-
-    def nonzero(self, *, as_tuple: bool = False) -> Any:
-        """Not there.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise refusal("aten::nonzero")
 
     def __setitem__(self, index: Any, value: Any) -> None:
         raise TypeError("Cannot assign to a sparse tensor")
@@ -256,6 +184,23 @@ class SparseTensor(Tensor):
     def __reduce_ex__(self, protocol: Any) -> tuple:
         parts = (self.coordinates, self.elements, tuple(self.shape), self.coalesced)
         return _rebuilt, (*parts, self.requires_grad)
+
+
+#: What a sparse tensor has no memory for, with what PyTorch says of it.
+_REFUSED: dict[str, tuple[type[Exception], str]] = {
+    **dict.fromkeys(("untyped_storage", "storage"), (NotImplementedError, "Cannot access storage of SparseTensorImpl")),
+    **dict.fromkeys(("data_ptr", "tolist"), (RuntimeError, _NO_VALUES)),
+    **dict.fromkeys(
+        ("numpy", "__array__"),
+        (TypeError, "can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first."),
+    ),
+    **dict.fromkeys(("reshape", "flatten"), (RuntimeError, "reshape is not implemented for sparse tensors")),
+    **dict.fromkeys(("expand", "repeat"), (RuntimeError, "expand is unsupported for Sparse tensors")),
+    "contiguous": (RuntimeError, "unsupported memory format option Contiguous"),
+    "nonzero": (NotImplementedError, str(refusal("aten::nonzero"))),
+}
+for _name, (_error, _text) in _REFUSED.items():
+    setattr(SparseTensor, _name, refusing(_name, _error, _text, "there is no memory of all elements"))
 
 
 def _rebuilt(coordinates: Tensor, elements: Tensor, size: Sequence[int], coalesced: bool, requires: bool) -> Tensor:
@@ -328,15 +273,34 @@ def summed(elements: Tensor, where: np.ndarray, count: int) -> Tensor:
     return total.index_add(0, from_array(where), elements)
 
 
+def added_up(places: np.ndarray, elements: Tensor, lengths: Sequence[int], size: Sequence[int]) -> SparseTensor:
+    """A coalesced tensor of elements and the places they belong to, those of one place added up.
+
+    Args:
+        places: counted row by row among ``lengths``, the sizes of the sparse dimensions.
+        size: the tensor's.
+    """
+    found, where = np.unique(places, return_inverse=True)
+    with apart():
+        total = summed(elements, where.reshape(-1), len(found))
+    return sparse(from_array(unflat(found, lengths)), total, size, True)
+
+
+def runs(starts: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of several runs, ``counts`` many from ``starts`` on, one run after the other.
+
+    Returns:
+        Which run each number is of, and the numbers.
+    """
+    which = np.repeat(np.arange(len(counts)), counts)
+    return which, np.arange(len(which)) - (np.cumsum(counts) - counts - starts)[which]
+
+
 def coalesced(t: SparseTensor) -> SparseTensor:
     """The same outside the graph, its coordinates in order and each of them there once."""
     if t.coalesced:
         return t
-    size = t.shape[: t.sparse_dim()]
-    places, where = np.unique(places_of(t), return_inverse=True)
-    with apart():
-        elements = summed(t.elements, where.reshape(-1), len(places))
-    return sparse(from_array(unflat(places, size)), elements, t.shape, True)
+    return added_up(places_of(t), t.elements, t.shape[: t.sparse_dim()], t.shape)
 
 
 def dense(t: SparseTensor) -> Tensor:
