@@ -234,6 +234,7 @@ def test_gradients_flow_through_several_steps(name: str) -> None:
         return p
 
     usual = after(start, first, differentiable=False).detach()
+    # Three steps of a few dozen float64 operations, which are one program there and several here.
     np.testing.assert_allclose(after(start, first).numpy(), usual.numpy(), rtol=1e-12)
     inputs = start.requires_grad_(), first.requires_grad_()
     assert torch.autograd.gradcheck(after, inputs)

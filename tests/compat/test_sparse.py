@@ -15,6 +15,9 @@ from hypothesis import strategies as st
 import compat as torch
 from tests.compat.scripts import assert_same, cases, observe
 
+#: float64: sums and products of a few dozen numbers, taken in another order than dense tensors take them.
+ROUNDING = 1e-12
+
 
 @pytest.mark.parametrize(("source", "want"), cases("sparse"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
@@ -61,7 +64,7 @@ def test_values_and_gradients_are_those_of_dense_tensors(name: str, data: Any) -
     d = (torch.arange(12, dtype=torch.float64).reshape(3, 4) / 8).requires_grad_()
     e = d.detach().clone().requires_grad_()
     got, want = _FUNCTIONS[name](s, t, d), _FUNCTIONS[name](dense_s, dense_t, e)
-    np.testing.assert_allclose(got.to_dense().detach().numpy(), want.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(got.to_dense().detach().numpy(), want.detach().numpy(), rtol=ROUNDING)
     weights = torch.arange(1.0, 1 + want.numel(), dtype=torch.float64).reshape(want.shape)
     (got.to_dense() * weights).sum().backward()
     (want * weights).sum().backward()
@@ -72,7 +75,7 @@ def test_values_and_gradients_are_those_of_dense_tensors(name: str, data: Any) -
         # A sparse gradient has the elements that matter: those at the places of its tensor.
         mask = (dense_of_ones(x) if x.grad.is_sparse and x.is_sparse else torch.ones(x.shape)).numpy() > 0
         have = x.grad.to_dense().numpy()
-        np.testing.assert_allclose(have[mask], y.grad.numpy()[mask], rtol=1e-12)
+        np.testing.assert_allclose(have[mask], y.grad.numpy()[mask], rtol=ROUNDING)
 
 
 def dense_of_ones(s: Any) -> Any:
@@ -95,7 +98,7 @@ def test_second_derivatives_go_through_products() -> None:
             grads = torch.autograd.grad(loss(v, x, dense), inputs, create_graph=True)
             found.append([*grads, *torch.autograd.grad(sum((g**2).sum() for g in grads), (v, x))])
         for got, want in zip(*found):
-            np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=1e-12)
+            np.testing.assert_allclose(got.detach().numpy(), want.detach().numpy(), rtol=ROUNDING)
 
 
 def test_transforms_go_through_sparse_tensors() -> None:
@@ -113,7 +116,7 @@ def test_transforms_go_through_sparse_tensors() -> None:
     def agree(transform: Callable[..., Any]) -> None:
         got, want = (transform(lambda v, x, dense=dense: function(v, x, dense)) for dense in (False, True))
         for g, w in zip(torch.utils._pytree.tree_leaves(got), torch.utils._pytree.tree_leaves(want)):
-            np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=1e-12)
+            np.testing.assert_allclose(g.numpy(), w.numpy(), rtol=ROUNDING)
 
     agree(lambda f: torch.func.grad(f, (0, 1))(v, x))
     agree(lambda f: torch.func.jvp(f, (v, x), (v * 2, x + 1)))
@@ -121,7 +124,7 @@ def test_transforms_go_through_sparse_tensors() -> None:
     batch = torch.stack([x, x + 1])
     got = torch.func.vmap(lambda x: torch.sparse.mm(torch.sparse_coo_tensor(places, v, (3, 3)), x))(batch)
     want = torch.sparse_coo_tensor(places, v, (3, 3)).to_dense() @ batch
-    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=ROUNDING)
     with torch.autograd.forward_ad.dual_level():
         dual = torch.autograd.forward_ad.make_dual(x, x + 1)
         tangent = torch.autograd.forward_ad.unpack_dual(function(v, dual, False)).tangent
