@@ -219,10 +219,14 @@ class _Task:
             results = node.apply(grads)
         else:
             _call_tensor_hooks(node, hooks, grads)
+            beside: Grads = []
             if hooks.pre or hooks.post:
-                grads.extend([None] * (len(node._input_metadata) - len(grads)))
+                count = len(node._input_metadata)
+                grads.extend([None] * (count - len(grads)))
+                beside = grads[count:]  # of results that a node does not count no hook knows
+                del grads[count:]
             grads = _call_pre_hooks(hooks, grads)
-            results = node.apply(grads)
+            results = node.apply([*grads, *beside] if beside else grads)
             if expected:
                 results = _call_post_hooks(hooks, self.asked(node, results), grads)
         if node._hooks is not None and node._hooks.post and not expected:

@@ -56,6 +56,19 @@ def _as(value: Any, like: Any) -> Any:
     return np.astype(value, type_of(like).dtype)
 
 
+def _still_of(input: Any, src: Any, written: Any) -> Any:
+    """The input as ``src`` was written into it, which stays a function of the input where ``src`` covers it whole.
+
+    Its gradient is then zeros that are computed, and can be differentiated again, as PyTorch's are.
+    """
+    shape = type_of(input).shape
+    return np.where(np.ones(shape, bool), written, input) if type_of(src).size == prod(shape) else written
+
+
+def _put(input: Any, index: tuple, src: Any) -> Any:
+    return _still_of(input, src, np.at(input)[index].set(_as(src, input)))
+
+
 def _check_slice(
     input: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> None:
@@ -74,7 +87,7 @@ def slice_scatter(
         >>> torch.slice_scatter(torch.zeros(3), torch.ones(2), start=1)
         tensor([0., 1., 1.])
     """
-    return np.at(input)[(*[slice(None)] * dim, slice(start, end, step))].set(_as(src, input))
+    return _put(input, (*[slice(None)] * dim, slice(start, end, step)), src)
 
 
 def _check_select(input: Tensor, src: Tensor, dim: int, index: int) -> None:
@@ -92,7 +105,7 @@ def select_scatter(input: Array, src: Array, dim: Dim, index: int) -> Any:
         tensor([[0., 0.],
                 [1., 1.]])
     """
-    return np.at(input)[(*[slice(None)] * dim, index)].set(_as(src, input))
+    return _put(input, (*[slice(None)] * dim, index), src)
 
 
 def _check_diagonal(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> None:
@@ -164,7 +177,8 @@ def as_strided_scatter(input: Array, src: Array, size: Ints, stride: Ints, stora
     """
     dtype = dtypes.from_numpy(type_of(input).dtype)
     place = Geometry(tuple(size), tuple(stride), storage_offset or 0, dtype)
-    return lens.write(input, over(Base(type_of(input).shape, dtype), place), place.offset, _as(src, input))
+    written = lens.write(input, over(Base(type_of(input).shape, dtype), place), place.offset, _as(src, input))
+    return _still_of(input, src, written)
 
 
 # ---------------------------------------------------------------- elements reduced

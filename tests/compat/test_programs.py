@@ -384,6 +384,30 @@ def test_hooks_before_a_node_see_a_gradient_for_each_result_that_may_have_one() 
     assert seen == [1]
 
 
+def test_hooks_know_no_results_that_a_node_does_not_count() -> None:
+    x = leaf(1.0, 2.0, 4.0)
+    y = torch.nn.functional.layer_norm(x, (3,))
+    seen = []
+    y.grad_fn.register_prehook(lambda grads: seen.append(len(grads)))
+    y.grad_fn.register_hook(lambda _, grads: seen.append(len(grads)))
+    (g,) = torch.autograd.grad(y.sin().sum(), x, create_graph=True)
+    torch.autograd.grad(g.square().sum(), x)
+    assert seen == [1] * 4
+
+
+@pytest.mark.parametrize("put", [
+    lambda x, y: x.slice_scatter(y),
+    lambda x, y: x[:1].select_scatter(y[0], 0, 0),
+    lambda x, y: x[:1, None].diagonal_scatter(y[:1]),
+    lambda x, y: x.as_strided_scatter(y, (3,), (1,)),
+])  # fmt: skip
+def test_the_gradient_of_what_is_covered_whole_can_be_differentiated(put: Any) -> None:
+    x, y = leaf(1.0, 2.0, 3.0), leaf(4.0, 5.0, 6.0)
+    (g,) = torch.autograd.grad(put(x.clone(), y).square().sum(), x, create_graph=True)
+    assert g.requires_grad
+    assert torch.autograd.grad(g.square().sum(), x)[0].tolist() == [0.0, 0.0, 0.0]
+
+
 def test_a_product_that_is_lost_has_no_gradient_that_is_not() -> None:
     for product in (lambda x: x.prod(), lambda x: x.prod(0)):
         x = leaf(1.0, 2.0, float("nan"))

@@ -32,6 +32,24 @@ def inner(t: Any, named: Any) -> bool:
     return t._is_view() and not t.requires_grad and all(t._base is not other for other in named)
 
 
+def balanced(t: Any) -> bool:
+    """Whether its mean is zero but for rounding."""
+    if not t.numel() or not (t.is_floating_point() or t.is_complex()):
+        return False
+    return bool(t.data.mean().abs() <= 1e-6 * t.data.abs().max())
+
+
+def normalized(t: Any) -> bool:
+    """Whether a layer was normalized on the way to it."""
+    waiting, seen = [t.grad_fn], set()
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting += [n for n, _ in node.next_functions]
+    return any(node.name() == "NativeLayerNormBackward0" for node in seen)
+
+
 def tangled(t: Any) -> bool:
     """Whether elements share places though no stride is zero: PyTorch writes them in an order of its own."""
     if 0 in t.stride():

@@ -47,8 +47,8 @@ FAULTS = ("INTERNAL ASSERT FAILED", "Could this error message be improved?")
 ABSENT = ("XLA has no complex numbers of half precision",)
 #: How far numbers of less than double precision may be apart, relative to the largest beside them: a few roundings.
 TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "float16": 4e-3, "bfloat16": 3e-2}
-#: How a program comes to halves.
-HALVES = {"float16": r"\bfloat16|half\(", "bfloat16": r"\bbfloat16"}
+#: How a program comes to numbers of less than double precision.
+COARSE = {"float32": r"\bfloat32", "float16": r"\bfloat16|half\(", "bfloat16": r"\bbfloat16"}
 #: What a program writes about itself: errors by line, what hooks saw, and what was to be seen when it looked.
 Record = list[Any]
 
@@ -219,9 +219,9 @@ def same(a: Any, b: Any, least: float = 1e-6) -> bool:
 
 
 def coarseness(program: Program) -> float:
-    """What is granted to all numbers of a program: those computed from halves are no better than halves are."""
+    """What is granted to all numbers of a program: those computed from coarse ones are no better than these are."""
     text = "\n".join(program)
-    return max([1e-6] + [TOLERANCE[name] for name in ("float16", "bfloat16") if re.search(HALVES[name], text)])
+    return max([1e-6] + [TOLERANCE[name] for name, written in COARSE.items() if re.search(written, text)])
 
 
 def close(a: list[float], b: list[float], tolerance: float) -> bool:
