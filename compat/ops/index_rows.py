@@ -9,10 +9,10 @@ from compat.errors import size_text, wrap_dim
 from compat.ops.fitting import fitted
 from compat.ops.indexing import as_vector, check_places, extent, flat, outside
 from compat.ops.op import op, overloads
+from compat.ops.out import check_room
 from compat.ops.overlapping import write_places
 from compat.ops.scattering import as_dtype_of, is_tensor, put_at
 from compat.ops.signature import Array, Dim, Index, Scalar
-from compat.ops.views import check_room
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.primitives.shape import reshape
@@ -137,7 +137,8 @@ def _inspect_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Non
     if not input.numel() and index.numel():
         # Nothing has no slices: PyTorch complains when it makes one to write to, if that has elements and no room.
         size = [1 if d == along else n for d, n in enumerate(input.shape)]
-        check_room(input, size, [0 if d == along else n for d, n in enumerate(input.stride())], input._offset)
+        steps = [0 if d == along else n for d, n in enumerate(input.stride())]
+        check_room(input._storage, input.element_size(), size, steps, input._offset)
         if 0 in size:
             return
     bad = outside(index, 0, extent(input, along))

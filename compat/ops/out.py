@@ -7,7 +7,7 @@ from typing import Any
 
 from compat import captures, dtypes, examples, levels
 from compat.autograd.forward_ad import is_dual
-from compat.errors import cpp_name, warn
+from compat.errors import cpp_name, size_text, warn
 from compat.grad_mode import mode, no_grad
 from compat.layout import contiguous_strides, layout_of
 from compat.ops.inplace import check_memory
@@ -147,6 +147,22 @@ def make_room(
     ratio = dtype.itemsize / storage.base.dtype.itemsize
     if need * ratio > storage.base.numel:
         storage.resize_elements(int(need * ratio), unset_value(dtype) if ratio == 1 else 0)
+
+
+def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stride: Sequence[int], offset: int) -> None:
+    """Whether elements of ``itemsize`` bytes stay inside a storage.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    steps = stride or contiguous_strides(tuple(size))
+    last = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, steps))
+    if last * itemsize > storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "
+            f"itemsize {itemsize} requiring "
+            f"a storage size of {last * itemsize} are out of bounds for storage of size {storage.nbytes()}"
+        )
 
 
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:

@@ -18,14 +18,14 @@ from compat.errors import cpp_name, size_text, warn, wrong_combination
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat.grad_mode import mode, next_sequence
 from compat.hosted import place_of
-from compat.layout import contiguous_strides, layout_of
+from compat.layout import Layout, contiguous_strides, layout_of
 from compat.meta import Unknown
 from compat.ops.arguments import missing, size_argument, tensor_argument
 from compat.ops.composite import composite
 from compat.ops.copying import format_strides
 from compat.ops.creation import empty
 from compat.ops.inplace import check_memory, check_recorded, rebase
-from compat.ops.out import make_room, resize
+from compat.ops.out import check_room, make_room, resize
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import SHARED, Tensor, Version, autograd_of, sync
@@ -152,12 +152,18 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 @function("Tensor.set_")
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None) -> Tensor:
     """Makes the tensor look at other memory: a tensor's, a storage's, or none. Returns the tensor.
 
+    A storage grows where the tensor becomes of another size or other strides.
+
     Raises:
-        RuntimeError: where size, strides and offset reach out of a storage that cannot grow.
+        RuntimeError: for another dtype, an offset or strides below zero, and what reaches out of a storage that does
+            not grow.
+        TypeError: for an offset without a size, and anything else that is no memory.
     """
+    if (storage_offset is None) is not (size is None):
+        raise wrong_combination("set_", [v for v in (source, storage_offset, size, stride) if v is not None])
     if self._storage.born < mode.since:
         captures.refuse(self, "set", {"source": source})
     node = _history_of_set(self, source) if mode.grad else None
@@ -171,23 +177,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         storage, layout, offset = source._storage, source._layout, source._offset
         source._view = source._view or SHARED
     else:
-        if not isinstance(source, Tensor | TypedStorage | UntypedStorage):
-            raise wrong_combination("set_", [source])
-        if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
-            raise RuntimeError(
-                f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
-                f"{source.dtype.scalar_name} for argument 1 'storage'"
-            )
-        storage = source if isinstance(source, UntypedStorage) else source._storage
-        ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
-        size = (storage.base.numel // ratio - storage_offset,) if size is None else tuple(size)
-        stride = contiguous_strides(size) if stride is None else tuple(stride)
-        if storage_offset < 0:
-            raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
-        make_room(storage, size, stride, storage_offset, self.dtype)
-        if isinstance(source, Tensor):
-            source._view = source._view or SHARED
-        layout, offset = layout_of(storage.base, size, stride, storage_offset, self.dtype), storage_offset
+        storage, layout, offset = _place(self, source, storage_offset or 0, size, stride)
     former = self._counter
     if self._view is None and former is not None:
         self._counter = Version(self._version)  # its own: the old memory need not be kept for it
@@ -201,6 +191,34 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     if node is not None:
         rebase(self, node)
     return self
+
+
+def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tuple[UntypedStorage, Layout, int]:
+    """Where a tensor lies that is given memory; a storage grows for another size or other strides."""
+    if not isinstance(source, Tensor | TypedStorage | UntypedStorage):
+        raise wrong_combination("set_", [source])
+    if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "
+            f"{source.dtype.scalar_name} for argument 1 'storage'"
+        )
+    storage = source if isinstance(source, UntypedStorage) else source._storage
+    ratio = self.dtype.itemsize // storage.base.dtype.itemsize or 1
+    size = (storage.base.numel // ratio,) if size is None else tuple(size)
+    stride = () if stride is None else tuple(stride)
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}"
+        )
+    if size == self.shape and (not stride or stride == self.stride()):
+        check_room(storage, self.dtype.itemsize, size, stride, offset)
+    stride = stride or contiguous_strides(size)
+    make_room(storage, size, stride, offset, self.dtype)
+    if isinstance(source, Tensor):
+        source._view = source._view or SHARED
+    return storage, layout_of(storage.base, size, stride, offset, self.dtype), offset
 
 
 class _NotImplemented(Node):

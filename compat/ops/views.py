@@ -15,6 +15,7 @@ from compat.ops.arguments import check_view_size, missing, size_argument, tensor
 from compat.ops.complaints import complaint
 from compat.ops.composite import composite
 from compat.ops.inplace import complain_about_view, set_history
+from compat.ops.out import check_room
 from compat.ops.recut import cut, steps_of
 from compat.ops.signature import Array, Dim, Dims, Ints
 from compat.ops.view import Geometry
@@ -552,25 +553,10 @@ def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int | Non
     return input._replace(size=size, stride=stride, offset=input.offset if storage_offset is None else storage_offset)
 
 
-def check_room(t: Tensor, size: Sequence[int], stride: Sequence[int], offset: int) -> None:
-    """Whether a view stays inside the storage.
-
-    Raises:
-        RuntimeError: if not.
-    """
-    itemsize = t.element_size()
-    last = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
-    if last * itemsize > t._storage.nbytes():
-        raise RuntimeError(
-            f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "
-            f"itemsize {itemsize} requiring "
-            f"a storage size of {last * itemsize} are out of bounds for storage of size {t._storage.nbytes()}"
-        )
-
-
 def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
     if len(size) == len(stride) and all(s >= 0 for s in stride):
-        check_room(input, size, stride, input._offset if storage_offset is None else storage_offset)
+        offset = input._offset if storage_offset is None else storage_offset
+        check_room(input._storage, input.element_size(), size, stride, offset)
 
 
 as_strided.check = _check_as_strided

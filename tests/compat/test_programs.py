@@ -575,3 +575,18 @@ def test_angles_of_complex_numbers_are_copied_row_by_row() -> None:
 def test_roots_of_complex_zeros_are_infinite_one_over() -> None:
     found = torch.zeros(1, dtype=torch.complex128).rsqrt()
     assert found.real.item() == float("inf") and np.isnan(found.imag.item())
+
+
+def test_memory_that_a_tensor_is_given_grows_only_with_its_size() -> None:
+    small, x = torch.zeros(0), torch.ones(2, 3)
+    with pytest.raises(
+        RuntimeError, match=r"setStorage: sizes \[2, 3\], strides \[\], storage offset 0.*size of 24 are"
+    ):
+        x.set_(small.untyped_storage(), 0, (2, 3))
+    assert (x.tolist(), x._version, small.untyped_storage().nbytes()) == ([[1.0] * 3] * 2, 0, 0)
+    x.set_(small, 1, (2, 2))
+    assert (x.shape, small.untyped_storage().nbytes()) == ((2, 2), 20)
+    with pytest.raises(RuntimeError, match="Storage size calculation overflowed"):
+        x.set_(small, 0, (2,), (-1,))
+    with pytest.raises(TypeError, match=r"got \(Tensor, int\)"):
+        x.set_(small, 0)

@@ -27,6 +27,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
 - such means where they are zero, of which PyTorch finds what rounding leaves;
+- fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one;
 - third derivatives of ``layer_norm``, for which PyTorch takes the means as constants;
 - views that are in the graph only because their base is, beside other tensors: PyTorch saves fewer of these;
 - complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying with an alpha of one;
@@ -50,7 +51,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tests.parity.fitness import alone, apart, balanced, broadcasts, coarse, cut, inner, normalized, stray, tangled
+from tests.parity.fitness import (
+    alone,
+    apart,
+    balanced,
+    broadcasts,
+    coarse,
+    cut,
+    inner,
+    near_whole,
+    normalized,
+    stray,
+    tangled,
+)
 
 if TYPE_CHECKING:
     from tests.parity.programs import Run
@@ -382,6 +395,7 @@ class Author:
             (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or ("var_mean" in line and any(map(balanced, given)))
+            or (".frac" in line and any(map(near_whole, given)))
             or (THRICE in line and any(map(normalized, given)))
             or (len(given) > 1 and any(map(stray, given)))
             or (any(t.is_complex() for t in given) and not all(map(self.finite, given)))

@@ -39,6 +39,13 @@ def balanced(t: Any) -> bool:
     return bool(t.data.mean().abs() <= 1e-6 * t.data.abs().max())
 
 
+def near_whole(t: Any) -> bool:
+    """Whether it has computed numbers that are whole but for rounding, in less than double precision."""
+    if not t.is_floating_point() or str(t.dtype) == "torch.float64" or not t.numel():
+        return False
+    return bool(((t.data - t.data.round()).abs() < 1e-2).any())
+
+
 def normalized(t: Any) -> bool:
     """Whether a layer was normalized on the way to it."""
     waiting, seen = [t.grad_fn], set()
