@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,13 @@ def stray(t: Any) -> bool:
         return t._is_view() and t.requires_grad and t.is_leaf
     except RuntimeError:
         return True
+
+
+def made_within(t: Any) -> bool:
+    """Whether it, or its gradient, was made in inference mode."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the gradient of what is no leaf
+        return t.is_inference() or (t.grad is not None and t.grad.is_inference())
 
 
 def cut(t: Any) -> bool:

@@ -36,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from tests.parity.author import Author
-from tests.parity.fitness import stray
+from tests.parity.fitness import made_within, stray
 from tests.parity.functions import functions
 
 Program = list[str]
@@ -82,7 +82,7 @@ class Run:
         if "register_" in source and any(stray(self.scope[name]) for name in self.named(source)):
             return False  # a program that was made shorter may come to that
         given = self.tensors()
-        vague = any(n in self.uncounted or given[n].is_inference() for n in self.named(source))
+        vague = any(n in self.uncounted or made_within(given[n]) for n in self.named(source))
         through = self.runs(source, vague)
         self.uncounted |= {n for n in self.tensors() if n not in given} if vague else set()
         return through
