@@ -21,8 +21,9 @@ class KeptArguments:
     """
 
     def __init__(self, args: Sequence[Any]):
-        self._kept = [(isinstance(a, Tensor), save(a) if isinstance(a, Tensor) else a) for a in args]
+        # First, as a view that nobody has asked yet learns here that its base requires grad.
         self.next_functions = tuple(edge_of(a) for a in args if isinstance(a, Tensor))
+        self._kept = [(isinstance(a, Tensor), save(a) if isinstance(a, Tensor) else a) for a in args]
 
     def again(self) -> list[Any]:
         """The arguments.

@@ -188,3 +188,13 @@ def test_arguments_must_be_as_they_were() -> None:
     y.detach_()
     with pytest.raises(RuntimeError, match="saved tensor that has been detached in-place"):
         out.sum().backward()
+
+
+def test_an_argument_that_is_in_the_graph_by_its_base_alone_is_kept_by_hooks() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        view = x[:]
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = checkpoint(lambda v: v.sin() * v, view, use_reentrant=False)
+    y.sum().backward()
+    assert y.requires_grad and x.grad is None
