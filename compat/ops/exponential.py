@@ -236,11 +236,12 @@ def _pow_number_backward(ct: Any, input: Any, exponent: Any, power: Any) -> Any:
 
 
 def _pow_exponent_gradient(ct: Any, base: Any, exponent: Any, result: Any) -> Any:
-    """By the exponent: zero to a positive power stays zero."""
+    """By the exponent: zero to a positive power stays zero, times what comes, be it no number."""
     zero = base == e.number(0, base)
     if category(exponent) != dtypes.COMPLEX:
         zero = np.logical_and(zero, exponent >= e.number(0, exponent))
-    return np.where(zero, zeros_like(ct), ct * np.conj(result * e.log(base)))
+    slope = np.conj(result * e.log(base))
+    return ct * np.where(zero, zeros_like(slope), slope)
 
 
 @elementwise(
