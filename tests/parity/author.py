@@ -400,6 +400,7 @@ class Author:
             or (len(given) > 1 and any(map(stray, given)))
             or (any(t.is_complex() for t in given) and not all(map(self.finite, given)))
             or (re.search(TURNS, line) is not None and any(map(coarse, given)))
+            or (re.search(r"\.grad\b", line) is not None and any(map(made_within, given)))
             or (within and (any(stray(t) for t in given) or re.search(r"Swap|tangent", line) is not None))
             or (
                 re.search(ROWS, line) is not None and any(not t.numel() or 0 in t.stride() or tangled(t) for t in given)
