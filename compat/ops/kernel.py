@@ -16,6 +16,7 @@ from compat.ops.node import Underivable, derived_node_class
 from compat.ops.plan import Kind, Plan, is_number
 from compat.tensor import Tensor, sync
 from funcgrad.dtypes import is_complex, is_inexact
+from funcgrad.interpreters.conjugating import conjugated_late
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.reverse import vjp_flat
 from funcgrad.interpreters.staging import stage
@@ -283,6 +284,7 @@ class Derivative:
             return [*results, *[g for g in grads if g is not None]]
 
         staged = stage(run, [*inputs, *cts], name=f"{self.kernel.name}_backward")
+        staged = conjugated_late(staged, staged.inputs[len(inputs) :])
         return _cut(staged, len(inputs), self.results, self._saveable_results()), owners
 
     def _saveable_results(self) -> list[bool]:

@@ -27,7 +27,8 @@ written about. Not written, as what PyTorch does then is known to be different, 
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
 - such means where they are zero, of which PyTorch finds what rounding leaves;
-- fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one;
+- fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one, and what remains of
+  coarse numbers after a division;
 - third derivatives of ``layer_norm``, for which PyTorch takes the means as constants;
 - views that are in the graph only because their base is, beside other tensors: PyTorch saves fewer of these;
 - complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying with an alpha of one;
@@ -61,6 +62,7 @@ from tests.parity.fitness import (
     inner,
     near_whole,
     normalized,
+    short,
     stray,
     tangled,
 )
@@ -302,6 +304,9 @@ BLOCKS = (
 #: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
 NEVER_WITHIN = r"tangent|linearize|hessian|jacfwd|requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge"
 
+#: How many numbers a tensor has at most that a line is about: some lines make squares of them.
+LARGEST = 200
+
 #: Of what PyTorch's gradients subtract or negate an operand, which bools are not.
 NO_BOOLS = r"logaddexp|atan2|\*\*"
 
@@ -392,10 +397,12 @@ class Author:
         """Whether nobody knows what a line does with these tensors, given what they hold and where they are from."""
         within = any(t.is_inference() for t in given)
         return (
-            (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
+            any(t.numel() > LARGEST for t in given)
+            or (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or ("var_mean" in line and any(map(balanced, given)))
             or (".frac" in line and any(map(near_whole, given)))
+            or (".fmod" in line and any(map(short, given)))
             or (THRICE in line and any(map(normalized, given)))
             or (len(given) > 1 and any(map(stray, given)))
             or (any(t.is_complex() for t in given) and not all(map(self.finite, given)))

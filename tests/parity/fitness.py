@@ -28,11 +28,14 @@ def cut(t: Any) -> bool:
     return t.is_complex() and bool((t.data.imag == 0).any())
 
 
+def short(t: Any) -> bool:
+    """Whether it has numbers of less than double precision."""
+    return t.is_floating_point() and str(t.dtype) != "torch.float64" and t.numel() > 0
+
+
 def coarse(t: Any) -> bool:
     """Whether it has numbers so large that their rounding is seen in their sines."""
-    if not t.is_floating_point() or str(t.dtype) == "torch.float64" or not t.numel():
-        return False
-    return bool((t.data.abs() > 50).any())
+    return short(t) and bool((t.data.abs() > 50).any())
 
 
 def inner(t: Any, named: Any) -> bool:
@@ -49,9 +52,7 @@ def balanced(t: Any) -> bool:
 
 def near_whole(t: Any) -> bool:
     """Whether it has computed numbers that are whole but for rounding, in less than double precision."""
-    if not t.is_floating_point() or str(t.dtype) == "torch.float64" or not t.numel():
-        return False
-    return bool(((t.data - t.data.round()).abs() < 1e-2).any())
+    return short(t) and bool(((t.data - t.data.round()).abs() < 1e-2).any())
 
 
 def normalized(t: Any) -> bool:
