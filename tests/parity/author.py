@@ -60,6 +60,7 @@ from tests.parity.fitness import (
     coarse,
     cut,
     inner,
+    made_within,
     near_whole,
     normalized,
     short,
