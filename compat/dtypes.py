@@ -300,6 +300,36 @@ def when_default_changes(forget: Callable[[], None]) -> None:
     _listeners.append(forget)
 
 
+class Wide(int):
+    """An integer from ``2**63`` on: a kind of number of its own, since only arrays without a sign hold it."""
+
+    __slots__ = ()
+
+
+class TooWide(RuntimeError):
+    """Says of a number that it is a ``Wide`` one, to what is made for others."""
+
+
+def plain_number(value: Any) -> Any:
+    """A number as operations take it: of Python's own type, or ``Wide``.
+
+    Raises:
+        OverflowError: for integers that no array holds.
+
+    Example:
+        >>> plain_number(np.float64(0.5)), type(plain_number(2**63)).__name__
+        (0.5, 'Wide')
+        >>> plain_number(2**64)
+        Traceback (most recent call last):
+        OverflowError: int too big to convert
+    """
+    kinds: tuple[Any, ...] = (bool, int, float, complex)
+    kind = next(kind for kind in kinds if isinstance(value, kind))
+    if kind is int and not -(2**63) <= value < 2**63:
+        return Wide.from_bytes(int.to_bytes(value, 8, "little"), "little")
+    return kind(value)
+
+
 def of_number(value: Any) -> dtype:
     """The dtype of a tensor made of one Python number."""
     kind = value if isinstance(value, type) else type(value)
@@ -311,6 +341,8 @@ def of_number(value: Any) -> dtype:
         return bool_
     if kind is complex:
         return _default.to_complex()
+    if kind is Wide:
+        return uint64
     raise TypeError(f"not a number: {value!r}")
 
 

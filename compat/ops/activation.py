@@ -19,6 +19,7 @@ from compat.ops.elements import (
     private,
     refuses,
 )
+from compat.ops.fitting import fits, widened
 from compat.ops.halves import in_single
 from compat.ops.op import elementwise, op
 from compat.ops.signature import Array, Dim, Scalar
@@ -44,12 +45,20 @@ def _elu(x: Any, alpha: Any, scale: Any, input_scale: Any) -> Any:
 _check_elu = only_floating("elu_cpu")
 
 
-@elementwise("EluBackward0", **private("elu", "alpha input_scale scale self", _check_elu))
+@elementwise(
+    "EluBackward0",
+    fits=fits("alpha scale input_scale", widened),
+    **private("elu", "alpha input_scale scale self", _check_elu),
+)
 def _elu_new(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
     return _elu(input, alpha, scale, input_scale)
 
 
-@elementwise("EluBackward1", **private("elu", "alpha input_scale result scale", _check_elu))
+@elementwise(
+    "EluBackward1",
+    fits=fits("alpha scale input_scale", widened),
+    **private("elu", "alpha input_scale result scale", _check_elu),
+)
 def _elu_into(input: Array, alpha: Scalar = 1.0, scale: Scalar = 1, input_scale: Scalar = 1) -> Any:
     return _elu(input, alpha, scale, input_scale)
 
@@ -131,12 +140,12 @@ def _celu(x: Any, alpha: Any) -> Any:
     return np.where(down, e.expm1(np.where(down, x, e.number(0, x)) / alpha) * alpha, x)
 
 
-@elementwise("CeluBackward0", **private("celu", "alpha self", _check_elu))
+@elementwise("CeluBackward0", fits=fits("alpha", widened), **private("celu", "alpha self", _check_elu))
 def _celu_new(input: Array, alpha: Scalar = 1.0) -> Any:
     return _celu(input, alpha)
 
 
-@elementwise("CeluBackward1", **private("celu", "alpha result", _check_elu))
+@elementwise("CeluBackward1", fits=fits("alpha", widened), **private("celu", "alpha result", _check_elu))
 def _celu_into(input: Array, alpha: Scalar = 1.0) -> Any:
     return _celu(input, alpha)
 
@@ -297,6 +306,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     inplace="",
     out=True,
     check=only_floating("softplus_cpu"),
+    fits=fits("beta threshold", widened),
 )
 @in_single
 def softplus(input: Array, beta: Scalar = 1, threshold: Scalar = 20) -> Any:

@@ -24,6 +24,18 @@ def tensor_argument(function: str, name: str, position: int, value: Any) -> Tens
     return value
 
 
+def float_argument(function: str, name: str, position: int, value: Any) -> float:
+    """An argument that must be a real number, or a tensor of one that needs no gradient.
+
+    Raises:
+        TypeError: naming the function, the argument, and what came.
+    """
+    number = isinstance(value, int | float | numpy.number) and not isinstance(value, complex)
+    if number or (isinstance(value, Tensor) and not value.dim() and not value.requires_grad):
+        return float(value)
+    raise wrong_argument(function, name, position, "float", value)
+
+
 def bools_argument(function: str, **values: Any) -> None:
     """Arguments that must be bools, by name.
 

@@ -18,6 +18,7 @@ from compat.ops.elements import (
     zero_gradient,
     zeros_like,
 )
+from compat.ops.fitting import fits
 from compat.ops.halves import in_single, rounded
 from compat.ops.op import Op, elementwise
 from compat.ops.out import check_dtype, same_dtype
@@ -109,7 +110,7 @@ def _subtract_times(x: Any, y: Any, factor: Any) -> Any:
     return np.subtract(x, times(y, factor))
 
 
-@elementwise("AddBackward0", saved="alpha", check=check_alpha, older="alpha")
+@elementwise("AddBackward0", saved="alpha", check=check_alpha, older="alpha", fits=fits("alpha"))
 def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     """``input + alpha * other``.
 
@@ -136,6 +137,7 @@ def add(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     names="torch.sub torch.subtract Tensor.sub Tensor.subtract",
     inplace="Tensor.sub_ Tensor.subtract_",
     older="alpha",
+    fits=fits("alpha"),
 )
 def sub(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     """``input - alpha * other``.
@@ -166,7 +168,10 @@ def _check_rsub(input: Any, other: Any, *alpha_positional: Any, alpha: Any = 1) 
     check_difference(other, input, alpha=alpha_positional[0] if alpha_positional else alpha)
 
 
-@elementwise("RsubBackward0", saved="alpha", check=_check_rsub, name="rsub", numbers=False, names="", inplace="")
+@elementwise(
+    "RsubBackward0", saved="alpha", check=_check_rsub, name="rsub", numbers=False, names="", inplace="",
+    fits=fits("alpha"),
+)  # fmt: skip
 def _rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
     return _subtract_times(other, input, rounded(alpha, input))
 
@@ -174,6 +179,7 @@ def _rsub_tensor(input: Array, other: Array, *, alpha: Scalar = 1) -> Any:
 @elementwise(
     "RsubBackward1",
     saved="alpha",
+    fits=fits("alpha"),
     check=_check_rsub,
     name="rsub",
     numbers=False,

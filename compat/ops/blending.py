@@ -9,6 +9,7 @@ from compat.errors import cpp_name
 from compat.ops.arithmetic import only_real_factors, times
 from compat.ops.declared import Late
 from compat.ops.elements import checks, common, divisor, overloaded, refuses
+from compat.ops.fitting import fits, widened
 from compat.ops.halves import in_single
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
@@ -26,7 +27,7 @@ def _real_value(*operands: Any, value: Any = 1) -> None:
 
 @elementwise(
     "AddcmulBackward0", saved="tensor1 tensor2 value", numbers=False, older="value",
-    check=checks(refuses("addcmul_cpu_out", "bool"), _real_value),
+    check=checks(refuses("addcmul_cpu_out", "bool"), _real_value), fits=fits("value", widened),
 )  # fmt: skip
 @in_single
 def addcmul(input: Array, tensor1: Array, tensor2: Array, *, value: Scalar = 1) -> Any:
@@ -70,6 +71,7 @@ def _check_addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) ->
     saved="tensor1 tensor2 value",
     numbers=False,
     check=checks(_check_addcdiv, _real_value),
+    fits=fits("value", widened),
     older="value",
 )
 @in_single
@@ -140,6 +142,7 @@ def _lerp_tensor_backward(ct: Any, input: Any, end: Any, weight: Any) -> Any:
 @elementwise(
     "LerpBackward0",
     saved="weight",
+    fits=fits("weight", widened),
     name="lerp",
     names="",
     inplace="",

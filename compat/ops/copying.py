@@ -27,7 +27,7 @@ from compat.meta import NO_DATA
 from compat.ops.arguments import fits_none, keywords_only, tensor_argument
 from compat.ops.complaints import complaint
 from compat.ops.composite import composite
-from compat.ops.fitting import fitted
+from compat.ops.fitting import filling
 from compat.ops.op import op
 from compat.ops.signature import Array, Scalar
 from compat.ops.windows import suggests_channels_last
@@ -402,7 +402,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor | bool | int | float | complex | numpy.number):
         raise fits_none("fill_", [value], {}, ["Tensor value", "Number value"])
     if not isinstance(value, Tensor):
-        return _fill_number.inplace(self, fitted(self.dtype, value))
+        return _fill_number.inplace(self, filling(self.dtype, self.numel(), value))
     if value._storage is self._storage and (value._node is not None or not (value._rg and mode.grad)):
         value = _read_before(value)
     return _fill_tensor.inplace(self, value)
@@ -443,4 +443,6 @@ _filled_tensor.check = _check_fill
 @function("torch.fill")
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor like ``input`` with one value everywhere."""
-    return _filled_tensor(input, value) if isinstance(value, Tensor) else _filled_number(input, value)
+    if isinstance(value, Tensor):
+        return _filled_tensor(input, value)
+    return _filled_number(input, filling(input.dtype, input.numel(), value))

@@ -20,7 +20,7 @@ from compat.meta import unknown
 from compat.ops.arguments import missing, size_argument, tensor_argument
 from compat.ops.composite import composite
 from compat.ops.copying import format_strides
-from compat.ops.fitting import fitted
+from compat.ops.fitting import filling
 from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.switches import unset_value
@@ -295,10 +295,12 @@ def full(
     if not isinstance(size, tuple | list):
         raise wrong_argument("full", "size", 1, "tuple of ints", size)
     sizes = _sizes("full", (size,), {})
-    return into(out, constant(sizes, converted_number(fitted(dtype, value), dtype), dtype, requires_grad, where))
+    return into(
+        out, constant(sizes, converted_number(filling(dtype, prod(sizes), value), dtype), dtype, requires_grad, where)
+    )
 
 
-def _fill_value(name: str, given: Any) -> Any:
+def _fill_value(name: str, given: Any, argument: str = "fill_value", position: int = 2) -> Any:
     """A number given as such, as one of NumPy's, or as a tensor without dimensions that needs no gradient.
 
     Raises:
@@ -307,8 +309,8 @@ def _fill_value(name: str, given: Any) -> Any:
     plain = given.dim() == 0 and not given.requires_grad if isinstance(given, Tensor) else isinstance(given, np.generic)
     value = given.item() if plain else given
     if not isinstance(value, bool | int | float | complex):
-        raise wrong_argument(name, "fill_value", 2, "Number", value)
-    return value
+        raise wrong_argument(name, argument, position, "Number", value)
+    return dtypes.plain_number(value)
 
 
 @function("torch.scalar_tensor")
@@ -326,6 +328,7 @@ def scalar_tensor(
         >>> torch.scalar_tensor(2.5)
         tensor(2.5000)
     """
+    s = filling(dtype or dtypes.get_default_dtype(), 1, _fill_value("scalar_tensor", s, "s", 1))
     return constant((), s, dtype, requires_grad, place(device))
 
 
@@ -418,7 +421,9 @@ def full_like(
     dtype = dtypes.wanted("full_like", dtype) or input.dtype
     stride = format_strides(tuple(input.shape), input.stride(), memory_format)
     value = (
-        UNSET if fill_value is UNSET else converted_number(fitted(dtype, _fill_value("full_like", fill_value)), dtype)
+        UNSET
+        if fill_value is UNSET
+        else converted_number(filling(dtype, input.numel(), _fill_value("full_like", fill_value)), dtype)
     )
     new = _of_value(dense_layout(tuple(input.shape), stride, dtype, device=where), value)
     return with_grad(of_examples(new, input), requires_grad)

@@ -11,6 +11,7 @@ from compat import dtypes
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.copying import to
 from compat.ops.elements import binary, category, divisor, is_operand, overloaded, refuses, unary, zeros_like
+from compat.ops.fitting import fits, narrow
 from compat.ops.halves import in_single, scaled
 from compat.ops.op import Op, elementwise
 from compat.ops.signature import Array, Scalar
@@ -210,6 +211,7 @@ def _inverse_power(x: Any, y: Any) -> Any:
 @elementwise(
     "PowBackward0",
     saved="exponent self",
+    fits=fits("exponent", narrow),
     keeps="input",
     name="pow",
     numbers=False,

@@ -1,10 +1,15 @@
-"""Whether a number can be written into a tensor: as PyTorch converts it, which makes no other number of it silently."""
+"""Whether a number fits a dtype: as PyTorch converts it, which makes no other number of it silently.
+
+It is asked of what is written into tensors, and of the arguments that an operation ``fits`` to the dtype it computes
+in.
+"""
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -33,15 +38,16 @@ def _counts_back(d: dtypes.dtype, value: Any) -> bool:
     return isinstance(value, int) and value < 0 and _limits(d)[0] == 0
 
 
-def fitted(d: dtypes.dtype, value: Any) -> Any:
+def fitted(d: dtypes.dtype | None, value: Any) -> Any:
     """A number to be written into a tensor of a dtype: as it is, or the real part where only that is kept.
 
     Args:
-        d: the tensor's dtype. Bools and complex numbers take any number.
+        d: the tensor's dtype. Bools take any number, and so does None.
         value: the number; anything else is not looked at.
 
     Raises:
         RuntimeError: for a number beyond the dtype's limits, NaN for integers, and a complex number for real ones.
+        OverflowError: for integers that no dtype holds.
 
     Example:
         >>> import compat as torch
@@ -53,10 +59,123 @@ def fitted(d: dtypes.dtype, value: Any) -> Any:
     """
     if isinstance(value, numpy.generic) or (isinstance(value, numpy.ndarray) and not value.ndim):
         value = value.item()
-    if d is dtypes.bool_ or d.is_complex or not isinstance(value, int | float | complex):
+    if not isinstance(value, int | float | complex):
+        return value
+    value = dtypes.plain_number(value)
+    if d is None or d is dtypes.bool_:
+        return value
+    if d.is_complex:
+        if any(_overflows(d.to_real(), part) for part in (value.real, value.imag)):
+            raise _overflow(d)
         return value
     real = value.real if isinstance(value, complex) else value
     if (isinstance(value, complex) and value.imag) or _overflows(d, real):
-        name = cpp_name(d) if d in _OWN else f"{d!r}".removeprefix("torch.") + "_t"
-        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+        raise _overflow(d)
     return real + int(_limits(d)[1]) + 1 if _counts_back(d, real) else real
+
+
+def filling(d: dtypes.dtype, count: int, value: Any) -> Any:
+    """As ``fitted``, a number to be written into all of ``count`` places: into a single one PyTorch writes quickly, and
+    there halves may become infinite."""
+    return fitted(unless_half(d) if count == 1 else d, value)
+
+
+def _overflow(d: dtypes.dtype) -> RuntimeError:
+    name = cpp_name(d) if d in _OWN or d.is_complex else f"{d!r}".removeprefix("torch.") + "_t"
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+# ---------------------------------------------------------------- arguments of operations
+
+#: From the dtype of an operation's result to the one that a number has to fit; None if it may be any.
+Rule = Callable[[dtypes.dtype], dtypes.dtype | None]
+
+
+def own(d: dtypes.dtype) -> dtypes.dtype:
+    """The rule for numbers that are converted to the dtype of the result."""
+    return d
+
+
+def widened(d: dtypes.dtype) -> dtypes.dtype:
+    """The rule for numbers of code that computes halves in single precision."""
+    return dtypes.float32 if d in _HALVES else d
+
+
+def unless_half(d: dtypes.dtype) -> dtypes.dtype | None:
+    """The rule for numbers that are converted for all dtypes but halves."""
+    return None if d in _HALVES else d
+
+
+def narrow(d: dtypes.dtype) -> dtypes.dtype | None:
+    """The rule for numbers that are converted for integers and halves only."""
+    return d if d in _HALVES or d.category < dtypes.FLOATING else None
+
+
+_HALVES = (dtypes.float16, dtypes.bfloat16)
+
+
+def fits(names: str, rule: Rule = own) -> dict[str, Rule]:
+    """An operation's option of this name: its numbers of these names have to fit a dtype."""
+    return dict.fromkeys(names.split(), rule)
+
+
+class Bounds(NamedTuple):
+    """The numbers of a Python type that a plan takes as they are, and what is done about others.
+
+    Attributes:
+        least, most: those in between are taken; None for complex numbers, which have no order.
+        otherwise: makes of any other a number that is taken, or complains.
+    """
+
+    least: float | None
+    most: float | None
+    otherwise: Callable[[Any], Any]
+
+    def __call__(self, value: Any) -> Any:
+        ordered = self.least is not None and self.most is not None
+        return value if ordered and self.least <= value <= self.most else self.otherwise(value)
+
+    def written(self, value: str, otherwise: str) -> str:
+        """The same as text, of the names of the number and of what is done about others."""
+        if self.least is None:
+            return f"{otherwise}({value})"
+        return f"{value} if {self.least!r} <= {value} <= {self.most!r} else {otherwise}({value})"
+
+
+def checked(number: int) -> int:
+    """An integer that an array with a sign can hold.
+
+    Raises:
+        TooWide: for another one.
+    """
+    if not -(2**63) <= number < 2**63:
+        raise dtypes.TooWide("Overflow when unpacking long long")
+    return number
+
+
+_INTEGERS = Bounds(-(2**63), 2**63 - 1, checked)
+
+
+def bounds(kind: Any, d: dtypes.dtype | None) -> Bounds | None:
+    """What a plan takes of a Python type; None for all.
+
+    Args:
+        kind: the type.
+        d: the dtype that the numbers have to fit, if any.
+
+    Example:
+        >>> bounds(int, torch.uint8)[:2], bounds(int, None)[1] == 2**63 - 1, bounds(float, torch.float64)
+        ((0, 255), True, None)
+    """
+    every = _INTEGERS if kind is int else None
+    if d is None or d is dtypes.bool_ or kind is bool:
+        return every
+    real = d.to_real()
+    least, most = _limits(real)
+    if kind is complex:
+        return Bounds(None, None, partial(fitted, d))
+    if kind is float and real is not dtypes.float64:
+        return Bounds(least, most, partial(fitted, d))
+    if kind in (int, dtypes.Wide) and (real is dtypes.float16 or real.category == dtypes.INTEGER):
+        return Bounds(least, most, lambda x: fitted(d, checked(x) if kind is int else x))
+    return every

@@ -147,7 +147,8 @@ def _array(data: Any, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:
     if dtype is None:
         dtype = _common(scalars)
     converted = [converted_number(s, dtype) for s in scalars]
-    return np.array(converted, dtype.numpy).reshape(shape), dtype
+    with np.errstate(over="ignore"):
+        return np.array(converted, dtype.numpy).reshape(shape), dtype
 
 
 def _elements_of(data: TypedStorage | UntypedStorage, dtype: Dtype | None) -> tuple[np.ndarray, Dtype]:

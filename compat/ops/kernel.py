@@ -6,12 +6,15 @@ differentiated in turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import and_
 from typing import Any
 
+import numpy as np
+
 from compat.grad_mode import mode
 from compat.ops.derived_names import OF_ITS_OWN
+from compat.ops.fitting import Rule
 from compat.ops.node import Underivable, derived_node_class
 from compat.ops.plan import Kind, Plan, is_number
 from compat.tensor import Tensor, sync
@@ -55,11 +58,12 @@ class Kernel:
         strict: whether these have to be on one device.
         formula: whether it is a gradient that PyTorch computes by several operations: what a result depends on by
             comparisons alone then has no part in whether it requires grad.
+        fits: by name, numbers that have to fit a dtype, which follows from the first result's.
     """
 
     __slots__ = (
         "name", "body", "inputs", "node", "strides", "edges", "saveable", "stated", "absent", "constant", "shows",
-        "keeps", "plans", "device", "strict", "formula",
+        "keeps", "plans", "device", "strict", "formula", "fits",
         "_programs", "_derivatives",
     )  # fmt: skip
 
@@ -81,6 +85,7 @@ class Kernel:
         device: Any = None,
         strict: bool = False,
         formula: bool = False,
+        fits: Mapping[str, Rule] | None = None,
     ):
         self.name = name
         self.body = body
@@ -97,6 +102,7 @@ class Kernel:
         self.device = device
         self.strict = strict
         self.formula = formula
+        self.fits = fits
         self.plans: dict[tuple, Any] = {}
         self._programs: dict[tuple, Program] = {}
         self._derivatives: dict[tuple, Derivative] = {}
@@ -141,9 +147,10 @@ class Kernel:
                 given = iter(arrays)
                 return self.body(*[None if t is None else next(given) for t in types])
 
-            found = self._programs[types] = stage(
-                run, present, name=self.name, description=f"the operation {self.name}"
-            )
+            with np.errstate(all="ignore"):  # static arguments may be infinite in the dtype
+                found = self._programs[types] = stage(
+                    run, present, name=self.name, description=f"the operation {self.name}"
+                )
         return found
 
     def derivative(self, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]) -> Derivative:

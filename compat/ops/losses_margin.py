@@ -8,6 +8,7 @@ from compat import dtypes
 from compat.errors import check_cast, lacks, size_text
 from compat.layout import broadcast_size
 from compat.ops.elements import common
+from compat.ops.fitting import fits
 from compat.ops.inspection import values_of
 from compat.ops.loss import reduced, reduction_number
 from compat.ops.op import op
@@ -124,7 +125,7 @@ def _inspect_multi_margin(input: Tensor, target: Tensor, *_: Any) -> None:
 
 
 @op("MultiMarginLossBackward0", saved="self target p margin weight reduction", name="multi_margin_loss", names="",
-    check=_check_multi_margin, inspect=_inspect_multi_margin)  # fmt: skip
+    check=_check_multi_margin, inspect=_inspect_multi_margin, fits=fits("margin"))  # fmt: skip
 def multi_margin_rows(
     input: Array, target: Index, p: int | float, margin: int | float, weight: Index | None, reduction: int
 ) -> Any:

@@ -79,6 +79,9 @@ Options of ``op``:
     whether the in-place variant refuses inputs that share memory with its target, even all of it.
 ``older``
     the names of its keyword arguments that came among the tensors in PyTorch's older signatures.
+``fits``
+    numbers that PyTorch converts to the dtype it computes in, by name, each with the rule that says which that is
+    (``compat.ops.fitting``): one that does not fit is refused.
 ``undifferentiable``
     for an operation on floating tensors that PyTorch has no derivative for: its node complains when run.
 ``shows``
@@ -106,6 +109,7 @@ from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_str
 from compat.ops.call import Call
 from compat.ops.complaints import complaint, speaks
 from compat.ops.declared import Declared, Late
+from compat.ops.fitting import Rule, fitted
 from compat.ops.inplace import check_apart, check_overlaps, check_recorded
 from compat.ops.inspection import inspect
 from compat.ops.kernel import Kernel
@@ -157,6 +161,7 @@ class Op(Declared):
         self.results: list[str] = options.get("results", self.returns or "").split()
         self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
         self.keeps = frozenset(options.get("keeps", "").split())
+        self.fits: dict[str, Rule] = options.get("fits", {})
         self.integers = frozenset(options.get("integers", "").split())
         self.stated: Callable[..., Any] | None = None
         self.absent: frozenset[int] = frozenset()
@@ -265,6 +270,7 @@ class Op(Declared):
         if target is not None:
             self._check_target(args[0], kernel.program(tuple(type_of_kind(k) for k in kinds)))
         plan: Any = self._giving(kernel.plan(kinds, mask if mode.grad else None, target))
+        self._check_fits(args, kernel.program(plan.types))
         if mode.grad and WITHIN in mask:
             plan = _Within(plan, self._giving(kernel.plan(kinds, None, target)), self._operands(args))
         return plan if self.inspect is None else _Inspected(plan, self, args)
@@ -320,6 +326,12 @@ class Op(Declared):
                 )
             raise RuntimeError(f"output with shape {list(layout.size)} doesn't match the broadcast shape {wanted}")
 
+    def _check_fits(self, args: list[Any], program: Program) -> None:
+        """Whether those static arguments fit that have to; of others it is asked in every call."""
+        for p, a in zip(self.params, args):
+            if p.name in self.fits and not p.dynamic:
+                fitted(self.fits[p.name](dtypes.from_numpy(program.output_types[0].dtype)), a)
+
     def _positional(self, args: Sequence[Any]) -> list[Any]:
         return [a for p, a in zip(self.params, args) if not p.keyword]
 
@@ -356,6 +368,7 @@ class Op(Declared):
             keeps=self.keeps,
             device=raw.get("device"),
             strict=self.promote is not None,
+            fits=self.fits,
         )
 
     def _saveable(self, call: Call) -> frozenset[str]:

@@ -10,8 +10,9 @@ import numpy
 from compat.dtypes import bool_
 from compat.errors import lacks, size_text, wrong_argument
 from compat.layout import contiguous_strides
-from compat.ops.arguments import tensor_argument
+from compat.ops.arguments import float_argument, tensor_argument
 from compat.ops.composite import composite
+from compat.ops.fitting import fits
 from compat.ops.op import Op, op
 from compat.ops.parts import slice_view
 from compat.ops.signature import Array, Ints, Scalar
@@ -45,7 +46,10 @@ def _check(input: Tensor, pad: tuple[int, ...], value: Any = 0) -> None:
             raise RuntimeError("narrow(): length must be non-negative.")
 
 
-@op("ConstantPadNdBackward0", saved="pad", names="torch.constant_pad_nd", out=False, strides=_strides, check=_check)
+@op(
+    "ConstantPadNdBackward0", saved="pad", names="torch.constant_pad_nd", out=False, strides=_strides, check=_check,
+    fits=fits("value"),
+)  # fmt: skip
 def constant_pad_nd(input: Array, pad: Ints, value: Scalar = 0) -> Any:
     """A constant around a tensor.
 
@@ -222,8 +226,9 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
             "Padding length should be less than or equal to two times the input dimension but got padding length "
             f"{len(pad)} and input of dimension {n}"
         )
+    fill = 0.0 if value is None else float_argument("pad", "value", 4, value)
     if mode == "constant":
-        return constant_pad_nd(input, pad, 0 if value is None else value)
+        return constant_pad_nd(input, pad, fill)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     spatial = len(pad) // 2

@@ -19,10 +19,11 @@ from compat.device import CPU, META
 from compat.grad_mode import mode
 from compat.layout import Layout, contiguous_layout, dense_layout
 from compat.meta import common_device, in_transform, results_of
+from compat.ops.fitting import bounds
 from compat.ops.inplace import run_into
 from compat.ops.stated import goes_backward, stated_program
 from compat.ops.tangents import Tangents
-from compat.ops.written import BUFFER, BUFFER_AND_OFFSET, NUMBER, checked, node_maker, runner
+from compat.ops.written import BUFFER, BUFFER_AND_OFFSET, NUMBER, node_maker, runner
 from compat.results import new_tensor
 from compat.tensor import Tensor, from_buffer
 from compat.watched_gradients import watched
@@ -42,6 +43,7 @@ _NUMBER_TYPES = {
     int: ArrayType((), np.dtype(np.int64), weak=True),
     float: ArrayType((), np.dtype(np.float64), weak=True),
     complex: ArrayType((), np.dtype(np.complex128), weak=True),
+    dtypes.Wide: ArrayType((), np.dtype(np.uint64), weak=True),
 }
 _OFFSET = ArrayType((), np.dtype(np.int64))
 
@@ -206,6 +208,7 @@ class Plan:
         edges: per edge of a node, the input that it is for; None for no edge.
         saves, results: the inputs and the results that a node keeps.
         numeric: which inputs are numbers.
+        bounds: by number, which it takes as they are, where not all.
         differentiable: which results a gradient goes through.
         make_tensor: makes a result of a buffer and a layout.
         finish: what the caller of ``run`` gets, from the list of results.
@@ -215,7 +218,7 @@ class Plan:
     __slots__ = (
         "kernel", "kinds", "target", "outputs", "program", "forward", "code", "traced", "node", "derivative", "run",
         "places", "edges", "saves", "results", "numeric", "differentiable", "finish", "types", "grad_strides", "device",
-        "make_tensor", "_make_node",
+        "make_tensor", "bounds", "_make_node",
     )  # fmt: skip
 
     def __init__(self, kernel: Any, kinds: tuple[Kind, ...], mask: tuple[bool, ...], target: int | None):
@@ -244,6 +247,7 @@ class Plan:
         )
         self.make_tensor = from_buffer if mode.inference else new_tensor
         self._prepare(types, mask)
+        self._bound(logical)
         self.give(list)
 
     def _numbers(self) -> list[bool]:
@@ -298,6 +302,18 @@ class Plan:
             if isinstance(k, Layout) or k in _NUMBER_TYPES
         ]
 
+    def _bound(self, logical: Program) -> None:
+        """Notes which numbers are taken as they are, and which have to fit the dtype of what is computed."""
+        fits = self.kernel.fits
+        self.bounds = {}
+        for i, what in self.places:
+            if what == NUMBER:
+                rule = fits.get(self.kernel.inputs[i]) if fits else None
+                d = None if rule is None else rule(dtypes.from_numpy(logical.output_types[0].dtype))
+                found = bounds(self.kinds[i], d)
+                if found is not None:
+                    self.bounds[i] = found
+
     def give(self, finish: Callable[[list[Tensor]], Any]) -> None:
         """What the caller of ``run`` gets, from a list of tensors."""
         self.finish = finish
@@ -339,7 +355,8 @@ class Plan:
         for i, what in self.places:
             value = values[i]
             if what == NUMBER:
-                numbers.append(checked(value) if value.__class__ is int else value)
+                bound = self.bounds.get(i)
+                numbers.append(value if bound is None else bound(value))
             else:
                 buffers.append(levels.buffer(value) if self.traced else value._storage.buffer)
                 if what == BUFFER_AND_OFFSET:

@@ -13,6 +13,7 @@ from compat.layout import broadcast_size
 from compat.ops.arguments import tensor_argument
 from compat.ops.arithmetic import check_factor, only_real_factors
 from compat.ops.composite import composite
+from compat.ops.fitting import fits, widened
 from compat.ops.inplace import check_recorded, set_history
 from compat.ops.op import op
 from compat.ops.out import of_dtype, resize
@@ -28,6 +29,10 @@ from funcgrad.primitives.shape import full
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- pieces
+
+
+_FACTORS: dict[str, Any] = dict(older="beta alpha", fits=fits("beta alpha"))
+_FACTORS_OF_MATRICES = _FACTORS | dict(fits=fits("beta alpha", widened))
 
 
 def _matrix_product(x: Any, y: Any) -> Any:
@@ -144,12 +149,9 @@ def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha:
 
 
 @op(
-    "AddmmBackward0",
-    saved="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
-    check=check_addmm,
-    inplace="Tensor.addmm_",
-    older="beta alpha",
-)
+    "AddmmBackward0", saved="alpha beta mat1 mat1.sym_sizes mat1.sym_strides mat2 mat2.sym_sizes mat2.sym_strides",
+    check=check_addmm, inplace="Tensor.addmm_", **_FACTORS_OF_MATRICES,
+)  # fmt: skip
 def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * (mat1 @ mat2)``.
 
@@ -276,7 +278,7 @@ def _check_addmv(input: Tensor, mat: Tensor, vec: Tensor, beta: Any = 1, alpha: 
     only_real_factors(input.dtype, beta, alpha)
 
 
-@op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_", older="beta alpha")
+@op("AddmvBackward0", saved="alpha beta mat vec", check=_check_addmv, inplace="Tensor.addmv_", **_FACTORS)
 def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * (mat @ vec)``.
 
@@ -308,7 +310,7 @@ def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha:
 
 @op(
     "AddrBackward0", saved="alpha beta vec1 vec2", check=_check_addr, promote="common", inplace="Tensor.addr_",
-    older="beta alpha",
+    **_FACTORS,
 )  # fmt: skip
 def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * outer(vec1, vec2)``.
@@ -378,7 +380,7 @@ def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1,
 
 @op(
     "BaddbmmBackward0", saved="alpha batch1 batch2 beta", check=_check_baddbmm, inplace="Tensor.baddbmm_",
-    older="beta alpha",
+    **_FACTORS_OF_MATRICES,
 )  # fmt: skip
 def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input + alpha * bmm(batch1, batch2)``.
@@ -419,9 +421,8 @@ def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, 
 @op(
     "AddbmmBackward0",
     saved="alpha batch1 batch1.sym_argsize_0 batch1.sym_argsize_1 batch2 batch2.sym_argsize_2 beta",
-    check=_check_addbmm,
-    older="beta alpha",
-)
+    check=_check_addbmm, **_FACTORS_OF_MATRICES,
+)  # fmt: skip
 def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alpha: Scalar = 1) -> Any:
     """``beta * input`` plus ``alpha`` times the sum of the products of two batches' matrices.
 

@@ -18,6 +18,7 @@ from compat.ops.elements import (
     refuses,
     zeros_like,
 )
+from compat.ops.fitting import fits, widened
 from compat.ops.halves import SINGLE, in_single, is_half
 from compat.ops.op import elementwise
 from compat.ops.signature import Array, Scalar
@@ -87,11 +88,12 @@ def _threshold(input: Any, threshold: Any, value: Any) -> Any:
 
 
 _check_threshold = refuses("threshold_cpu", "bool complex", first=True)
+_THRESHOLD_FITS = fits("threshold", widened) | fits("value")
 
 
 @elementwise(
     "ThresholdBackward0",
-    **private("threshold", "self threshold", _check_threshold),
+    **private("threshold", "self threshold", _check_threshold, fits=_THRESHOLD_FITS),
 )
 def _threshold_new(input: Array, threshold: Scalar, value: Scalar) -> Any:
     return _threshold(input, threshold, value)
@@ -105,6 +107,7 @@ def _threshold_new(input: Array, threshold: Scalar, value: Scalar) -> Any:
         _check_threshold,
         inplace="torch.threshold_ F.threshold_",
         overlapping=True,
+        fits=_THRESHOLD_FITS,
     ),
 )
 def _threshold_into(input: Array, threshold: Scalar, value: Scalar) -> Any:
@@ -137,7 +140,10 @@ def _check_hardtanh(input: Tensor, min_val: Any = -1.0, max_val: Any = 1.0) -> N
     _no_complex(input)
 
 
-@elementwise("HardtanhBackward0", **private("hardtanh", "max_val min_val self", _check_hardtanh, inplace="F.hardtanh_"))
+@elementwise(
+    "HardtanhBackward0", fits=fits("min_val max_val"),
+    **private("hardtanh", "max_val min_val self", _check_hardtanh, inplace="F.hardtanh_"),
+)  # fmt: skip
 def _hardtanh(input: Array, min_val: Scalar = -1.0, max_val: Scalar = 1.0) -> Any:
     """``hardtanh``, in place."""
     low, high = filled(input, min_val), filled(input, max_val)
@@ -198,12 +204,18 @@ def _leaky(input: Any, slope: Any) -> Any:
     return np.where(input > e.number(0, input), input, input * filled(input, slope))
 
 
-@elementwise("LeakyReluBackward0", **private("leaky_relu", "negative_slope self", _check_leaky))
+@elementwise(
+    "LeakyReluBackward0", fits=fits("negative_slope", widened),
+    **private("leaky_relu", "negative_slope self", _check_leaky),
+)  # fmt: skip
 def _leaky_relu(input: Array, negative_slope: Scalar = 0.01) -> Any:
     return _leaky(input, negative_slope)
 
 
-@elementwise("LeakyReluBackward1", **private("leaky_relu", "negative_slope result", _check_leaky))
+@elementwise(
+    "LeakyReluBackward1", fits=fits("negative_slope", widened),
+    **private("leaky_relu", "negative_slope result", _check_leaky),
+)  # fmt: skip
 def _leaky_relu_into(input: Array, negative_slope: Scalar = 0.01) -> Any:
     return _leaky(input, negative_slope)
 
@@ -376,6 +388,7 @@ def _outside(x: Any, lambd: Any) -> Any:
     names="torch.hardshrink Tensor.hardshrink F.hardshrink",
     inplace="",
     check=only_floating("hardshrink_cpu"),
+    fits=fits("lambd"),
 )
 def hardshrink(input: Array, lambd: Scalar = 0.5) -> Any:
     """The elements, or zero where they are between ``-lambd`` and ``lambd``.
@@ -430,9 +443,9 @@ def softshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
         >>> torch.nn.functional.softshrink(torch.tensor([0.25, 2.0]))
         tensor([0.0000, 1.5000])
     """
-    if input.dtype.is_floating_point and not lambd >= 0:
-        limit = f"{dtypes.finfo(input.dtype).max:g}"
+    limit = dtypes.finfo(input.dtype).max if input.dtype.is_floating_point else None
+    if limit is not None and not 0 <= lambd <= limit:
         raise RuntimeError(
-            f"lambda must be in range [0, {limit}] for input dtype {input.dtype.scalar_name}, but found {lambd:g}"
+            f"lambda must be in range [0, {limit:g}] for input dtype {input.dtype.scalar_name}, but found {lambd:g}"
         )
     return _softshrink.function(input, lambd) if out is None else _softshrink.function(input, lambd, out=out)

@@ -10,6 +10,7 @@ from compat import examples, rng
 from compat.meta import on_meta
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import NEGATIVE_LEAK, not_backwards
+from compat.ops.fitting import fits, widened
 from compat.ops.op import op
 from compat.ops.signature import Array, Index
 from compat.random import engine_of
@@ -20,7 +21,7 @@ from funcgrad.primitives import elementwise as e
 
 
 @op("RreluWithNoiseBackward0", saved="self noise lower upper training", keeps="input noise", name="rrelu", names="",
-    strides="like:input")  # fmt: skip
+    strides="like:input", fits=fits("lower upper", widened))  # fmt: skip
 def rrelu_with_noise(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
     slope = noise if training else e.number((lower + upper) / 2, input)
     negative = np.less_equal(input, 0) if training else np.logical_not(np.greater(input, 0))
@@ -28,7 +29,7 @@ def rrelu_with_noise(input: Array, noise: Index, lower: int | float, upper: int 
 
 
 @op("RreluWithNoiseBackward1", saved="result noise lower upper training", keeps="noise result0", name="rrelu_",
-    names="", strides="like:input")  # fmt: skip
+    names="", strides="like:input", fits=fits("lower upper", widened))  # fmt: skip
 def rrelu_in_place(input: Array, noise: Index, lower: int | float, upper: int | float, training: bool) -> Any:
     return rrelu_with_noise.body(input, noise, lower, upper, training)
 

@@ -12,7 +12,7 @@ from compat.errors import size_text, wrap_dim
 from compat.grad_mode import mode
 from compat.layout import broadcast_size
 from compat.ops.composite import composite
-from compat.ops.fitting import fitted
+from compat.ops.fitting import fits, fitted
 from compat.ops.indexing import (
     MASKS,
     as_vector,
@@ -409,7 +409,7 @@ def scatter_tensor_reduced(input: Array, dim: Dim, index: Index, src: Array, red
     return _scattered(input, dim, index, _source(src, index), reduce)
 
 
-@op(None, **_REDUCED)
+@op(None, fits=fits("src"), **_REDUCED)
 def scatter_number_reduced(input: Array, dim: Dim, index: Index, src: Scalar, reduce: str) -> Any:
     return _scattered(input, dim, index, as_dtype_of(src, input), reduce)
 

@@ -10,7 +10,7 @@ from compat import dtypes, examples
 from compat.errors import OVERLAPS_ITSELF, cpp_name
 from compat.ops.arguments import tensor_argument
 from compat.ops.elements import binary, category, common, overloaded, refuses, zeros_like
-from compat.ops.fitting import fitted
+from compat.ops.fitting import fits, fitted, unless_half
 from compat.ops.inplace import put
 from compat.ops.op import Op, elementwise
 from compat.ops.out import of_dtype
@@ -33,7 +33,10 @@ def _check_where(condition: Tensor, input: Any, other: Any) -> None:
         )
 
 
-@elementwise("WhereBackward0", saved="condition", names="", inplace="", out=True, name="where", check=_check_where)
+@elementwise(
+    "WhereBackward0", saved="condition", names="", inplace="", out=True, name="where", check=_check_where,
+    fits=fits("input other", unless_half),
+)  # fmt: skip
 def _where(condition: Index, input: Array, other: Array) -> Any:
     return np.where(condition, input, other)
 
@@ -97,10 +100,6 @@ def _check_mask(input: Tensor, mask: Tensor, value: Any) -> None:
         )
 
 
-def _inspect_number(input: Tensor, mask: Tensor, value: Any) -> None:
-    fitted(input.dtype, value)
-
-
 def _inspect_fill(input: Tensor, mask: Tensor, value: Tensor) -> None:
     if value.is_complex() and not input.is_complex() and not value._layout.base.traced:
         fitted(input.dtype, value.item())
@@ -122,7 +121,7 @@ def _filled(input: Any, mask: Any, value: Any) -> Any:
     return np.where(mask, np.astype(value, type_of(input).dtype), input)
 
 
-@elementwise("MaskedFillBackward0", inspect=_inspect_number, **_MASKED)
+@elementwise("MaskedFillBackward0", fits=fits("value"), **_MASKED)
 def _masked_fill_number(input: Array, mask: Index, value: Scalar) -> Any:
     return _filled(input, mask, value)
 
@@ -261,7 +260,7 @@ _CLAMP: dict[str, Any] = dict(
 )
 
 
-@elementwise("ClampBackward1", saved="max min self", promoted="input min max", **_CLAMP)
+@elementwise("ClampBackward1", saved="max min self", promoted="input min max", fits=fits("min max"), **_CLAMP)
 def _clamp_numbers(input: Array, min: Scalar | None = None, max: Scalar | None = None) -> Any:
     return _at_most(_at_least(input, min), max)
 
@@ -334,7 +333,7 @@ def _split(ct: Any, stays: Any) -> tuple[Any, Any]:
     return np.where(stays, ct, zeros_like(ct)), np.where(stays, zeros_like(ct), ct)
 
 
-@elementwise("ClampMinBackward0", promoted="input min", **_sided("min", "clamp_min"))
+@elementwise("ClampMinBackward0", promoted="input min", fits=fits("min"), **_sided("min", "clamp_min"))
 def _clamp_min_number(input: Array, min: Scalar) -> Any:
     return _at_least(input, min)
 
@@ -354,7 +353,7 @@ def _clamp_min_tensor_backward(ct: Any, input: Any, min: Any) -> Any:
     return _split(ct, input >= min)
 
 
-@elementwise("ClampMaxBackward0", promoted="input max", **_sided("max", "clamp_max"))
+@elementwise("ClampMaxBackward0", promoted="input max", fits=fits("max"), **_sided("max", "clamp_max"))
 def _clamp_max_number(input: Array, max: Scalar) -> Any:
     return _at_most(input, max)
 

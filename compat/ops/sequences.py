@@ -12,6 +12,7 @@ from compat.device import place
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, size_text, warn, wrong_argument, wrong_combination
 from compat.ops.creation import check_given, from_table, into, into_all, with_grad
+from compat.ops.fitting import fitted
 from compat.registry import function
 from compat.tensor import Tensor
 
@@ -168,18 +169,20 @@ def of_ends(
     """The dtype of numbers between two, which may be complex.
 
     Raises:
-        RuntimeError: for complex ends of real numbers, and an ``out`` of another dtype or device.
+        RuntimeError: for complex ends of real numbers, ends that do not fit, and an ``out`` of another dtype or device.
     """
     check_given(out, dtype, device, layout)
     is_complex = isinstance(first, complex) or isinstance(last, complex)
     if dtype is None:
         dtype = out.dtype if out is not None else dtypes.get_default_dtype()
-        return dtype.to_complex() if is_complex else dtype
-    if is_complex and not dtype.is_complex:
+        dtype = dtype.to_complex() if is_complex else dtype
+    elif is_complex and not dtype.is_complex:
         found = cpp_name(dtypes.get_default_dtype().to_complex())
         raise RuntimeError(
             f"torch.{name}(): inferred dtype {found} can't be safely cast to passed dtype {dtype.scalar_name}"
         )
+    for end in (first, last):
+        fitted(dtype, end)
     return dtype
 
 

@@ -15,6 +15,7 @@ from compat.meta import check_values
 from compat.ops.arguments import bools_argument, tensor_argument
 from compat.ops.by_example import by_example
 from compat.ops.composite import composite
+from compat.ops.fitting import fits
 from compat.ops.inspection import values_of
 from compat.ops.op import elementwise, op
 from compat.ops.out import of_dtype
@@ -210,6 +211,7 @@ def _inspect_histc(input: Tensor, bins: int = 100, min: Any = 0, max: Any = 0) -
     None,
     check=_check_histc,
     inspect=_inspect_histc,
+    fits=fits("min max"),
     out=of_dtype(
         "torch.histogram: input tensor and hist tensor should have the same dtype, but got input {result_cpp} and hist "
         "{out_cpp}"

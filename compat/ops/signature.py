@@ -202,12 +202,12 @@ def _is_numpy_number(value: Any) -> bool:
 
 
 def _array(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
-    if isinstance(value, Tensor) or (numbers and type(value) in _NUMBERS):
+    if isinstance(value, Tensor):
         return value
     if numbers and isinstance(value, _NUMBERS):
-        return _plain(value)
+        return dtypes.plain_number(value)
     if numbers and _is_numpy_number(value):
-        return value.item()
+        return dtypes.plain_number(value.item())
     raise wrong_argument(function, p.name, position, "Tensor", value)
 
 
@@ -222,16 +222,10 @@ def _arrays(p: Param, function: str, position: int, value: Any) -> tuple:
 
 def _scalar(function: str, p: Param, position: int, value: Any) -> Any:
     if (isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad) or _is_numpy_number(value):
-        return value.item()
+        value = value.item()
     if not isinstance(value, _NUMBERS):
         raise wrong_argument(function, p.name, None if p.keyword else position, "Number", value)
-    return value if type(value) in _NUMBERS else _plain(value)
-
-
-def _plain(value: Any) -> Any:
-    """A number of a subclass (``numpy.float64``, an ``IntEnum``) as Python's own."""
-    kinds: tuple[Any, ...] = (bool, int, float, complex)
-    return next(kind(value) for kind in kinds if isinstance(value, kind))
+    return dtypes.plain_number(value)
 
 
 def wrapped(p: Param, value: Any, ndim: int) -> Any:
@@ -288,7 +282,10 @@ def function({signature}):
         plan = None
     if plan is None:
         return miss([{arguments}])
-    return plan.run(({values}))
+    try:
+        return plan.run(({values}))
+    except TooWide:
+        return miss([{arguments}])
 """
 
 
@@ -328,7 +325,7 @@ def entry(
         if words is not None and words.known:
             scope["refuse"] = words.refuse
         source, defaults = _source(params, out, offsets, older is not None, _style(words))
-        scope.update(Tensor=Tensor, sync=sync if recorded else refresh, **defaults)
+        scope.update(Tensor=Tensor, TooWide=dtypes.TooWide, sync=sync if recorded else refresh, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
         function = defined["function"]

@@ -12,6 +12,7 @@ from compat.errors import wrong_argument
 from compat.ops.arithmetic import add_number, mul_number
 from compat.ops.composite import composite
 from compat.ops.elements import binary, filled, not_numbers_alone, private, refuses, unary, zeros_like
+from compat.ops.fitting import fits
 from compat.ops.halves import in_single, scaled
 from compat.ops.op import elementwise
 from compat.ops.signature import Array
@@ -239,6 +240,7 @@ def _check_logit(input: Tensor, eps: float | None = None) -> None:
     names="torch.logit Tensor.logit special.logit",
     inplace="Tensor.logit_ torch.logit_",
     check=_check_logit,
+    fits=fits("eps"),
 )
 def logit(input: Array, eps: float | None = None) -> Any:
     """``log(input / (1 - input))``, the inverse of ``sigmoid``.

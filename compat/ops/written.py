@@ -55,23 +55,13 @@ ONE: Callable[[list[Any]], Any] = itemgetter(0)
 _PLACE = os.path.join(os.path.dirname(__file__), "<run>")
 
 
-def checked(number: int) -> int:
-    """An integer that an array can hold.
-
-    Raises:
-        RuntimeError: for another one.
-    """
-    if not -(2**63) <= number < 2**63:
-        raise RuntimeError("Overflow when unpacking long long")
-    return number
-
-
 def runner(plan: Plan) -> Callable[[Sequence[Any]], Any]:
     """What runs a plan whose program is noted down: from tensors and numbers to what ``plan.finish`` makes of the
     results."""
     scope = _scope(plan)
     scope |= {f"layout{i}": layout for i, layout in enumerate(plan.outputs)}
-    scope |= {"code": plan.code, "make": plan.make_tensor, "finish": plan.finish, "checked": checked}
+    scope |= {"code": plan.code, "make": plan.make_tensor, "finish": plan.finish}
+    scope |= {f"fit{i}": bounds.otherwise for i, bounds in plan.bounds.items()}
     scope["record"] = runtime.record if len(plan.outputs) == 1 else runtime.record_all
     return _function(plan, written_run(plan), scope)
 
@@ -116,7 +106,8 @@ def written_run(plan: Plan) -> str:
     buffers, numbers = [], []
     for i, what in plan.places:
         if what == NUMBER:
-            numbers.append(f"checked(v{i})" if plan.kinds[i] is int else f"v{i}")
+            bounds = plan.bounds.get(i)
+            numbers.append(f"v{i}" if bounds is None else bounds.written(f"v{i}", f"fit{i}"))
         else:
             buffers.append(f"v{i}._storage.buffer")
             numbers += [f"v{i}._offset"] if what == BUFFER_AND_OFFSET else []

@@ -62,7 +62,8 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
     """
     found = _kept.get(key)
     if found is None:
-        array = make()
+        with np.errstate(all="ignore"):  # numbers that the dtype has no room for are infinite
+            array = make()
         found = copied(array)
         if array.nbytes <= _MOST_BYTES:
             if len(_kept) >= _LIMIT:

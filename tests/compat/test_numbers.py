@@ -1,4 +1,4 @@
-"""NumPy's numbers beside tensors, Python's types as dtypes, what fits no integer, and ``out`` of another shape."""
+"""NumPy's numbers beside tensors, Python's types as dtypes, what fits no dtype, and ``out`` of another shape."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ import numpy as np
 import pytest
 
 import compat as torch
+from tests.compat.scripts import assert_same, cases, observe
+
+
+@pytest.mark.parametrize(("source", "want"), cases("numbers"))
+def test_numbers_are_converted_as_pytorch_does(source: str, want: Any) -> None:
+    assert_same(observe(torch, source), want)
+
+
+def test_what_fits_is_asked_in_every_call() -> None:
+    x = torch.tensor([1.0])
+    assert x.clamp(max=2.0).tolist() == [1.0]
+    with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+        x.clamp(max=1e300)
+    assert (x + 1).tolist() == [2.0] and (x + 2**63).tolist() == [2.0**63] and (x + 1).tolist() == [2.0]
 
 
 @pytest.mark.parametrize("number", [np.float64(2), np.float32(2), np.int64(2), np.int8(2)])

@@ -19,7 +19,7 @@ FAMILIES = (
     "random", "init", "nn", "nn_utils", "distributions", "autocast", "signal", "optim", "data", "engine", "tensor",
     "memory", "environment", "averaging", "mistakes", "mistakes_of_values", "grad_scaler", "matrix_norms",
     "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad", "gradcheck",
-    "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse",
+    "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse", "numbers",
 )  # fmt: skip
 
 
