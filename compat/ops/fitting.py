@@ -164,7 +164,7 @@ def bounds(kind: Any, d: dtypes.dtype | None) -> Bounds | None:
         d: the dtype that the numbers have to fit, if any.
 
     Example:
-        >>> bounds(int, torch.uint8)[:2], bounds(int, None)[1] == 2**63 - 1, bounds(float, torch.float64)
+        >>> bounds(int, dtypes.uint8)[:2], bounds(int, None)[1] == 2**63 - 1, bounds(float, dtypes.float64)
         ((0, 255), True, None)
     """
     every = _INTEGERS if kind is int else None
