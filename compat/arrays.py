@@ -54,7 +54,10 @@ def array(t: Tensor, anyway: bool = False) -> Any:
         refresh(t)
     if t._rg and (anyway or mode.grad) and levels.in_graph(t):
         return levels.lift(t)
-    return elements(t)
+    x = elements(t)
+    if t._rg and levels.state.levels:
+        levels.know(t, x)
+    return x
 
 
 def tensor_of(x: Any) -> Tensor:
@@ -65,7 +68,10 @@ def tensor_of(x: Any) -> Tensor:
     t = type_of(x)
     traced = isinstance(x, Tracer)
     where = META if traced and isinstance(examples.inmost(x), Unknown) else CPU
-    return from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced, where))
+    made = from_buffer(x, contiguous_layout(t.shape, dtypes.from_numpy(t.dtype), traced, where))
+    if traced and levels.state.levels:
+        levels.mark(made, x)
+    return made
 
 
 def outside(x: Any) -> Any:

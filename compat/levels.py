@@ -40,6 +40,8 @@ class Level:
         written: the storages that were written while it was the innermost.
         leaves: the storages of what it differentiates by.
         asides: what was made without derivatives while it was the innermost.
+        given: the tensors that it differentiates by.
+        known: by place on its tape, the edges of tensors in the graph that the function sees.
         recorded: whether operations were being recorded when it was entered.
     """
 
@@ -49,6 +51,8 @@ class Level:
     written: list[Any] = field(default_factory=list)
     leaves: list[Any] = field(default_factory=list)
     asides: list[weakref.ref[Aside]] = field(default_factory=list)
+    given: list[Any] = field(default_factory=list)
+    known: dict[int, Any] = field(default_factory=dict)
     recorded: bool = True
 
 
@@ -361,6 +365,19 @@ def lift(t: Any) -> Any:
     return _lift(t)
 
 
+#: What has a tensor over what ``grad`` follows require grad, notes elements of a tensor that does, and has its hooks
+#: called; ``compat.func.followed`` sets them.
+mark: Callable[[Any, Any], None]
+know: Callable[[Any, Any], None]
+hook: Callable[[Any, Any], None]
+
+
+def set_following(*functions: Callable[[Any, Any], None]) -> None:
+    """Names the functions that keep the graph that is seen inside of ``grad``."""
+    global mark, know, hook
+    mark, know, hook = functions
+
+
 def in_graph(t: Any) -> bool:
     """Whether a tensor is in the graph around all transforms: a leaf made within one that differentiates is not."""
     if not t._rg or t._storage.base.traced:
@@ -372,14 +389,23 @@ def in_graph(t: Any) -> bool:
 def buffer(t: Any) -> Any:
     """The buffer of an operand: a tracer, if it is a tensor outside of all transforms that requires grad."""
     if t._rg and recorded() and (state.levels or state.duals is not None) and in_graph(t):
-        base = t._layout.base
-        # What is in the buffer beside the tensor's elements, and parts of numbers that they are. As many elements as
-        # there are may be fewer places, some of them shared.
-        covers = t._layout.whole and base.numel == t._layout.numel and base.dtype is t._layout.dtype
-        blank = None if covers else zeros(ArrayType(base.shape, base.dtype.numpy))
-        return lens.write(blank, t._layout, t._offset, lift(t))
+        return lens.write(_blank(t), t._layout, t._offset, lift(t))
     x = t._storage.buffer
+    if t._rg and x.__class__ is ReverseTracer and state.levels and state.levels[-1].interpreter is not x.interpreter:
+        x = lens.read(x, t._layout, t._offset)
+        know(t, x)
+        return lens.write(_blank(t), t._layout, t._offset, x)
     return _outlived(x) if isinstance(x, Tracer) and not x.interpreter.alive else x
+
+
+def _blank(t: Any) -> Any:
+    """What is in the buffer beside a tensor's elements, and parts of numbers that they are; None if there is nothing.
+
+    As many elements as there are may be fewer places, some of them shared.
+    """
+    base = t._layout.base
+    covers = t._layout.whole and base.numel == t._layout.numel and base.dtype is t._layout.dtype
+    return None if covers else zeros(ArrayType(base.shape, base.dtype.numpy))
 
 
 def _outlived(x: Any) -> Any:

@@ -326,7 +326,8 @@ class Tensor:
             raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
         if value and self._node is not None:
             raise RuntimeError("you can only change requires_grad flags of leaf variables.")
-        levels.refuse("requires_grad_")
+        if self._rg and not value and levels.state.levels and self._storage.base.traced:
+            self._storage = levels.aside(self._storage, forward=False)
         self._set_requires_grad(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:

@@ -369,7 +369,10 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     """
     if not self.requires_grad:
         raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    return _hooks_of(self).register(hook)
+    hooks = _hooks_of(self)
+    if levels.state.levels:
+        levels.hook(self, hooks)
+    return hooks.register(hook)
 
 
 @function("Tensor.register_post_accumulate_grad_hook")

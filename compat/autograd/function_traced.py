@@ -163,15 +163,22 @@ class _Call:
         separate: bool = self.cls._separate()
         return separate
 
+    def _applied(self, args: tuple) -> Any:
+        """The function's own result, which ``setup_context`` sees before it is in a graph."""
+        if not self.separate:
+            return self.cls.forward(self.ctx, *args)
+        output = self.cls.apply(*args)
+        for o in output if isinstance(output, tuple) else (output,):
+            if isinstance(o, Tensor) and o._storage.base.traced and not among(o, args):
+                o._rg, o._node = False, None
+        self.cls.setup_context(self.ctx, args, output)
+        return output
+
     def forward(self, *arrays: Any) -> tuple[list[Any], list[Any]]:
         """The results, and what is saved for backward."""
         args = self.arguments(arrays)
         with enable_grad():
-            if self.separate:
-                output = self.cls.apply(*args)
-                self.cls.setup_context(self.ctx, args, output)
-            else:
-                output = self.cls.forward(self.ctx, *args)
+            output = self._applied(args)
         saved = self.ctx.to_save or ()
         self._absent = [t is None for t in saved]
         return self.unwrap(output), [array(t) for t in saved if t is not None]
@@ -204,11 +211,7 @@ class _Call:
         """The results, and their tangents, None for zero."""
         args = self.arguments(arrays)
         with enable_grad():
-            if self.separate:
-                output = self.cls.apply(*args)
-                self.cls.setup_context(self.ctx, args, output)
-            else:
-                output = self.cls.forward(self.ctx, *args)
+            output = self._applied(args)
             moving: list[Any] = [None] * len(self.leaves)
             for place, t in zip(self.places, tangents):
                 moving[place] = self._tangent(self.leaves[place], t)

@@ -8,6 +8,7 @@ from compat import levels
 from compat.func import core as core
 from compat.func.batching import vmap
 from compat.func.debugging import debug_unwrap
+from compat.func.followed import hook, know, mark
 from compat.func.forward import jvp, linearize
 from compat.func.functionalization import functionalize
 from compat.func.jacobians import hessian, jacfwd, jacrev
@@ -21,3 +22,4 @@ __all__ = [
 ]  # fmt: skip
 
 levels.set_lift(lift)
+levels.set_following(mark, know, hook)

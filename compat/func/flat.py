@@ -56,6 +56,7 @@ class Flat:
     Attributes:
         out_tree, aux: the structure of what it returned last, and what came with it.
         written: which of its arguments it wrote in place, and what they hold since.
+        given: the arguments that it is differentiated by in reverse mode, as it got them last.
     """
 
     def __init__(
@@ -70,6 +71,7 @@ class Flat:
         self.out_tree: Any = None
         self.aux: Any = None
         self.written: list[tuple[int, Any]] = []
+        self.given: list[Tensor] = []
 
     def __call__(self, *arrays: Any) -> list[Any]:
         interpreter = next((x.interpreter for x in arrays if isinstance(x, Tracer)), None)
@@ -80,7 +82,10 @@ class Flat:
             given = [place_as(tensor_of(a), x) for a, x in zip(arrays, self.leaves)]
             memory = [(t._storage, t._storage.buffer) for t in given]
             if self.kind == "grad":
-                entered.leaves = [t._storage for t in given if t._storage.base.traced]
+                entered.given = self.given = [t for t in given if t._storage.base.traced]
+                entered.leaves = [t._storage for t in entered.given]
+                for t in entered.given:
+                    t._rg, t._node = True, None
             result = self.function(*tree_unflatten(given, self.tree))
             if self.has_aux:
                 result, self.aux = paired(result, f"{self.name}: output of function f should be a tuple: (output, aux)")

@@ -45,6 +45,11 @@ def lift(t: Tensor) -> TensorTracer:
     return TensorTracer(_recording, t)
 
 
+def node_name(primitive: Primitive) -> str:
+    """What nodes of a primitive are called."""
+    return f"{''.join(part.capitalize() for part in primitive.name.split('_'))}Backward0"
+
+
 _kernels: dict[tuple, Kernel] = {}
 
 
@@ -58,8 +63,7 @@ def _kernel(primitive: Primitive, count: int, params: dict[str, Any]) -> Kernel:
             results = bind(primitive, arrays, params)
             return list(results) if primitive.multiple else [results]
 
-        name = "".join(part.capitalize() for part in primitive.name.split("_"))
-        node = make_node_class(f"{name}Backward0", {})
+        node = make_node_class(node_name(primitive), {})
         found = Kernel(primitive.name, body, [f"operand{i}" for i in range(count)], node=node)
         if primitive.vjp is None:
             _kernels[key] = found

@@ -11,6 +11,7 @@ from compat.arrays import array, tensor_of
 from compat.errors import size_text
 from compat.func.arguments import Argnums, check_differentiable, chosen, of_chosen
 from compat.func.flat import Flat, conjugate, paired, tensors_outside
+from compat.func.followed import hooked
 from compat.tensor import Tensor
 from compat.trees import tree_flatten, tree_unflatten, treespec_pprint
 from funcgrad.dtypes import is_inexact
@@ -77,7 +78,7 @@ def _vjp(func: Callable[..., Any], primals: tuple, has_aux: bool, name: str) -> 
             )
         grads = pull([_seed(i, ct, t) for i, (ct, t) in enumerate(zip(found, out_types))])
         given = [zeros(t) if g is None else levels.held(conjugate(g)) for g, t in zip(grads, types)]
-        return tree_unflatten([tensor_of(g) for g in given], tree)
+        return tree_unflatten([hooked(tensor_of(g), x) for g, x in zip(given, flat.given)], tree)
 
     return result, pullback, flat.aux
 

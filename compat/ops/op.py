@@ -102,7 +102,7 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes
+from compat import captures, dtypes
 from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
@@ -228,6 +228,8 @@ class Op(Declared):
                 f"{type(args[0]).__name__}"
             )
         if mode.grad and self.node is not None and any(isinstance(a, Tensor) and a._rg for a in self.values(args)):
+            if args[0]._storage.born < mode.since:
+                captures.refuse(args[0], self.name, dict(zip([p.name for p in self.params], args)))
             check_recorded(args[0])
         if callable(self.overlapping) and overlaps_itself(args[0].shape, args[0].stride()):
             return self.overlapping(*args)

@@ -1,0 +1,239 @@
+"""Tensors that ``grad`` or ``vjp`` follows, in the graph that is seen inside: what no operation of it made has its node
+here.
+
+A tensor inside a transform that differentiates requires grad, and operations on it are recorded twice: by their
+primitives on the tape of the transform, which the gradient is made from, and by nodes, which the function can look at
+and differentiate itself. What comes out of a transform within, or of a custom function, was made past the nodes. Its
+own one goes back along the tape, to the places of tensors that are known to have nodes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from compat import dtypes, lens, levels
+from compat.arrays import array, elements, tensor_of
+from compat.autograd.node import Edge, Node, accumulator, edge_of
+from compat.dtypes import dtype as Dtype
+from compat.errors import FREED
+from compat.func.flat import conjugate
+from compat.func.recording import node_name
+from compat.grad_mode import mode, next_sequence
+from compat.layout import Layout, contiguous_layout
+from compat.size import Size
+from compat.tensor import Tensor, from_buffer
+from funcgrad import runtime
+from funcgrad.interpreters.reverse import ReverseTracer
+from funcgrad.interpreters.rules import accumulate, pull
+from funcgrad.tracing import type_of
+
+
+class Followed(Node):
+    """A result of several operations that have no nodes.
+
+    Attributes:
+        tracer: the result.
+        level: the transform that follows it.
+        upto: how long the tape was when it was made.
+    """
+
+    __slots__ = ("tracer", "level", "upto", "_found")
+    tracer: ReverseTracer | None
+    level: levels.Level
+    upto: int
+
+    def __init__(self, tracer: ReverseTracer, level: levels.Level):
+        self.tracer, self.level, self.upto = tracer, level, len(tracer.interpreter.tape)
+        self._sequence, self._hooks = next_sequence(), None
+        self._found: tuple[list[tuple], list[int]] | None = None
+
+    def expects(self, nr: int) -> tuple[Size, Dtype] | None:
+        if nr or self.tracer is None:
+            return None
+        return Size(self.tracer.type.shape), dtypes.from_numpy(self.tracer.type.dtype)
+
+    def release(self) -> None:
+        self.tracer = None
+
+    @property
+    def next_functions(self) -> tuple[Edge, ...]:  # type: ignore[override]
+        """The nodes of those tensors that it comes from."""
+        return tuple([self.level.known[slot] for slot in self._way()[1]])
+
+    _edges = next_functions
+
+    def _way(self) -> tuple[list[tuple], list[int]]:
+        """The operations that lead to it, last ones first, and the places that they begin at."""
+        if self._found is None:
+            assert self.tracer is not None
+            known = self.level.known
+            for t in self.level.given:
+                x = t._storage.buffer
+                if isinstance(x, ReverseTracer) and t._node is None:
+                    known.setdefault(x.slot, (accumulator(t), 0))
+            pending, starts, way = {self.tracer.slot}, [], []
+            for entry in reversed(self.tracer.interpreter.tape[: self.upto]):
+                made = pending.intersection(_slots(entry[4]))
+                starts += [slot for slot in made if slot in known and slot != self.tracer.slot]
+                if made - set(starts):
+                    way.append(entry)
+                    pending.update(slot for slot in entry[2] if slot is not None)
+                pending -= made
+            starts += [slot for slot in pending if slot in known]
+            self._found = way, starts
+        return self._found
+
+    def apply(self, grads: Sequence[Tensor | None]) -> Sequence[Tensor | None]:
+        if self.tracer is None:
+            raise RuntimeError(FREED)
+        way, starts = self._way()
+        if grads[0] is None:
+            return [None] * len(starts)
+        cts: dict[int, Any] = {self.tracer.slot: conjugate(array(grads[0]))}
+        for entry in way:
+            slots = _slots(entry[4])
+            if any(cts.get(slot) is not None for slot in slots):
+                given = self._pulled(entry, cts)
+                for slot, ct in zip(entry[2], given):
+                    if slot is not None:
+                        cts[slot] = accumulate(cts.get(slot), ct)
+        found = [cts.get(slot) for slot in starts]
+        return [None if ct is None else tensor_of(conjugate(ct)) for ct in found]
+
+    def _pulled(self, entry: tuple, cts: dict[int, Any]) -> Sequence[Any]:
+        """The cotangents of an operation's operands; where they are recorded in turn, as functions of these."""
+        rule, values, slots, out, out_slot, params, _ = entry
+        if values is None:
+            if mode.grad:
+                raise RuntimeError(
+                    "create_graph=True inside a function that torch.func differentiates cannot go through the result "
+                    "of a custom function or of control flow; use torch.func.grad or torch.func.vjp there"
+                )
+            return list(rule([None if slot is None else cts.get(slot) for slot in out_slot]))
+        if mode.grad:
+            values, out = [self._at(v, s) for v, s in zip(values, slots)], self._at(out, out_slot)
+        return _pull(rule, values, slots, out, params, cts[out_slot])
+
+    def _at(self, value: Any, slot: int | None) -> Any:
+        if slot is None:
+            return value
+        assert self.tracer is not None
+        tracer = self.tracer.interpreter.wrap(value, type_of(value))
+        tracer.slot = slot
+        return tracer
+
+
+def _slots(slots: Any) -> list[int]:
+    return [slots] if isinstance(slots, int) else [s for s in slots if s is not None]
+
+
+def _pull(rule: Any, values: Sequence[Any], slots: Sequence[Any], out: Any, params: Any, ct: Any) -> list[Any]:
+    return [None if s is None else pull(rule, i, ct, out, values, params) for i, s in enumerate(slots)]
+
+
+# ---------------------------------------------------------------- knowing tensors
+
+
+def _level_of(x: Any) -> levels.Level | None:
+    """The transform that differentiates a value, if it is the innermost one to follow it."""
+    if x.__class__ is ReverseTracer:
+        for entered in levels.state.levels:
+            if entered.interpreter is x.interpreter:
+                return entered
+    return None
+
+
+@cache
+def _node_class(name: str) -> type[Followed]:
+    return type(name, (Followed,), {"__slots__": (), "__module__": "builtins"})
+
+
+def mark(t: Tensor, x: Any) -> None:
+    """Has a tensor over what is differentiated require grad."""
+    level = _level_of(x) if mode.grad else None
+    if level is not None:
+        last = x.interpreter.tape[-1] if x.interpreter.tape else None
+        named = last is not None and last[1] is not None and last[4] == x.slot
+        t._rg, t._node = True, _node_class(node_name(last[0]) if last and named else "TransformBackward0")(x, level)
+
+
+def know(t: Tensor, x: Any) -> None:
+    """Notes that elements are those of a tensor in the graph."""
+    level = _level_of(x)
+    if level is not None:
+        level.known.setdefault(x.slot, edge_of(t))
+
+
+class _Hooked:
+    """A step of the tape whose cotangent goes through the hooks of the tensor that it made.
+
+    Attributes:
+        hooks: the hooks, by number; others may come and go.
+        layout: how the tensor lies in its memory.
+        entry: the step.
+        place: which of the step's results the tensor is.
+    """
+
+    def __init__(self, hooks: Any, layout: Layout, entry: tuple, place: int):
+        self.hooks = hooks
+        self.layout = layout
+        self.entry = entry
+        self.place = place
+
+    def __call__(self, received: Sequence[Any]) -> Sequence[Any]:
+        rule, values, slots, out, _, params, _ = self.entry
+        cts = list(received)
+        if cts[self.place] is not None:
+            grad = tensor_of(conjugate(lens.read(runtime.ready(cts[self.place]), self.layout)))
+            for hook in list(self.hooks.values()):
+                given = hook(grad)
+                grad = grad if given is None else given
+            cts[self.place] = lens.write(None, self.layout, 0, conjugate(array(grad)))
+        return rule(cts) if values is None else _pull(rule, values, slots, out, params, cts[0])
+
+
+def hooked(grad: Tensor, t: Tensor) -> Tensor:
+    """The gradient of what a function was called with, after the hooks that the function gave it."""
+    if t._meta is not None and t._node is None:
+        for hook in list((t._meta.hooks or {}).values()):
+            given = hook(grad)
+            grad = grad if given is None else given
+    return grad
+
+
+def _on_its_own(t: Tensor) -> Any:
+    """The elements of a view of what nobody else sees, such as of a step on the way to it, as memory of its own.
+
+    Raises:
+        RuntimeError: if somebody does: the tape has one place for the memory of both.
+    """
+    assert t._view is not None
+    if sys.getrefcount(t._view.base) > 2:
+        raise RuntimeError(
+            "a view of a tensor that is used elsewhere cannot have hooks inside a function that torch.func "
+            "differentiates; register them on its clone()"
+        )
+    made = from_buffer(elements(t), contiguous_layout(t.shape, t.dtype, True))
+    t._storage, t._layout, t._offset, t._counter, t._view = made._storage, made._layout, 0, made._storage, None
+    return t._storage.buffer
+
+
+def hook(t: Tensor, hooks: Any) -> None:
+    """Has the tape call the hooks of a tensor."""
+    x = runtime.ready(t._storage.buffer)
+    if _level_of(x) is None:
+        return
+    if t._view is not None and t._view.base is not None:
+        x = _on_its_own(t)
+    tape = x.interpreter.tape
+    for i in range(len(tape) - 1, -1, -1):
+        made = _slots(tape[i][4])
+        if x.slot in made:
+            rule, slots, outs, source = tape[i][0], tape[i][2], tape[i][4], tape[i][6]
+            if not (isinstance(rule, _Hooked) and rule.hooks is hooks):
+                outs = [outs] if isinstance(outs, int) else outs
+                tape[i] = _Hooked(hooks, t._layout, tape[i], outs.index(x.slot)), None, slots, None, outs, None, source
+            return
