@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat import levels
 from compat.errors import FREED, size_text
 from compat.grad_mode import mode
 from compat.tensor import Tensor, autograd_of, wrap
@@ -192,7 +193,9 @@ def save(t: Tensor | None) -> Any:
     if t is None:
         return None
     if t._counter is None:
-        raise RuntimeError(_INFERENCE)
+        if not levels.state.levels:
+            raise RuntimeError(_INFERENCE)
+        t = wrap(t._storage, t._layout, t._offset)  # a transform takes it as a tensor like any
     if hooks.stack:
         hooks.refuse()
         return Packed(t, *hooks.stack[-1])
