@@ -31,6 +31,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
   coarse numbers after a division;
 - third derivatives of ``layer_norm``, for which PyTorch takes the means as constants;
 - views that are in the graph only because their base is, beside other tensors: PyTorch saves fewer of these;
+- angles of zeros: whether one is negative is up to what a sum begins with, as that of ``layer_norm``;
 - complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying with an alpha of one;
 - gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
 - roots, angles, logarithms and powers of complex numbers of which an imaginary part is zero: PyTorch negates zeros or
@@ -399,6 +400,7 @@ class Author:
         within = any(t.is_inference() for t in given)
         return (
             any(t.numel() > LARGEST for t in given)
+            or ("atan2" in line and any(bool((t.data == 0).any()) for t in given))
             or (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or ("var_mean" in line and any(map(balanced, given)))
