@@ -56,6 +56,10 @@ def cpp_name(d: Dtype) -> str:
     return CPP_NAMES.get(name, name)
 
 
+#: The dtypes whose tensors have an old name in messages.
+_OLD = frozenset(["Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"])
+
+
 def type_text(d: Dtype) -> str:
     """What messages about the types of tensors call one: ``torch.FloatTensor``, and ``CPUBoolType`` of the newer ones.
 
@@ -64,8 +68,7 @@ def type_text(d: Dtype) -> str:
         >>> type_text(torch.float32), type_text(torch.bfloat16)
         ('torch.FloatTensor', 'CPUBFloat16Type')
     """
-    newer = d.is_complex or repr(d) in ("torch.bool", "torch.bfloat16")
-    return f"CPU{d.scalar_name}Type" if newer else f"torch.{d.scalar_name}Tensor"
+    return f"torch.{d.scalar_name}Tensor" if d.scalar_name in _OLD else f"CPU{d.scalar_name}Type"
 
 
 def lacks(kernel: str, d: Dtype) -> NotImplementedError:

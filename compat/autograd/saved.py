@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from compat import levels
-from compat.errors import FREED, size_text
+from compat.errors import FREED, size_text, type_text
 from compat.grad_mode import mode
 from compat.tensor import Tensor, autograd_of, wrap
 
@@ -244,21 +244,12 @@ def _check_left(t: Tensor, left: Any, node: Any) -> None:
 writes: weakref.WeakKeyDictionary[Any, dict[int, str]] = weakref.WeakKeyDictionary()
 
 
-#: The dtypes whose tensors have an old name in messages.
-_OLD = frozenset(["Byte", "Char", "Short", "Int", "Long", "Half", "Float", "Double"])
-
-
-def _kind(t: Tensor) -> str:
-    name = t.dtype.scalar_name
-    return f"torch.{name}Tensor" if name in _OLD else f"CPU{name}Type"
-
-
 def modified(t: Tensor, expected: int) -> RuntimeError:
     """The complaint about a saved tensor that was changed in place; it names the line where that is known."""
     node = t.grad_fn
     maker = ""
     if node is not None:
-        name = re.sub(r"Backward\d*$", "", node.name())
+        name = re.sub(r"Backward(0$|(?=\d*$))", "", node.name())
         maker = f", which is output {t._nr} of {name},"
     hint = (
         "Hint: the backtrace further above shows the operation that failed to compute its gradient. The variable in "
@@ -271,7 +262,7 @@ def modified(t: Tensor, expected: int) -> RuntimeError:
     line = next((noted[v] for v in sorted(noted) if v > expected), None)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[{_kind(t)} {size_text(t.shape)}]{maker} is at version {t._version}; expected version "
+        f"[{type_text(t.dtype)} {size_text(t.shape)}]{maker} is at version {t._version}; expected version "
         f"{expected} instead. {hint}" + (f" It was changed {line}" if line else "")
     )
 

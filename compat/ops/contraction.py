@@ -12,7 +12,7 @@ from compat.ops.joining import flatten
 from compat.ops.out import check_dtype
 from compat.ops.products import dot, mm
 from compat.ops.views import permute, reshape, squeeze, unsafe_view
-from compat.tensor import Tensor
+from compat.tensor import SHARED, Tensor
 
 
 def _pairs(dims: Any, a: Tensor, b: Tensor) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -126,6 +126,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     a, b = ((1,) * (n - t.dim()) + tuple(t.shape) for t in (input, other))
     left = unsafe_view(input, tuple(v for k in a for v in (k, 1)))
     right = unsafe_view(other, tuple(v for k in b for v in (1, k)))
+    left._view = right._view = SHARED  # the operands are others' as well, who may make something else of the memory
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 

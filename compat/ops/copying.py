@@ -22,7 +22,7 @@ from compat.formats import (
     memory_format as MemoryFormat,
 )
 from compat.grad_mode import mode
-from compat.layout import channels_last_strides, contiguous_strides, preserved_strides
+from compat.layout import broadcast_size, channels_last_strides, contiguous_strides, preserved_strides
 from compat.meta import NO_DATA
 from compat.ops.arguments import fits_none, keywords_only, tensor_argument
 from compat.ops.complaints import complaint
@@ -334,15 +334,10 @@ def copy(self: Array, other: Array, non_blocking: bool = False) -> Any:
 def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None:
     if other.is_meta and not self.is_meta:
         raise NotImplementedError(NO_DATA)
-    mine, theirs = tuple(self.shape), tuple(other.shape)
-    for i in range(1, len(theirs) + 1):
-        if i > len(mine) or theirs[-i] not in (1, mine[-i]):
-            if i <= len(mine) and mine[-i] != 1:
-                raise RuntimeError(
-                    f"The size of tensor a ({mine[-i]}) must match the size of tensor b ({theirs[-i]}) at "
-                    f"non-singleton dimension {len(mine) - i}"
-                )
-            raise RuntimeError(f"output with shape {list(mine)} doesn't match the broadcast shape {list(theirs)}")
+    mine = tuple(self.shape)
+    both = broadcast_size(mine, tuple(other.shape))
+    if both != mine:
+        raise RuntimeError(f"output with shape {list(mine)} doesn't match the broadcast shape {list(both)}")
 
 
 #: The same for a target whose elements share places, and which is its own source.
@@ -351,9 +346,9 @@ _copy_same = op("CopyBackwards", names="", inplace="", name="copy", overlapping=
 
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
     """Into a tensor whose elements share places nothing is written but what is there."""
-    _check_copy(self, other, non_blocking)
     if self._storage is not other._storage or self._offset != other._offset or self._layout != other._layout:
         raise RuntimeError(OVERLAPS_ITSELF)
+    _check_copy(self, other, non_blocking)
     return _copy_same.inplace(self, other, non_blocking)
 
 

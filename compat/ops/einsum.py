@@ -154,10 +154,15 @@ def _check_sizes(equation: Equation, operands: Sequence[Tensor]) -> None:
             if known == 1:
                 sizes[label] = n
             elif n not in (1, known):
-                what = f"subscript {label}" if isinstance(label, str) else "dimension of the ellipsis"
+                if not isinstance(label, str):
+                    place = sum(not isinstance(other, str) and other < label for other in labels)
+                    raise RuntimeError(
+                        f"einsum(): dimension {place} covered by ellipsis in operand {i}has size {n} which does not "
+                        f"broadcast with previously seen ellipsis with size {known} for the respective dimension"
+                    )
                 raise RuntimeError(
-                    f"einsum(): {what} has size {n} for operand {i} which does not broadcast with previously seen "
-                    f"size {known}"
+                    f"einsum(): subscript {label} has size {n} for operand {i} which does not broadcast with "
+                    f"previously seen size {known}"
                 )
 
 

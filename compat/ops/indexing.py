@@ -284,15 +284,18 @@ def index_select(input: Array, dim: Dim, index: Index) -> Any:
 # ---------------------------------------------------------------- gather
 
 
-def check_index_size(input: Tensor, dim: int, index: Tensor, name: str) -> None:
-    """Whether an index goes with a tensor, along a dimension.
+def check_index_size(input: Tensor, dim: int, index: Tensor, name: str, source: Any = None) -> None:
+    """Whether an index, and what is written at it, go with a tensor, along a dimension.
 
     Raises:
-        RuntimeError: for another dtype than int32 or int64, or another number of dimensions.
+        RuntimeError: for another dtype than int32 or int64, another number of dimensions, or a tensor to be written of
+            another dtype.
     """
     wrap_dim(dim, input.dim())
     if index.numel() and index.dtype not in POSITIONS:
         raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    if isinstance(source, Tensor) and input.dtype is not source.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
     if index.numel() and max(index.dim(), 1) != max(input.dim(), 1):
         what = "input" if name == "gather" else "self"
         raise RuntimeError(f"Index tensor must have the same number of dimensions as {what} tensor")

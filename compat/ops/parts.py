@@ -235,9 +235,9 @@ def unbind(input: Array, dim: int = 0) -> Any:
         >>> torch.arange(2).unbind()
         (tensor(0), tensor(1))
     """
-    if input.ndim == 0:
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     d = wrap_dim(dim, input.ndim)
+    if input.ndim == 0:
+        raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
     size, stride = input.size[:d] + input.size[d + 1 :], input.stride[:d] + input.stride[d + 1 :]
     return [
         input._replace(size=size, stride=stride, offset=input.offset + i * input.stride[d])

@@ -7,7 +7,7 @@ from typing import Any
 
 from compat import examples
 from compat.dtypes import bool_
-from compat.errors import cpp_name
+from compat.errors import cpp_name, type_text
 from compat.grad_mode import mode, no_grad
 from compat.layout import broadcast_size
 from compat.ops.arguments import tensor_argument
@@ -66,9 +66,9 @@ def _by(*sizes: Any) -> str:
     return " and ".join("x".join(map(str, s)) for s in sizes)
 
 
-def _same_dtype(message: str, a: Tensor, b: Tensor, name: Any = lambda d: d.scalar_name) -> None:
+def _same_dtype(message: str, a: Tensor, b: Tensor, *others: Tensor, name: Any = lambda d: d.scalar_name) -> None:
     if a.dtype is not b.dtype:
-        raise RuntimeError(message.format(name(a.dtype), name(b.dtype)))
+        raise RuntimeError(message.format(*[name(x.dtype) for x in (a, b, *others)]))
 
 
 def _no_bools(kernel: str, x: Tensor) -> None:
@@ -81,7 +81,7 @@ def _fits(x: Tensor, size: tuple[int, ...]) -> None:
     have, shift = tuple(x.shape), len(size) - x.dim()
     if shift < 0:
         raise RuntimeError(
-            f"expand(torch.{x.dtype.scalar_name}Tensor{{{list(have)}}}, size={list(size)}): the number of sizes "
+            f"expand({type_text(x.dtype)}{{{list(have)}}}, size={list(size)}): the number of sizes "
             f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({x.dim()})"
         )
     for d in range(len(size) - 1, shift - 1, -1):
@@ -100,7 +100,7 @@ def _check_mm(input: Tensor, mat2: Tensor) -> None:
     if input.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(f"{'self' if input.dim() != 2 else 'mat2'} must be a matrix")
     _check_inner(input, mat2)
-    _same_dtype("expected m1 and m2 to have the same dtype, but got: {} != {}", input, mat2, cpp_name)
+    _same_dtype("expected m1 and m2 to have the same dtype, but got: {} != {}", input, mat2, name=cpp_name)
     _no_bools("addmm_impl_cpu_", input)
 
 
@@ -137,12 +137,12 @@ def mm(input: Array, mat2: Array) -> Any:
 
 def check_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
     """Raises what ``addmm`` raises of its arguments."""
+    _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, mat2)
+    _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
     for name, m in (("mat1", mat1), ("mat2", mat2)):
         if m.dim() != 2:
             raise RuntimeError(f"{name} must be a matrix, got {m.dim()}-D tensor")
     _check_inner(mat1, mat2)
-    _same_dtype("self and mat2 must have the same dtype, but got {} and {}", input, mat2)
-    _same_dtype("mat1 and mat2 must have the same dtype, but got {} and {}", mat1, mat2)
     _fits(input, (mat1.shape[0], mat2.shape[1]))
     _no_bools("addmm_impl_cpu_", input)
     only_real_factors(input.dtype, beta, alpha)
@@ -372,8 +372,9 @@ def bmm(input: Array, mat2: Array) -> Any:
 
 
 def _check_baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
+    wrong = "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}"
+    _same_dtype(wrong, input, batch1, batch2, name=cpp_name)
     _check_batches(batch1, batch2, "baddbmm")
-    _same_dtype("Input dtypes must be the same, got: input {0}, batch1: {1}, batch2: {1}", input, batch1, cpp_name)
     _fits(input, (batch1.shape[0], batch1.shape[1], batch2.shape[2]))
     only_real_factors(input.dtype, beta, alpha)
 
@@ -505,10 +506,8 @@ def _folds(a: Tensor, b: Tensor) -> bool:
         return False
     if small.requires_grad:
         return True
-    if a.dim() == 2:
-        return False
-    if large.numel() == 0:
-        return True
+    if a.dim() == 2 or large.numel() == 0:
+        return a.dim() != 2
     if large is b:
         large = transpose(large.detach(), -2, -1)
     size, stride = large.shape, large.stride()

@@ -389,14 +389,14 @@ def logsumexp_backward(ct: Any, input: Any, result: Any, dim: Any) -> Any:
 # ---------------------------------------------------------------- variances
 
 
-def check_variance(input: Tensor, *_: Any, **__: Any) -> None:
-    """Whether a variance is defined.
+def _variances(names: str) -> dict[str, Any]:
+    """How an operation is declared that takes a variance, which integers and bools have none of."""
 
-    Raises:
-        RuntimeError: for integers and bools.
-    """
-    if input.dtype.category < dtypes.FLOATING:
-        raise RuntimeError("std and var only support floating point and complex dtypes")
+    def check(input: Tensor, *_: Any, **__: Any) -> None:
+        if input.dtype.category < dtypes.FLOATING:
+            raise RuntimeError(f"{names} only support floating point and complex dtypes")
+
+    return dict(names="", out="cast", check=check)
 
 
 def _centred(x: Any, axes: tuple[int, ...]) -> Any:
@@ -437,10 +437,7 @@ def _variance_gradient(ct: Any, x: Any, axes: tuple[int, ...], correction: Any) 
     return np.multiply(restore(scale, x, axes), _centred(x, axes))
 
 
-_VARIANCE = dict(names="", out="cast", check=check_variance)
-
-
-@op("VarBackward0", saved="self dim correction keepdim", name="var", **_VARIANCE)
+@op("VarBackward0", saved="self dim correction keepdim", name="var", **_variances("std and var"))
 def var_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return _variance(input, axes_of(input, dim), correction, keepdim)
 
@@ -450,7 +447,7 @@ def var_backward(ct: Any, input: Any, dim: Any, correction: Any) -> Any:
     return _variance_gradient(ct, input, axes_of(input, dim), correction)
 
 
-@op("StdBackward0", saved="self result dim correction keepdim", name="std", **_VARIANCE)
+@op("StdBackward0", saved="self result dim correction keepdim", name="std", **_variances("std and var"))
 def std_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     return _deviation(input, axes_of(input, dim), correction, keepdim)
 
@@ -460,7 +457,7 @@ def std_backward(ct: Any, input: Any, result: Any, dim: Any, correction: Any) ->
     return _deviation_gradient(ct, input, result, axes_of(input, dim), correction)
 
 
-@op("VarMeanBackward0", saved="self dim correction keepdim", name="var_mean", **_VARIANCE)
+@op("VarMeanBackward0", saved="self dim correction keepdim", name="var_mean", **_variances("var_mean"))
 def var_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     axes = axes_of(input, dim)
     return _variance(input, axes, correction, keepdim), _mean(input, axes, keepdim)
@@ -473,7 +470,7 @@ def var_mean_backward(input: Any, dim: Any, correction: Any, ct0: Any = None, ct
     return _with_mean(through, ct1, input, axes)
 
 
-@op("StdMeanBackward0", saved="self result0 dim correction keepdim", name="std_mean", **_VARIANCE)
+@op("StdMeanBackward0", saved="self result0 dim correction keepdim", name="std_mean", **_variances("std_mean"))
 def std_mean_correction(input: Array, dim: Dims | None = None, *, correction: Any = None, keepdim: bool = False) -> Any:
     axes = axes_of(input, dim)
     return _deviation(input, axes, correction, keepdim), _mean(input, axes, keepdim)

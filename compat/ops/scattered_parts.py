@@ -239,9 +239,7 @@ def _check_scatter_reduce(
     input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *, include_self: bool = True
 ) -> None:
     _check_reduction(reduce, "scatter")
-    check_index_size(input, dim, index, "scatter")
-    if input.dtype is not src.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    check_index_size(input, dim, index, "scatter", src)
     if (reduce == "mean" and input.dtype is dtypes.bool_) or (reduce in ("amax", "amin") and input.is_complex()):
         kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")

@@ -78,7 +78,7 @@ def _check_masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> None:
         )
     if input.dtype is not source.dtype:
         raise RuntimeError(
-            f"masked_scatter_: expected self and source to have same dtypes but got {input.dtype.scalar_name} and "
+            f"masked_scatter: expected self and source to have same dtypes but got{input.dtype.scalar_name} and "
             f"{source.dtype.scalar_name}"
         )
     broadcast_size(tuple(mask.shape), tuple(input.shape))
@@ -281,9 +281,7 @@ def put(input: Array, index: Index, source: Array, accumulate: bool = False) -> 
 
 
 def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Any = None) -> None:
-    check_index_size(input, dim, index, "scatter")
-    if isinstance(src, Tensor) and input.dtype is not src.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    check_index_size(input, dim, index, "scatter", src)
     check_scattered(input, wrap_dim(dim, input.dim()), index, src if isinstance(src, Tensor) else None)
 
 

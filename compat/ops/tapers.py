@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, wrap_dim
+from compat.errors import cpp_name, lacks, wrap_dim
 from compat.ops.extremes import extreme, shared_by_the_equal
 from compat.ops.op import op
 from compat.ops.reduction import axes_of
@@ -29,8 +29,7 @@ def _check_range(input: Tensor, *, dim: int | None = None, keepdim: bool = False
         along = wrap_dim(dim, input.dim())
         raise IndexError(f"aminmax: Expected reduction dim {along} to have non-zero size.")
     if input.dtype.is_complex:
-        kernel = "aminmax_cpu" if dim is not None else "aminmax_all_cpu"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{input.dtype.scalar_name}'")
+        raise lacks("aminmax_cpu", input.dtype)
 
 
 @op("AminmaxBackward0", saved="dim keepdim max min self", keeps="input result0 result1", returns="min max",

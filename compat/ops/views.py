@@ -7,7 +7,7 @@ from math import prod
 from typing import Any
 
 from compat import dtypes
-from compat.errors import size_text, warn, wrap_dim, wrong_argument, wrong_combination
+from compat.errors import size_text, type_text, warn, wrap_dim, wrong_argument, wrong_combination
 from compat.formats import contiguous_format
 from compat.grad_mode import mode
 from compat.layout import view_strides
@@ -59,7 +59,7 @@ def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     return transpose(input, axis0, axis1)
 
 
-@view("TBackward0", inplace="Tensor.t_", inplace_node="TBackward1", undone="always")
+@view("TBackward0", inplace_node="TBackward1", undone="always")
 def t(input: Array) -> Any:
     """A matrix with its dimensions exchanged; a vector as it is.
 
@@ -72,9 +72,20 @@ def t(input: Array) -> Any:
         tensor([[1, 3],
                 [2, 4]])
     """
-    if input.ndim > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.ndim}D")
+    _check_matrix("t", input.ndim)
     return _swapped(input, 0, input.ndim - 1)
+
+
+def _check_matrix(name: str, ndim: int) -> None:
+    if ndim > 2:
+        raise RuntimeError(f"{name}() expects a tensor with <= 2 dimensions, but self is {ndim}D")
+
+
+@function("Tensor.t_")
+def _t_in_place(self: Tensor) -> Tensor:
+    """``t`` of the tensor itself; returns it."""
+    _check_matrix("t_", self.dim())
+    return t.inplace(self)
 
 
 @view("PermuteBackward0", saved="dims", undone="always")
@@ -476,8 +487,7 @@ def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
     shift = len(size) - input.ndim
     if shift < 0:
         raise RuntimeError(
-            f"expand(torch.{input.dtype.scalar_name}Tensor{{{size_text(input.size)}}}, size={size_text(size)}): "
-            "the number of sizes "
+            f"expand({type_text(input.dtype)}{{{size_text(input.size)}}}, size={size_text(size)}): the number of sizes "
             f"provided ({len(size)}) must be greater or equal to the number of dimensions in the tensor ({input.ndim})"
         )
     new, stride = list(size), [0] * len(size)
@@ -486,6 +496,8 @@ def expand(input: Array, *size: Ints, implicit: bool = False) -> Any:
         have, step = (
             (input.size[d], input.stride[d]) if d >= 0 else (1, new[i + 1] * stride[i + 1] if i + 1 < len(size) else 0)
         )
+        if new[i] < 0 and (input.ndim == 0 or (have == 1 and new[i] != -1)):
+            raise RuntimeError("numel: integer multiplication overflow")
         if new[i] == -1:
             if d < 0:
                 raise RuntimeError(

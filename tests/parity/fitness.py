@@ -57,7 +57,10 @@ def near_whole(t: Any) -> bool:
 
 def normalized(t: Any) -> bool:
     """Whether a layer was normalized on the way to it."""
-    waiting, seen = [t.grad_fn], set()
+    try:
+        waiting, seen = [t.grad_fn], set()
+    except RuntimeError:  # a view whose place in the graph nobody can tell
+        return False
     while waiting:
         node = waiting.pop()
         if node is not None and node not in seen:

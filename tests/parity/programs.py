@@ -157,7 +157,9 @@ def kind(error: Exception) -> str:
 
 
 def plain_text(message: str) -> str:
-    """An error's text without addresses, and with one name for the library."""
+    """An error's text without addresses, and with one name for the library; of one with a trace of C++ calls or a
+    tensor as C++ prints it what comes before that."""
+    message = re.sub(r"\nException raised from .*|(?<=in the tensor list but got:).*", "", message, flags=re.DOTALL)
     return re.sub(r"0x[0-9a-f]+", "0x", message).replace("compat.", "torch.").strip()
 
 
