@@ -104,15 +104,15 @@ def contiguous(self: Tensor, *args: Any, memory_format: MemoryFormat = contiguou
 
 
 def converted(x: Any, dtype: Dtype) -> Any:
-    """An array in another dtype; of complex numbers in a real one, their real parts."""
+    """An array in another dtype; of complex numbers in a real one, their real parts; bools say what is not zero."""
     have = type_of(x).dtype
     wanted = dtypes.array_dtype(dtype)
     if have == wanted and not type_of(x).weak:
         return x
+    if dtype is dtypes.bool_:
+        return np.not_equal(x, number(0, x)) if have != wanted else x
     if have.kind == "c" and not dtype.is_complex:
         x = real_part(x)
-    if dtype is dtypes.bool_:
-        return np.not_equal(x, number(0, x)) if type_of(x).dtype != wanted else x
     if dtype.category == dtypes.INTEGER and type_of(x).dtype.kind != "c" and fdtypes.is_inexact(type_of(x).dtype):
         return _truncated(x, dtype)
     return cast(x, dtype=wanted)
@@ -319,7 +319,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 # ---------------------------------------------------------------- written in place
 
 
-@op("CopyBackwards", names="", inplace="Tensor.copy_", name="copy")
+@op("CopyBackwards", names="", inplace="Tensor.copy_", name="copy", converts=True)
 def copy(self: Array, other: Array, non_blocking: bool = False) -> Any:
     """Writes the elements of ``other``, broadcast and cast, into the tensor; returns it.
 
@@ -341,7 +341,7 @@ def _check_copy(self: Tensor, other: Tensor, non_blocking: bool = False) -> None
 
 
 #: The same for a target whose elements share places, and which is its own source.
-_copy_same = op("CopyBackwards", names="", inplace="", name="copy", overlapping=True)(copy.body)
+_copy_same = op("CopyBackwards", names="", inplace="", name="copy", overlapping=True, converts=True)(copy.body)
 
 
 def _copy_shared(self: Tensor, other: Tensor, non_blocking: bool = False) -> Tensor:
@@ -367,7 +367,7 @@ def _fill_number(self: Array, value: Scalar) -> Any:
     return _filled(self, value)
 
 
-@op("FillBackward3", names="", name="fill")
+@op("FillBackward3", names="", name="fill", converts=True)
 def _fill_tensor(self: Array, value: Array) -> Any:
     return _filled(self, value)
 
@@ -427,7 +427,7 @@ def _filled_number(self: Array, value: Scalar) -> Any:
     return _filled(self, value)
 
 
-@op("FillBackward1", names="", name="fill")
+@op("FillBackward1", names="", name="fill", converts=True)
 def _filled_tensor(self: Array, value: Array) -> Any:
     return _filled(self, value)
 

@@ -82,6 +82,9 @@ Options of ``op``:
 ``fits``
     numbers that PyTorch converts to the dtype it computes in, by name, each with the rule that says which that is
     (``compat.ops.fitting``): one that does not fit is refused.
+``converts``
+    whether it brings operands to the dtype of the result, with PyTorch's warning where that leaves out imaginary parts;
+    by default where it has a ``dtype``.
 ``undifferentiable``
     for an operation on floating tensors that PyTorch has no derivative for: its node complains when run.
 ``shows``
@@ -106,12 +109,12 @@ from compat import captures, dtypes
 from compat.errors import OVERLAPS_ITSELF, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_strides
+from compat.ops.around import Discarding, Inspected, Within, discards
 from compat.ops.call import Call
 from compat.ops.complaints import complaint, speaks
 from compat.ops.declared import Declared, Late
 from compat.ops.fitting import Rule, fitted
-from compat.ops.inplace import check_apart, check_overlaps, check_recorded
-from compat.ops.inspection import inspect
+from compat.ops.inplace import check_overlaps, check_recorded
 from compat.ops.kernel import Kernel
 from compat.ops.node import (
     OpNode,
@@ -161,6 +164,7 @@ class Op(Declared):
         self.results: list[str] = options.get("results", self.returns or "").split()
         self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
         self.keeps = frozenset(options.get("keeps", "").split())
+        self.converts: bool = options.get("converts", any(p.name == "dtype" for p in self.params))
         self.fits: dict[str, Rule] = options.get("fits", {})
         self.integers = frozenset(options.get("integers", "").split())
         self.stated: Callable[..., Any] | None = None
@@ -274,8 +278,10 @@ class Op(Declared):
         plan: Any = self._giving(kernel.plan(kinds, mask if mode.grad else None, target))
         self._check_fits(args, kernel.program(plan.types))
         if mode.grad and WITHIN in mask:
-            plan = _Within(plan, self._giving(kernel.plan(kinds, None, target)), self._operands(args))
-        return plan if self.inspect is None else _Inspected(plan, self, args)
+            plan = Within(plan, self._giving(kernel.plan(kinds, None, target)), self._operands(args))
+        if self.converts and any(t.is_complex() and t.numel() for t in tensors) and discards(plan.outputs[0].dtype):
+            plan = Discarding(plan)
+        return plan if self.inspect is None else Inspected(plan, self, args)
 
     def _giving(self, plan: Plan) -> Plan:
         """A plan that gives its caller what the operation returns."""
@@ -439,61 +445,6 @@ class Op(Declared):
         if isinstance(param.default, float):
             return lambda node: node.plan.kernel.shows[name]
         return lambda node: uint64(node.plan.kernel.shows[name])
-
-
-class _Within:
-    """Plans for operands that require grad though they were made in inference mode.
-
-    Args:
-        recorded: for where an operand is a usual tensor, or a number, which PyTorch makes one.
-        plain: for where all of them were made in inference mode.
-        operands: which inputs they are.
-    """
-
-    __slots__ = ("recorded", "plain", "operands", "target")
-
-    def __init__(self, recorded: Plan, plain: Plan, operands: Sequence[int]):
-        self.recorded, self.plain, self.operands = recorded, plain, operands
-        self.target = recorded.target
-
-    def run(self, values: Sequence[Any]) -> Any:
-        given = [values[i] for i in self.operands if values[i] is not None]
-        usual = any(not isinstance(v, Tensor) or v._counter is not None for v in given)
-        return (self.recorded if usual else self.plain).run(values)
-
-
-class _Inspected:
-    """A plan whose operation looks at its arguments' values before each run."""
-
-    __slots__ = ("plan", "op", "fixed", "given", "positional", "keywords")
-
-    def __init__(self, plan: Any, op: Op, args: Sequence[Any]):
-        self.plan = plan
-        self.op = op
-        #: The static arguments, with None where there are others; and where those are among the values.
-        self.fixed = [None if p.dynamic else a for p, a in zip(op.params, args)]
-        self.given: list[tuple[int, int | slice]] = []
-        at = 0
-        for i, (p, a) in enumerate(zip(op.params, args)):
-            if p.kind == "arrays":
-                self.given.append((i, slice(at, at + len(a))))
-                at += len(a)
-            elif p.dynamic:
-                self.given.append((i, at))
-                at += 1
-        self.positional = [i for i, p in enumerate(op.params) if not p.keyword]
-        self.keywords = [(p.name, i) for i, p in enumerate(op.params) if p.keyword]
-
-    def run(self, values: Sequence[Any]) -> Any:
-        args: list[Any] = self.fixed.copy()
-        for i, place in self.given:
-            args[i] = values[place]
-        op = self.op
-        assert op.inspect is not None
-        if op.apart and self.plan.target is not None:
-            check_apart(values, self.plan.target)
-        inspect(op.inspect, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
-        return self.plan.run(values)
 
 
 def _metadata(node: OpNode, i: int, what: str) -> Any:

@@ -150,7 +150,7 @@ def _shift_right_logical(x: Any, y: Any) -> Any:
 @rule("cast")
 def _cast(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
     x = np.asarray(x)
-    if x.dtype.kind == "c" and np.dtype(dtype).kind != "c":
+    if x.dtype.kind == "c" and np.dtype(dtype).kind not in "cb":
         x = x.real
     if np.dtype(dtype).kind in "iu" and x.dtype.kind not in "iub":
         limits = np.iinfo(dtype)

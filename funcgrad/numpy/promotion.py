@@ -135,7 +135,8 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
         device: where an array is to be.
 
     Returns:
-        An array of the shape of ``x``, or a NumPy scalar. The real part, where ``x`` is complex and the dtype is not.
+        An array of the shape of ``x``, or a NumPy scalar. The real part, where ``x`` is complex and the dtype
+        is neither that nor bool.
 
     Raises:
         TypeError: for what is no array, or an unknown dtype.
@@ -155,7 +156,7 @@ def astype(x: Any, dtype: Any, /, *, copy: bool = True, device: Any = None) -> A
 
 def _scalar(x: Any, dtype: np.dtype) -> Any:
     if isinstance(x, complex | np.complexfloating) and not dtypes.is_complex(dtype):
-        x = x.real
+        x = bool(x) if dtype == dtypes.bool_ else x.real
     return np.asarray(x).astype(dtype)[()]
 
 

@@ -416,7 +416,7 @@ clamp = elementwise(
 
 def _cast_lower(x: Any, *, dtype: np.dtype, weak: bool = False) -> Any:
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype):
-        x = lax.real(x)
+        x = lax.ne(x, lax.full_like(x, 0)) if dtype == dtypes.bool_ else lax.real(x)
     return lax.convert_element_type(x, dtype)
 
 

@@ -217,6 +217,7 @@ ROWS: dict[str, tuple[Callable[..., Any], tuple]] = {
     "array of rows": (lambda xp, x: xp.stack([x[0], x[1]]) if xp is np else xp.array([x[0], x[1]]), (A,)),
     "array_equiv": (lambda xp, x: xp.stack([xp.array_equiv(x, x[:1]), xp.array_equiv(x[:1], x[0])]), (A,)),
     "asarray": (lambda xp, x: xp.asarray(x) * 2, (A,)),
+    "astype bool": (lambda xp: xp.astype(np.array([2j, 0.0]), np.bool_), ()),
     "astype": (lambda xp, x: xp.astype(x, xp.complex128), (A,)),
     "average with more weights": (lambda xp, x, w: xp.average(x, axis=(1, 2), weights=w), (CUBE, abs(CUBE[0]))),
     "average returned": (lambda xp, x: xp.average(x, axis=0, weights=[1.0, 3.0], returned=True)[1], (A,)),

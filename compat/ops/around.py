@@ -1,0 +1,86 @@
+"""Plans that do something else before they run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat import dtypes
+from compat.errors import Once
+from compat.ops.inplace import check_apart
+from compat.ops.inspection import inspect
+from compat.ops.plan import Plan
+from compat.tensor import Tensor
+
+
+class Within:
+    """Plans for operands that require grad though they were made in inference mode.
+
+    Args:
+        recorded: for where an operand is a usual tensor, or a number, which PyTorch makes one.
+        plain: for where all of them were made in inference mode.
+        operands: which inputs they are.
+    """
+
+    __slots__ = ("recorded", "plain", "operands", "target")
+
+    def __init__(self, recorded: Plan, plain: Plan, operands: Sequence[int]):
+        self.recorded, self.plain, self.operands = recorded, plain, operands
+        self.target = recorded.target
+
+    def run(self, values: Sequence[Any]) -> Any:
+        given = [values[i] for i in self.operands if values[i] is not None]
+        usual = any(not isinstance(v, Tensor) or v._counter is not None for v in given)
+        return (self.recorded if usual else self.plain).run(values)
+
+
+class Inspected:
+    """A plan whose operation looks at its arguments' values before each run."""
+
+    __slots__ = ("plan", "op", "fixed", "given", "positional", "keywords")
+
+    def __init__(self, plan: Any, op: Any, args: Sequence[Any]):
+        self.plan = plan
+        self.op = op
+        #: The static arguments, with None where there are others; and where those are among the values.
+        self.fixed = [None if p.dynamic else a for p, a in zip(op.params, args)]
+        self.given: list[tuple[int, int | slice]] = []
+        at = 0
+        for i, (p, a) in enumerate(zip(op.params, args)):
+            if p.kind == "arrays":
+                self.given.append((i, slice(at, at + len(a))))
+                at += len(a)
+            elif p.dynamic:
+                self.given.append((i, at))
+                at += 1
+        self.positional = [i for i, p in enumerate(op.params) if not p.keyword]
+        self.keywords = [(p.name, i) for i, p in enumerate(op.params) if p.keyword]
+
+    def run(self, values: Sequence[Any]) -> Any:
+        args: list[Any] = self.fixed.copy()
+        for i, place in self.given:
+            args[i] = values[place]
+        op = self.op
+        assert op.inspect is not None
+        if op.apart and self.plan.target is not None:
+            check_apart(values, self.plan.target)
+        inspect(op.inspect, [args[i] for i in self.positional], {name: args[i] for name, i in self.keywords})
+        return self.plan.run(values)
+
+
+def discards(d: dtypes.dtype) -> bool:
+    """Whether complex numbers lose a part in a dtype, of which PyTorch warns."""
+    return d is not dtypes.bool_ and not d.is_complex
+
+
+class Discarding:
+    """A plan that leaves out imaginary parts, and says so."""
+
+    __slots__ = ("plan", "target")
+
+    def __init__(self, plan: Any):
+        self.plan, self.target = plan, plan.target
+
+    def run(self, values: Sequence[Any]) -> Any:
+        Once.warn("Casting complex values to real discards the imaginary part", key="discarded imaginary parts")
+        return self.plan.run(values)
