@@ -14,8 +14,8 @@ A program that differs is made shorter as long as it does, and printed.
 Not compared is how gradients lie in memory: PyTorch's may be views of a single number. Nor are the graphs that
 ``create_graph`` leaves, whose nodes are one for each backward here, and one for each step of it there; nor gradients
 once a backward ended with an error; nor strides that nothing depends on: of what is empty, and along sizes of one.
-Which lines there are, and which are not written, is in ``author.py``; the custom functions that they call are in
-``functions.py``.
+Which lines there are is in ``templates.py``, and which are not written in ``author.py``; the custom functions that they
+call are in ``functions.py``.
 """
 
 from __future__ import annotations
