@@ -1,6 +1,12 @@
 """``torch._C``: the few of its names that programs use."""  # noqa: N999 (PyTorch's name)
 
+from types import ModuleType
+from typing import Any
+
+from compat import levels
+from compat.nn.modules.utils import parse_to
 from compat.registry import names_of
+from compat.tensor import Tensor
 from compat.torch_function import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -13,6 +19,7 @@ from compat.torch_function import (
 __all__ = [
     "DisableTorchFunction",
     "DisableTorchFunctionSubclass",
+    "_are_functorch_transforms_active",
     "_disabled_torch_function_impl",
     "_is_torch_function_all_disabled",
     "_is_torch_function_enabled",
@@ -20,3 +27,21 @@ __all__ = [
 ]
 
 globals().update(names_of("_C"))
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether a transform of ``torch.func`` is running in this thread."""
+    return bool(levels.state.levels)
+
+
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+    """The device, the dtype, whether to wait, and the memory format that arguments of ``to`` say."""
+    said = parse_to(args, kwargs)
+    return said.device, said.dtype, said.non_blocking, said.memory_format
+
+
+#: The class of the class of tensors.
+_TensorMeta = type(Tensor)
+
+_nn = ModuleType("torch._C._nn")
+vars(_nn).update(names_of("_C._nn"), _parse_to=_parse_to)

@@ -72,6 +72,7 @@ from compat.storage import UntypedStorage
 from compat.tensor import Tensor
 
 newaxis = None
+legacy_contiguous_format = contiguous_format
 
 # What the operations declare for this address, and the dtypes and layouts under all their names.
 globals().update(_dtypes.NAMES)
@@ -81,8 +82,25 @@ globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
-_MODULES = frozenset(("_C", "_dynamo", "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "futures"))
-_MODULES |= frozenset(("distributed", "distributions", "jit", "mps", "multiprocessing", "overrides", "return_types"))
+_MODULES = frozenset(
+    (
+        "_C",
+        "_dynamo",
+        "_tensor",
+        "_tensor_str",
+        "_utils",
+        "accelerator",
+        "amp",
+        "backends",
+        "compiler",
+        "cpu",
+        "cuda",
+        "futures",
+    )
+)
+_MODULES |= frozenset(
+    ("distributed", "distributions", "hub", "jit", "mps", "multiprocessing", "overrides", "return_types")
+)
 _MODULES |= frozenset(
     ("__config__", "__future__", "_higher_order_ops", "masked", "quasirandom", "signal", "testing", "version", "xpu")
 )
@@ -91,11 +109,14 @@ _LATER = {
     "DisableTorchFunctionSubclass": "torch_function",
     "Future": "futures",
     "GradScaler": "amp",
+    "OutOfMemoryError": "cuda",
+    "PyTorchFileReader": "file_reader",
     "Storage": "typed_storage",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",
     "cond": "_higher_order_ops",
     "get_autocast_dtype": "amp.autocast_mode",
+    "get_device_module": "accelerator",
     "is_autocast_cache_enabled": "amp.autocast_mode",
     "autocast_decrement_nesting": "amp.autocast_mode",
     "autocast_increment_nesting": "amp.autocast_mode",
@@ -105,6 +126,7 @@ _LATER = {
     "set_autocast_dtype": "amp.autocast_mode",
     "set_autocast_enabled": "amp.autocast_mode",
     "is_autocast_enabled": "amp.autocast_mode",
+    "torch": "whole",
     "while_loop": "_higher_order_ops",
 }
 _LATER |= dict.fromkeys(("SymBool", "SymFloat", "SymInt", "sym_float", "sym_int", "sym_ite", "sym_max"), "symbols")
@@ -113,10 +135,10 @@ _LATER |= dict.fromkeys(("sym_min", "sym_not", "sym_sqrt", "sym_sum"), "symbols"
 
 def __getattr__(name: str) -> _Any:
     if name not in _MODULES and name not in _LATER:
-        raise _no_attribute(__name__, name)
+        raise _no_attribute("compat", name)
     from importlib import import_module
 
-    found = import_module(f"{__name__}.{_LATER.get(name, name)}")
+    found = import_module(f"compat.{_LATER.get(name, name)}")
     _naming.name_modules()
     return getattr(found, name) if name in _LATER else found
 

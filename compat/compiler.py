@@ -56,6 +56,10 @@ def allow_in_graph(fn: Any) -> Any:
     return fn
 
 
+def _mark(t: Any, *args: Any, **kwargs: Any) -> None:
+    """Says which sizes of a tensor will change, or not: each size is compiled for itself anyway."""
+
+
 def is_compiling() -> bool:
     """Whether a call of a compiled function is being captured."""
     return bool(runtime.capturing())

@@ -72,8 +72,8 @@ def install() -> None:
         >>> import compat
         >>> compat.install()
         >>> import torch
-        >>> torch is compat
-        True
+        >>> torch is compat, torch.__name__
+        (True, 'torch')
         >>> compat.uninstall()
     """
     present = sys.modules.get(_THEIRS)
@@ -84,11 +84,14 @@ def install() -> None:
         )
     if _finder not in sys.meta_path:
         sys.meta_path.insert(0, _finder)
+        # Packages that patch PyTorch find their way by what the module says it is called.
+        sys.modules[_OURS].__name__ = _THEIRS
 
 
 def uninstall() -> None:
     """Undoes ``install``: later imports of ``torch`` find what is installed under that name, if anything."""
     if _finder in sys.meta_path:
         sys.meta_path.remove(_finder)
+        sys.modules[_OURS].__name__ = _OURS
         for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
             del sys.modules[name]

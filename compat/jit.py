@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from compat import serialization
 from compat.errors import warn
@@ -18,9 +18,10 @@ from compat.futures import Future, _check
 from compat.nn.modules.module import Module
 
 __all__ = [
-    "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "export", "fork", "freeze", "ignore", "interface",
+    "Attribute", "Error", "Final", "Future", "ScriptFunction", "ScriptModule", "TracerWarning",
+    "annotate", "export", "fork", "freeze", "ignore", "interface",
     "is_scripting", "is_tracing", "isinstance", "load", "optimize_for_inference", "save", "script", "script_if_tracing",
-    "trace", "unused", "wait",
+    "trace", "trace_module", "unused", "wait",
 ]  # fmt: skip
 
 F = TypeVar("F")
@@ -32,6 +33,27 @@ class ScriptModule(Module):
 
 class ScriptFunction:
     """The class of scripted functions, for programs that ask whether they have one; nothing here makes any."""
+
+
+class TracerWarning(Warning):
+    """The class of what a trace warns of, for programs that silence it; nothing here raises any."""
+
+
+class Error(Exception):
+    """The class of what goes wrong in a scripted function, for programs that catch it; nothing here raises any."""
+
+
+class Attribute(NamedTuple):
+    """A value of a module with its type as TorchScript is to see it.
+
+    Example:
+        >>> import compat as torch
+        >>> torch.jit.Attribute(0.1, float).value
+        0.1
+    """
+
+    value: Any
+    type: Any
 
 
 def is_scripting() -> bool:
@@ -126,6 +148,23 @@ def trace(
     return func
 
 
+def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """A module whose methods are to be run as TorchScript traced them: it is given back, and runs as Python.
+
+    Args:
+        mod: the module; each method is called with its example once.
+        inputs: an example for each method by name, as for ``trace``.
+
+    Raises:
+        AttributeError: if ``inputs`` is no dictionary.
+    """
+    if not builtins.isinstance(inputs, dict):
+        raise AttributeError("expected a dictionary of (method_name, input) pairs")
+    for method, example in inputs.items():
+        trace(mod if method == "forward" else getattr(mod, method), example)
+    return mod
+
+
 def freeze(mod: F, preserved_attrs: Any = None, optimize_numerics: bool = True) -> F:
     """A scripted module whose parameters are constants from now on: it is given back.
 
@@ -191,6 +230,14 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     if drop:
         return unused
     return functools.partial(_mark, modifier="ignore (leave as a call to Python, cannot be torch.jit.save'd)")
+
+
+def _overload(func: F) -> F:
+    """Marks a signature that a function has besides others, for TorchScript to choose from."""
+    return func
+
+
+_overload_method = _overload
 
 
 def interface(obj: F) -> F:

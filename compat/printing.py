@@ -244,7 +244,7 @@ def tensor_text(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    return _with_suffixes(prefix + text, suffixes, indent)
+    return with_suffixes(prefix + text, suffixes, indent)
 
 
 def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
@@ -267,10 +267,11 @@ def contents_text(t: Any, contents: str, grad_fn: str | None) -> str:
     elif t.requires_grad:
         suffixes.append("requires_grad=True")
     prefix = f"{type(t)._shown_as}("
-    return _with_suffixes(prefix + contents, suffixes, len(prefix))
+    return with_suffixes(prefix + contents, suffixes, len(prefix))
 
 
-def _with_suffixes(text: str, suffixes: Sequence[str], indent: int, below: bool = False) -> str:
+def with_suffixes(text: str, suffixes: Sequence[str], indent: int, below: bool = False) -> str:
+    """What is printed, with what is said behind the values, and the bracket that ends it."""
     parts = [text]
     used = options.linewidth if below else len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
@@ -313,4 +314,4 @@ def sparse_text(
         suffixes.append(f"grad_fn=<{grad_fn}>")
     elif requires_grad:
         suffixes.append("requires_grad=True")
-    return _with_suffixes(f"tensor({shown[0]},\n{' ' * indent}{shown[1]}", suffixes, indent, below=True)
+    return with_suffixes(f"tensor({shown[0]},\n{' ' * indent}{shown[1]}", suffixes, indent, below=True)

@@ -14,7 +14,7 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -28,11 +28,14 @@ from compat.registry import function
 from compat.storage import UntypedStorage, unknown_storage
 
 __all__ = [
-    "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
+    "MAP_LOCATION", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
     "get_crc32_options", "get_default_load_endianness", "get_default_mmap_options", "get_safe_globals",
     "get_unsafe_globals_in_checkpoint", "load", "location_tag", "safe_globals", "save", "set_crc32_options",
     "set_default_load_endianness", "set_default_mmap_options",
 ]  # fmt: skip
+
+#: What ``load`` takes for where storages are to be.
+MAP_LOCATION: TypeAlias = Callable[[UntypedStorage, str], UntypedStorage] | Device | str | dict[str, str] | None
 
 #: Storages begin at multiples of this, so that they can be mapped into memory.
 _ALIGNMENT = 64

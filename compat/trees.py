@@ -5,60 +5,17 @@ Unlike those of ``funcgrad.trees``, dictionaries keep the order of their keys.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections import namedtuple
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import Any
+
+from compat.tree_nodes import SUPPORTED_NODES
 
 PyTree = Any
 
 
-class NodeDef(NamedTuple):
-    """How a kind of container is taken apart and put together again."""
-
-    flatten_fn: Callable[[Any], tuple[list, Any]]
-    unflatten_fn: Callable[[Iterable, Any], Any]
-
-
-SUPPORTED_NODES: dict[Any, NodeDef] = {}
-
-
-def register_pytree_node(
-    cls: Any,
-    flatten_fn: Callable[[Any], tuple[list, Any]],
-    unflatten_fn: Callable[[Iterable, Any], Any],
-    **ignored: Any,
-) -> None:
-    """Makes instances of ``cls`` containers.
-
-    Args:
-        flatten_fn: from one to its parts and a context, which compares equal for containers of the same structure.
-        unflatten_fn: from parts and a context to one.
-        ignored: what only serialization needs.
-
-    Raises:
-        ValueError: if ``cls`` is one already.
-    """
-    if cls in SUPPORTED_NODES:
-        raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(flatten_fn, unflatten_fn)
-
-
-register_pytree_node(tuple, lambda t: (list(t), None), lambda parts, _: tuple(parts))
-register_pytree_node(list, lambda t: (t, None), lambda parts, _: list(parts))
-register_pytree_node(dict, lambda t: (list(t.values()), list(t)), lambda parts, keys: dict(zip(keys, parts)))
-register_pytree_node(namedtuple, lambda t: (list(t), type(t)), lambda parts, cls: cls(*parts))
-register_pytree_node(
-    OrderedDict, lambda t: (list(t.values()), list(t)), lambda parts, keys: OrderedDict(zip(keys, parts))
-)
-register_pytree_node(
-    defaultdict,
-    lambda t: (list(t.values()), [t.default_factory, list(t)]),
-    lambda parts, context: defaultdict(context[0], zip(context[1], parts)),
-)
-register_pytree_node(deque, lambda t: (list(t), t.maxlen), lambda parts, maxlen: deque(parts, maxlen=maxlen))
-
-
-def _kind(tree: Any) -> Any:
+def kind_of(tree: Any) -> Any:
+    """What kind of container something is; of one that is none, its class."""
     cls = type(tree)
     named = cls not in SUPPORTED_NODES and issubclass(cls, tuple) and hasattr(cls, "_fields")
     return namedtuple if named else cls
@@ -123,7 +80,7 @@ class TreeSpec:
         """
         if self.type is None:
             return [tree]
-        kind = _kind(tree)
+        kind = kind_of(tree)
         if kind is not self.type:
             raise ValueError(f"Node type mismatch; expected {self.type!r}, but got {kind!r}.")
         parts, context = _taken_apart(tree)
@@ -161,7 +118,7 @@ _LEAF = LeafSpec()
 
 
 def _taken_apart(tree: Any) -> tuple[list, Any]:
-    node = SUPPORTED_NODES.get(_kind(tree))
+    node = SUPPORTED_NODES.get(kind_of(tree))
     assert node is not None, f"{type(tree)} is no pytree node"
     return node.flatten_fn(tree)
 
@@ -181,7 +138,7 @@ def tree_flatten(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> 
 
 
 def _flatten(tree: Any, leaves: list, is_leaf: Callable[[Any], bool] | None) -> TreeSpec:
-    kind = _kind(tree)
+    kind = kind_of(tree)
     node = SUPPORTED_NODES.get(kind)
     if node is None or (is_leaf is not None and is_leaf(tree)):
         leaves.append(tree)
@@ -231,6 +188,61 @@ def tree_map_(
     return tree
 
 
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[tuple, Any]], TreeSpec]:
+    """The leaves of a tree, each with the keys that lead to it, and the tree's structure.
+
+    Example:
+        >>> tree_flatten_with_path({"a": 1, "b": [2]})[0]
+        [((MappingKey(key='a'),), 1), ((MappingKey(key='b'), SequenceKey(idx=0)), 2)]
+    """
+    return list(_with_paths((), tree, is_leaf)), tree_structure(tree, is_leaf)
+
+
+def _with_paths(path: tuple, tree: Any, is_leaf: Callable[[Any], bool] | None) -> Iterator[tuple[tuple, Any]]:
+    kind = kind_of(tree)
+    node = SUPPORTED_NODES.get(kind)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        yield path, tree
+        return
+    if node.flatten_with_keys_fn is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a flatten_with_keys_fn.")
+    for key, part in node.flatten_with_keys_fn(tree)[0]:
+        yield from _with_paths((*path, key), part, is_leaf)
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> list[tuple[tuple, Any]]:
+    """The leaves of a tree, each with the keys that lead to it."""
+    return list(_with_paths((), tree, is_leaf))
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: Callable[[Any], bool] | None = None
+) -> PyTree:
+    """``tree_map`` of a function that is given the keys which lead to the leaves, too, before them.
+
+    Example:
+        >>> tree_map_with_path(lambda path, x: (keystr(path), x), {"a": [1]})
+        {'a': [("['a'][0]", 1)]}
+    """
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    paths, leaves = [path for path, _ in found], [leaf for _, leaf in found]
+    return spec.unflatten([func(*xs) for xs in zip(paths, leaves, *[spec.flatten_up_to(r) for r in rests])])
+
+
+def keystr(kp: Iterable) -> str:
+    """The keys that lead to a leaf, as they are written in Python."""
+    return "".join(map(str, kp))
+
+
+def key_get(obj: Any, kp: Iterable) -> Any:
+    """The part of a tree that keys lead to."""
+    for key in kp:
+        obj = key.get(obj)
+    return obj
+
+
 def tree_map_only(
     kind: Any, func: Callable[[Any], Any], tree: PyTree, is_leaf: Callable[[Any], bool] | None = None
 ) -> PyTree:
@@ -253,6 +265,11 @@ class _Asterisk:
         return "*"
 
 
+def tree_is_leaf(tree: PyTree, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether something is a leaf: no container, or what ``is_leaf`` says is none."""
+    return (is_leaf is not None and is_leaf(tree)) or kind_of(tree) not in SUPPORTED_NODES
+
+
 def treespec_pprint(treespec: TreeSpec) -> str:
     """A structure as its tree is written, with asterisks for leaves."""
     return repr(treespec.unflatten([_Asterisk()] * treespec.num_leaves))
@@ -266,10 +283,10 @@ def broadcast_to_and_flatten(
     Returns:
         None if ``tree`` does not begin like the structure.
     """
-    node = SUPPORTED_NODES.get(_kind(tree))
+    node = SUPPORTED_NODES.get(kind_of(tree))
     if node is None or (is_leaf is not None and is_leaf(tree)):
         return [tree] * treespec.num_leaves
-    if _kind(tree) is not treespec.type:
+    if kind_of(tree) is not treespec.type:
         return None
     parts, context = _taken_apart(tree)
     if len(parts) != treespec.num_children or context != treespec.context:

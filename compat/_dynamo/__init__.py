@@ -1,6 +1,12 @@
 """``torch._dynamo``: what scripts touch of it."""
 
-from compat._dynamo import config
-from compat.compiler import allow_in_graph, disable, reset
+from compat._dynamo import config, eval_frame
+from compat._dynamo.eval_frame import OptimizedModule
+from compat.compiler import _mark, allow_in_graph, assume_constant_result, disable, is_compiling, reset
 
-__all__ = ["allow_in_graph", "config", "disable", "reset"]
+mark_dynamic = maybe_mark_dynamic = mark_static = mark_static_address = mark_unbacked = _mark
+
+__all__ = [
+    "OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "eval_frame", "is_compiling",
+    "mark_dynamic", "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "reset",
+]  # fmt: skip

@@ -16,6 +16,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import compat.cuda.amp
+import compat.cuda.nvtx
 from compat.absent import answering, refusing
 from compat.device import device as _Device
 from compat.ops.old_constructors import OF_CUDA
@@ -169,3 +170,26 @@ class OutOfMemoryError(RuntimeError):
 # With no GPU there is no memory whose peak could be forgotten.
 reset_peak_memory_stats = answering("reset_peak_memory_stats", lambda: None, "no GPU has memory")
 reset_max_memory_allocated = answering("reset_max_memory_allocated", lambda: None, "no GPU has memory")
+
+
+class graph(AbstractContextManager):
+    """A ``with`` block whose work a ``CUDAGraph`` records: there is none to make.
+
+    Raises:
+        RuntimeError: always.
+    """
+
+    def __init__(self, cuda_graph: Any, *args: Any, **kwargs: Any):
+        raise RuntimeError("Tried to instantiate dummy base class CUDAGraph")
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+
+#: Whether a GPU is in use.
+_initialized = False
+is_current_stream_capturing = refusing(
+    "is_current_stream_capturing",
+    RuntimeError,
+    "Tried to instantiate dummy base class _cuda_isCurrentStreamCapturing",
+)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import sum_rightmost
+from compat.distributions.utils import _sum_rightmost
 from compat.whole import torch
 
 __all__ = ["Independent"]
@@ -85,10 +85,10 @@ class Independent(Distribution):
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Any) -> Any:
-        return sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
 
     def entropy(self) -> Any:
-        return sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
 
     def enumerate_support(self, expand: bool = True) -> Any:
         if self.reinterpreted_batch_ndims > 0:

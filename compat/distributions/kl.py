@@ -32,7 +32,7 @@ from compat.distributions.pareto import Pareto
 from compat.distributions.poisson import Poisson
 from compat.distributions.transformed_distribution import TransformedDistribution
 from compat.distributions.uniform import Uniform
-from compat.distributions.utils import euler_constant, sum_rightmost
+from compat.distributions.utils import _sum_rightmost, euler_constant
 from compat.nn import functional as F
 from compat.whole import torch
 
@@ -114,7 +114,7 @@ def _exponential_family(p: Any, q: Any) -> Any:
     gradients = torch.autograd.grad(normalizer.sum(), at_p, create_graph=True)
     found = q._log_normalizer(*q._natural_params) - normalizer
     for mine, others, gradient in zip(at_p, q._natural_params, gradients):
-        found = found - sum_rightmost((others - mine) * gradient, len(q.event_shape))
+        found = found - _sum_rightmost((others - mine) * gradient, len(q.event_shape))
     return found
 
 
@@ -249,4 +249,4 @@ def _transformed(p: Any, q: Any) -> Any:
 def _independent(p: Any, q: Any) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
-    return sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

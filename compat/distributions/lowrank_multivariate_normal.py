@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
 from compat.distributions.multivariate_normal import mahalanobis, times_vector
-from compat.distributions.utils import lazy_property, standard_normal
+from compat.distributions.utils import _standard_normal, lazy_property
 from compat.whole import torch
 
 __all__ = ["LowRankMultivariateNormal"]
@@ -125,8 +125,12 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
         factor, diagonal = self._parts
-        by_factor = standard_normal((*shape[:-1], factor.shape[-1]), self.loc)
-        return self.loc + times_vector(factor, by_factor) + diagonal.sqrt() * standard_normal(shape, self.loc)
+        by_factor = _standard_normal((*shape[:-1], factor.shape[-1]), factor.dtype, factor.device)
+        return (
+            self.loc
+            + times_vector(factor, by_factor)
+            + diagonal.sqrt() * _standard_normal(shape, diagonal.dtype, diagonal.device)
+        )
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import lazy_property, standard_normal
+from compat.distributions.utils import _standard_normal, lazy_property
 from compat.whole import torch
 
 __all__ = ["MultivariateNormal"]
@@ -119,7 +119,7 @@ class MultivariateNormal(Distribution):
         return self._unbroadcasted_scale_tril.pow(2).sum(-1).expand(self._batch_shape + self._event_shape)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        drawn = standard_normal(self._extended_shape(sample_shape), self.loc)
+        drawn = _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device)
         return self.loc + times_vector(self._unbroadcasted_scale_tril, drawn)
 
     def log_prob(self, value: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from compat.distributions.exp_family import ExponentialFamily
 from compat.distributions.location_scale import LocationScale
-from compat.distributions.utils import standard_normal
+from compat.distributions.utils import _standard_normal
 from compat.whole import torch
 
 __all__ = ["Normal"]
@@ -42,7 +42,10 @@ class Normal(LocationScale, ExponentialFamily):
             return torch.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return self.loc + standard_normal(self._extended_shape(sample_shape), self.loc) * self.scale
+        return (
+            self.loc
+            + _standard_normal(self._extended_shape(sample_shape), self.loc.dtype, self.loc.device) * self.scale
+        )
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

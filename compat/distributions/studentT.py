@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from compat.distributions import constraints
 from compat.distributions.chi2 import Chi2
 from compat.distributions.distribution import Distribution
-from compat.distributions.utils import standard_normal
+from compat.distributions.utils import _standard_normal
 from compat.whole import torch
 
 __all__ = ["StudentT"]
@@ -64,7 +64,7 @@ class StudentT(Distribution):
         return found
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        normal = standard_normal(self._extended_shape(sample_shape), self.df)
+        normal = _standard_normal(self._extended_shape(sample_shape), self.df.dtype, self.df.device)
         squares = self._chi2.rsample(sample_shape)
         return self.loc + self.scale * (normal * torch.rsqrt(squares / self.df))
 

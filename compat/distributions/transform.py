@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from compat.distributions import constraints
-from compat.distributions.utils import lazy_property, sum_rightmost
+from compat.distributions.utils import _sum_rightmost, lazy_property
 from compat.whole import torch
 
 __all__ = ["CatTransform", "ComposeTransform", "IndependentTransform", "StackTransform", "Transform"]
@@ -265,7 +265,7 @@ class ComposeTransform(Transform):
         event_dim = self.domain.event_dim
         for i, part in enumerate(self.parts):
             term = part.log_abs_det_jacobian(values[i], values[i + 1])
-            term = sum_rightmost(term, event_dim - part.domain.event_dim)
+            term = _sum_rightmost(term, event_dim - part.domain.event_dim)
             total = term if i == 0 else total + term
             event_dim += part.codomain.event_dim - part.domain.event_dim
         return total
@@ -334,7 +334,7 @@ class IndependentTransform(Transform):
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
+        return _sum_rightmost(self.base_transform.log_abs_det_jacobian(x, y), self.reinterpreted_batch_ndims)
 
     def __repr__(self) -> str:
         return f"IndependentTransform({self.base_transform!r}, {self.reinterpreted_batch_ndims})"
@@ -428,7 +428,7 @@ class CatTransform(_Several):
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         terms = []
         for t, x_part, y_part in zip(self.transforms, self._parts(x, "x"), self._parts(y, "y")):
-            terms.append(sum_rightmost(t.log_abs_det_jacobian(x_part, y_part), self.event_dim - t.event_dim))
+            terms.append(_sum_rightmost(t.log_abs_det_jacobian(x_part, y_part), self.event_dim - t.event_dim))
         dim = self.dim - x.dim() if self.dim >= 0 else self.dim
         dim += self.event_dim
         return torch.cat(terms, dim=dim) if dim < 0 else sum(terms)

@@ -8,7 +8,7 @@ from compat.distributions import constraints
 from compat.distributions.distribution import Distribution
 from compat.distributions.independent import Independent
 from compat.distributions.transform import ComposeTransform, Transform
-from compat.distributions.utils import sum_rightmost
+from compat.distributions.utils import _sum_rightmost
 from compat.whole import torch
 
 __all__ = ["TransformedDistribution"]
@@ -101,9 +101,9 @@ class TransformedDistribution(Distribution):
             before = transform.inv(value)
             event_dim += transform.domain.event_dim - transform.codomain.event_dim
             jacobian = transform.log_abs_det_jacobian(before, value)
-            found = found - sum_rightmost(jacobian, event_dim - transform.domain.event_dim)
+            found = found - _sum_rightmost(jacobian, event_dim - transform.domain.event_dim)
             value = before
-        return found + sum_rightmost(self.base_dist.log_prob(value), event_dim - len(self.base_dist.event_shape))
+        return found + _sum_rightmost(self.base_dist.log_prob(value), event_dim - len(self.base_dist.event_shape))
 
     def _monotonize_cdf(self, value: Any) -> Any:
         """Probabilities, counted from the other end where the function falls."""

@@ -16,6 +16,7 @@ from compat.distributions.transform import (
     IndependentTransform,
     StackTransform,
     Transform,
+    _InverseTransform,
 )
 from compat.distributions.utils import broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix
 from compat.nn import functional as F
@@ -26,7 +27,7 @@ __all__ = [
     "CumulativeDistributionTransform", "ExpTransform", "IndependentTransform", "LowerCholeskyTransform",
     "PositiveDefiniteTransform", "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform", "Transform",
-    "identity_transform",
+    "_InverseTransform", "identity_transform",
 ]  # fmt: skip
 
 identity_transform = ComposeTransform([])

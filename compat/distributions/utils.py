@@ -39,12 +39,12 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     return tuple(torch.broadcast_tensors(*made))
 
 
-def standard_normal(shape: Sequence[int], like: Any) -> Any:
-    """Normal numbers of the dtype of another tensor."""
-    return torch.empty(tuple(shape), dtype=like.dtype, device=like.device).normal_()
+def _standard_normal(shape: Sequence[int], dtype: Any, device: Any) -> Any:
+    """Normal numbers."""
+    return torch.empty(tuple(shape), dtype=dtype, device=device).normal_()
 
 
-def sum_rightmost(value: Any, dim: int) -> Any:
+def _sum_rightmost(value: Any, dim: int) -> Any:
     """The sum over the last ``dim`` dimensions."""
     return value if dim == 0 else value.reshape((*value.shape[: len(value.shape) - dim], -1)).sum(-1)
 

@@ -153,7 +153,8 @@ _NAMES = {
 _FOREIGN = frozenset(
     ["_scaled_dot_product_flash_attention", "_scaled_dot_product_efficient_attention", "_scaled_mm"]
     + ["_scaled_dot_product_cudnn_attention", "_scaled_dot_product_flash_attention_for_cpu"]
-    + ["sym_size", "sym_stride", "sym_numel", "sym_storage_offset"]
+    + ["sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "_pin_memory"]
+    + ["_sparse_addmm", "_sparse_mm_reduce_impl"]
     + ["_scaled_dot_product_fused_attention_overrideable", "_flash_attention_forward", "_efficient_attention_forward"]
 )
 
@@ -197,6 +198,7 @@ for _names, _choice, _which in (
     ("all any", _with("dim", "dim"), ("default", "dim", "dims")),
     ("max min", _with("dim", "dim"), ("default", "dim", "other")),
     ("median nanmedian", _with("dim", "dim"), ("default", "dim")),
+    ("sort", _with("stable", "stable"), ("default", "stable")),
     ("prod", _with("dim", "dim_int"), ("default", "dim_int")),
     ("var std var_mean std_mean", _always("correction"), ("default", "dim", "correction")),
     ("norm", _always("ScalarOpt_dim"), ("Scalar", "ScalarOpt_dim", "ScalarOpt_dtype", "ScalarOpt_dim_dtype")),

@@ -7,7 +7,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from copy import deepcopy
 from itertools import chain
-from typing import Any
+from typing import Any, TypeAlias
 
 from compat import dtypes
 from compat.errors import warn
@@ -24,6 +24,8 @@ from funcgrad import runtime
 
 Hook = Callable[..., Any]
 Group = dict[str, Any]
+#: What an optimizer takes its parameters from.
+ParamsT: TypeAlias = Iterable[Tensor] | Iterable[Group] | Iterable[tuple[str, Tensor]]
 
 
 class _Required:

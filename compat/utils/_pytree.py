@@ -1,20 +1,27 @@
 """``torch.utils._pytree``: containers of tensors; ``compat.trees`` under PyTorch's name."""
 
+from typing import Any, TypeAlias
+
+from compat import tree_nodes as _nodes
+from compat.tree_nodes import SUPPORTED_NODES, GetAttrKey, MappingKey, NodeDef, SequenceKey, register_pytree_node
 from compat.trees import (
-    SUPPORTED_NODES,
     LeafSpec,
-    NodeDef,
     PyTree,
     TreeSpec,
-    register_pytree_node,
+    key_get,
+    keystr,
     tree_all,
     tree_any,
     tree_flatten,
+    tree_flatten_with_path,
+    tree_is_leaf,
     tree_iter,
     tree_leaves,
+    tree_leaves_with_path,
     tree_map,
     tree_map_,
     tree_map_only,
+    tree_map_with_path,
     tree_structure,
     tree_unflatten,
     treespec_pprint,
@@ -22,9 +29,25 @@ from compat.trees import (
 from compat.trees import (
     broadcast_to_and_flatten as _broadcast_to_and_flatten,
 )
+from compat.trees import (
+    kind_of as _get_node_type,
+)
 
 __all__ = [
-    "SUPPORTED_NODES", "LeafSpec", "NodeDef", "PyTree", "TreeSpec", "_broadcast_to_and_flatten", "register_pytree_node",
-    "tree_all", "tree_any", "tree_flatten", "tree_iter", "tree_leaves", "tree_map", "tree_map_", "tree_map_only",
-    "tree_structure", "tree_unflatten", "treespec_pprint",
+    "SUPPORTED_NODES", "Context", "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree",
+    "SequenceKey", "TreeSpec", "_broadcast_to_and_flatten", "_get_node_type", "key_get", "keystr",
+    "register_pytree_node", "tree_all", "tree_any", "tree_flatten", "tree_flatten_with_path", "tree_is_leaf",
+    "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map", "tree_map_", "tree_map_only",
+    "tree_map_with_path", "tree_structure", "tree_unflatten", "treespec_pprint",
 ]  # fmt: skip
+
+Context: TypeAlias = Any
+KeyEntry: TypeAlias = Any
+KeyPath = tuple[KeyEntry, ...]
+_is_leaf = tree_is_leaf
+_register_pytree_node = register_pytree_node
+
+# Those who have containers of their own that are like Python's take them apart with the functions of these.
+globals().update(
+    {name: f for name, f in vars(_nodes).items() if name.endswith(("_flatten", "_flatten_with_keys", "_unflatten"))}
+)

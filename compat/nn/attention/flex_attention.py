@@ -24,6 +24,9 @@ __all__ = [
     "flex_attention", "noop_mask", "or_masks",
 ]  # fmt: skip
 
+#: How many places of queries and keys a block has unless it is said.
+_DEFAULT_SPARSE_BLOCK_SIZE = 128
+
 
 class FlexKernelOptions(TypedDict, total=False):
     """Settings of PyTorch's kernels for other devices; accepted, and of no effect here."""

@@ -1,9 +1,9 @@
 """An address of PyTorch's: what is here is in ``batchnorm``."""
 
-from compat.nn.modules.batchnorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d
+from compat.nn.modules.batchnorm import InstanceNorm1d, InstanceNorm2d, InstanceNorm3d, _InstanceNorm
 from compat.nn.modules.lazy import LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d
 
 __all__ = [
     "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d",
-    "LazyInstanceNorm3d",
+    "LazyInstanceNorm3d", "_InstanceNorm",
 ]  # fmt: skip

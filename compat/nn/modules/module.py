@@ -28,13 +28,13 @@ from compat.nn.modules.registration import (
     register_module_parameter_registration_hook,
     set_buffer,
 )
-from compat.nn.modules.state import State
+from compat.nn.modules.state import State, _IncompatibleKeys
 from compat.nn.modules.utils import parse_to, typename
 from compat.nn.parameter import Buffer, Parameter
 from compat.tensor import Tensor
 
 __all__ = [
-    "Module", "register_module_backward_hook", "register_module_buffer_registration_hook",
+    "Module", "_IncompatibleKeys", "register_module_backward_hook", "register_module_buffer_registration_hook",
     "register_module_forward_hook", "register_module_forward_pre_hook", "register_module_full_backward_hook",
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",

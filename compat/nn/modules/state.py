@@ -20,7 +20,7 @@ from compat.tensor import Tensor
 EXTRA_STATE = "_extra_state"
 
 
-class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
+class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
     """What ``load_state_dict`` did not find, and what it found no place for."""
 
     __slots__ = ()
@@ -28,7 +28,7 @@ class IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpect
     def __repr__(self) -> str:
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
-        return "_" + super().__repr__()
+        return super().__repr__()
 
     __str__ = __repr__
 
@@ -175,7 +175,7 @@ class State:
                 if child is not None:
                     inner = f"{prefix}{name}."
                     load(child, {k: v for k, v in entries.items() if k.startswith(inner)}, inner)
-            keys = IncompatibleKeys(missing, unexpected)
+            keys = _IncompatibleKeys(missing, unexpected)
             for hook in list(module._load_state_dict_post_hooks.values()):
                 if hook(module, keys) is not None:
                     raise AssertionError(
@@ -191,7 +191,7 @@ class State:
                     errors.insert(kind == "Unexpected" and bool(missing), f"{kind} key(s) in state_dict: {listed}. ")
         if errors:
             raise RuntimeError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(errors))
-        return IncompatibleKeys(missing, unexpected)
+        return _IncompatibleKeys(missing, unexpected)
 
     def _load_from_state_dict(
         self,

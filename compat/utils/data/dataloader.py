@@ -122,7 +122,8 @@ class DataLoader(Generic[T_co]):
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        batches = _Batches(self, self._crew)
+        kind = _MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter
+        batches = kind(self, self._crew)
         if self.persistent_workers and isinstance(batches.source, Crew):
             self._crew = batches.source
         return batches
@@ -207,7 +208,7 @@ def _check_exclusive(batch_size: Any, shuffle: Any, sampler: Any, batch_sampler:
         raise ValueError("batch_size=None option disables auto-batching and is mutually exclusive with drop_last")
 
 
-class _Batches:
+class _BaseDataLoaderIter:
     """One going through a loader's batches."""
 
     def __init__(self, loader: DataLoader, crew: Crew | None = None):
@@ -232,7 +233,7 @@ class _Batches:
         #: How a data set makes a whole batch at once, which is what making it of samples would give.
         self.stacked = getattr(loader.dataset, "stacked", None) if whole else None
 
-    def __iter__(self) -> _Batches:
+    def __iter__(self) -> _BaseDataLoaderIter:
         return self
 
     def __len__(self) -> int:
@@ -262,3 +263,11 @@ class _Batches:
                 "IterableDataset for examples."
             )
         warn(text)
+
+
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """One going through the batches of a loader without workers."""
+
+
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """One going through the batches of a loader that was asked for workers."""

@@ -1,0 +1,10 @@
+"""``torch._dynamo.eval_frame``: the class of compiled modules."""
+
+from compat.compiling import OptimizedModule
+
+__all__ = ["OptimizedModule", "is_dynamo_supported"]
+
+
+def is_dynamo_supported() -> bool:
+    """Whether ``torch.compile`` works: it does."""
+    return True

@@ -1,0 +1,16 @@
+"""The class of tensors without values, for programs that ask whether they have one."""
+
+from __future__ import annotations
+
+from compat.tensor import Tensor
+
+__all__ = ["FakeTensor", "is_fake"]
+
+
+class FakeTensor(Tensor):
+    """A tensor without values while a program is traced; nothing here makes any."""
+
+
+def is_fake(x: object) -> bool:
+    """Whether a tensor has no values because a program is being traced: none ever has."""
+    return isinstance(x, FakeTensor)

@@ -1,0 +1,24 @@
+"""``torch._tensor_str``: the pieces of what tensors print as, for packages whose own classes print like them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from compat.printing import array_text, get_printoptions, printoptions, set_printoptions, with_suffixes
+
+__all__ = ["get_printoptions", "printoptions", "set_printoptions"]
+
+
+def _tensor_str(self: Any, indent: int) -> str:
+    """A tensor's values in brackets.
+
+    Args:
+        indent: how many blanks its further lines begin with.
+    """
+    return array_text(self.detach().numpy(), indent)
+
+
+def _add_suffixes(tensor_str: str, suffixes: Sequence[str], indent: int, force_newline: bool) -> str:
+    """What is printed of a tensor, with what is said behind its values, and the bracket that ends it."""
+    return with_suffixes(tensor_str, suffixes, indent, force_newline)

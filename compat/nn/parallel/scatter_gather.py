@@ -1,0 +1,11 @@
+"""Batches split over GPUs and put together again: of which there are none."""
+
+from __future__ import annotations
+
+from compat.absent import refusing
+
+__all__ = ["gather", "scatter", "scatter_kwargs"]
+
+scatter = refusing("scatter", AttributeError, "module 'torch._C' has no attribute '_scatter'")
+scatter_kwargs = refusing("scatter_kwargs", AttributeError, "module 'torch._C' has no attribute '_scatter'")
+gather = refusing("gather", AssertionError, "Gather function not implemented for CPU tensors")

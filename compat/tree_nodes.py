@@ -1,0 +1,188 @@
+"""The kinds of containers that trees are made of: how each is taken apart, what leads to its parts, and back."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class NodeDef(NamedTuple):
+    """How a kind of container is taken apart and put together again."""
+
+    type: Any
+    flatten_fn: Callable[[Any], tuple[list, Any]]
+    unflatten_fn: Callable[[Iterable, Any], Any]
+    #: Like ``flatten_fn``, each part with the key that leads to it; None for a kind of container that does not say.
+    flatten_with_keys_fn: Callable[[Any], tuple[list, Any]] | None = None
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: Any,
+    flatten_fn: Callable[[Any], tuple[list, Any]],
+    unflatten_fn: Callable[[Iterable, Any], Any],
+    *,
+    flatten_with_keys_fn: Callable[[Any], tuple[list, Any]] | None = None,
+    **ignored: Any,
+) -> None:
+    """Makes instances of ``cls`` containers.
+
+    Args:
+        flatten_fn: from one to its parts and a context, which compares equal for containers of the same structure.
+        unflatten_fn: from parts and a context to one.
+        flatten_with_keys_fn: like ``flatten_fn``, each part with its key, for those who ask for paths.
+        ignored: what only serialization needs.
+
+    Raises:
+        ValueError: if ``cls`` is one already.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+
+
+# ---------------------------------------------------------------- what leads to a part
+
+
+@dataclass(frozen=True)
+class SequenceKey:
+    """The part of a sequence at an index."""
+
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """The part itself."""
+        return sequence[self.idx]
+
+
+@dataclass(frozen=True)
+class MappingKey:
+    """The part of a dictionary under a key."""
+
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """The part itself."""
+        return mapping[self.key]
+
+
+@dataclass(frozen=True)
+class GetAttrKey:
+    """The part of an object that is an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The part itself."""
+        return getattr(obj, self.name)
+
+
+def _numbered(flatten: Callable[[Any], tuple[list, Any]]) -> Callable[[Any], tuple[list, Any]]:
+    def flatten_with_keys(d: Any) -> tuple[list, Any]:
+        parts, context = flatten(d)
+        return [(SequenceKey(i), part) for i, part in enumerate(parts)], context
+
+    return flatten_with_keys
+
+
+def _keyed(flatten: Callable[[Any], tuple[list, Any]]) -> Callable[[Any], tuple[list, Any]]:
+    def flatten_with_keys(d: Any) -> tuple[list, Any]:
+        parts, context = flatten(d)
+        return list(zip(map(MappingKey, d), parts)), context
+
+    return flatten_with_keys
+
+
+# ---------------------------------------------------------------- Python's containers
+
+
+def _tuple_flatten(d: tuple) -> tuple[list, Any]:
+    return list(d), None
+
+
+def _tuple_unflatten(values: Iterable, context: Any) -> tuple:
+    return tuple(values)
+
+
+def _list_flatten(d: list) -> tuple[list, Any]:
+    return d, None
+
+
+def _list_unflatten(values: Iterable, context: Any) -> list:
+    return list(values)
+
+
+def _dict_flatten(d: dict) -> tuple[list, Any]:
+    return list(d.values()), list(d)
+
+
+def _dict_unflatten(values: Iterable, context: Any) -> dict:
+    return dict(zip(context, values))
+
+
+def _namedtuple_flatten(d: Any) -> tuple[list, Any]:
+    return list(d), type(d)
+
+
+def _namedtuple_flatten_with_keys(d: Any) -> tuple[list, Any]:
+    return [(GetAttrKey(name), part) for name, part in zip(d._fields, d)], type(d)
+
+
+def _namedtuple_unflatten(values: Iterable, context: Any) -> Any:
+    return context(*values)
+
+
+def _ordereddict_flatten(d: OrderedDict) -> tuple[list, Any]:
+    return list(d.values()), list(d)
+
+
+def _ordereddict_unflatten(values: Iterable, context: Any) -> OrderedDict:
+    return OrderedDict(zip(context, values))
+
+
+def _defaultdict_flatten(d: defaultdict) -> tuple[list, Any]:
+    return list(d.values()), [d.default_factory, list(d)]
+
+
+def _defaultdict_unflatten(values: Iterable, context: Any) -> defaultdict:
+    return defaultdict(context[0], zip(context[1], values))
+
+
+def _deque_flatten(d: deque) -> tuple[list, Any]:
+    return list(d), d.maxlen
+
+
+def _deque_unflatten(values: Iterable, context: Any) -> deque:
+    return deque(values, maxlen=context)
+
+
+_tuple_flatten_with_keys = _numbered(_tuple_flatten)
+_list_flatten_with_keys = _numbered(_list_flatten)
+_dict_flatten_with_keys = _keyed(_dict_flatten)
+_ordereddict_flatten_with_keys = _keyed(_ordereddict_flatten)
+_defaultdict_flatten_with_keys = _keyed(_defaultdict_flatten)
+_deque_flatten_with_keys = _numbered(_deque_flatten)
+
+for _kind, _flatten, _unflatten, _with_keys in (
+    (tuple, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys),
+    (list, _list_flatten, _list_unflatten, _list_flatten_with_keys),
+    (dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys),
+    (namedtuple, _namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys),
+    (OrderedDict, _ordereddict_flatten, _ordereddict_unflatten, _ordereddict_flatten_with_keys),
+    (defaultdict, _defaultdict_flatten, _defaultdict_unflatten, _defaultdict_flatten_with_keys),
+    (deque, _deque_flatten, _deque_unflatten, _deque_flatten_with_keys),
+):
+    register_pytree_node(_kind, _flatten, _unflatten, flatten_with_keys_fn=_with_keys)
