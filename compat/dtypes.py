@@ -330,6 +330,18 @@ def plain_number(value: Any) -> Any:
     return kind(value)
 
 
+def index_number(value: Any) -> int:
+    """A size, a dimension or an index as an integer of Python's own.
+
+    Raises:
+        ValueError: for one that no signed integer of 64 bits holds.
+    """
+    found: int = value.__index__()
+    if not -(2**63) <= found < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return found
+
+
 def of_number(value: Any) -> dtype:
     """The dtype of a tensor made of one Python number."""
     kind = value if isinstance(value, type) else type(value)

@@ -65,8 +65,10 @@ def converted_number(value: Any, dtype: Dtype) -> Any:
             raise RuntimeError(f"value cannot be converted to type {_c_name(dtype)} without overflow")
         value = int(value)
         info = np.iinfo(dtype.numpy)
-        if not -(2**63) <= value < 2**64 or (dtype is dtypes.int64 and value >= 2**63):
-            raise ValueError("Overflow when unpacking long long")
+        if dtype is dtypes.uint64:
+            dtypes.plain_number(value)
+        else:
+            dtypes.index_number(value)
         if not info.min <= value <= info.max:
             if dtype is dtypes.uint8 and -info.max <= value < 0:
                 return value % 256
@@ -359,6 +361,9 @@ def empty_strided(
             f"dimensionality of sizes ({len(size)}) must match dimensionality of strides ({len(stride)})"
         )
     check_strided(layout)
+    for n in size:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {size_text(size)}")
     where = place(device)
     if is_dense(size, stride):
         return with_grad(_of_value(dense_layout(size, stride, dtype, device=where), UNSET), requires_grad)

@@ -240,14 +240,20 @@ def tensor(
     where = place(device)
     dtype = dtypes.wanted("tensor", dtype)
     if isinstance(data, Tensor):
-        warn(
-            "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
-            "sourceTensor.detach().clone().requires_grad_(True), rather than torch.tensor(sourceTensor)."
+        return _copied(
+            "torch.tensor", data, dtype or data.dtype, data.device if device is None else where, requires_grad
         )
-        where = data.device if device is None else where
-        return with_grad(data.detach().clone().to(where, dtype or data.dtype), requires_grad)
     array, dtype = _array(data, dtype)
     return with_grad(placed(from_array(array, dtype), where), requires_grad)
+
+
+def _copied(name: str, source: Tensor, dtype: Dtype, where: Any, requires_grad: bool) -> Tensor:
+    """A copy of a tensor, with the advice to make it otherwise."""
+    warn(
+        "To copy construct from a tensor, it is recommended to use sourceTensor.detach().clone() or "
+        f"sourceTensor.detach().clone().requires_grad_(True), rather than {name}(sourceTensor)."
+    )
+    return with_grad(source.detach().clone().to(where, dtype), requires_grad)
 
 
 @composite("Tensor.new_tensor", checked=True)
@@ -262,4 +268,7 @@ def new_tensor(
         torch.float64
     """
     where = self.device if device is None else device
+    if isinstance(data, Tensor):
+        dtype = dtypes.wanted("new_tensor", dtype) or self.dtype
+        return _copied("tensor.new_tensor", data, dtype, place(where), requires_grad)
     return tensor(data, dtype=dtype or self.dtype, device=where, requires_grad=requires_grad)

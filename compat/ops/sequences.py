@@ -61,6 +61,7 @@ def arange(
     for name, value in (("end", last), ("start", first), ("step", by)):
         if not isinstance(value, bool | int | float):
             raise wrong_argument("arange", name, 1, "Number", value)
+        dtypes.plain_number(value)
     if dtype is None:
         dtype = (
             out.dtype
@@ -69,6 +70,8 @@ def arange(
             if any(isinstance(x, float) for x in (first, last, by))
             else dtypes.int64
         )
+    if dtype is dtypes.int64:
+        first, last, by = (fitted(dtype, x) if isinstance(x, int) else x for x in (first, last, by))
     if by == 0 or (dtype.category <= dtypes.INTEGER and int(by) == 0):
         raise (RuntimeError if by == 0 else ValueError)("step must be nonzero")
     if not (np.isfinite(first) and np.isfinite(last)):

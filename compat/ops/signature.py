@@ -128,21 +128,21 @@ def freeze(value: Any) -> Any:
 def _integer(function: str, p: Param, position: int, value: Any) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise wrong_argument(function, p.name, position, "int", value)
-    return value.__index__()
+    return dtypes.index_number(value)
 
 
 def _integers(function: str, p: Param, position: int, value: Any) -> tuple[int, ...]:
     if p.starred and len(value) == 1 and not hasattr(value[0], "__index__"):
         value = value[0]
     if hasattr(value, "__index__") and not isinstance(value, bool):
-        return (value.__index__(),)
+        return (dtypes.index_number(value),)
     if not isinstance(value, tuple | list | range):
         raise wrong_argument(function, p.name, position, "tuple of ints", value)
     for i, n in enumerate(value):
         if isinstance(n, bool) or not hasattr(n, "__index__"):
             what = f"tuple of ints, but found element of type {type(n).__name__} at pos {i}"
             raise TypeError(f"{function}(): argument '{p.name}' (position {position}) must be {what}")
-    return tuple(n.__index__() for n in value)
+    return tuple(dtypes.index_number(n) for n in value)
 
 
 def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -> Any:
@@ -174,6 +174,8 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
         return dtypes.wanted(function, value)
     if p.plain and not _PLAIN[p.plain](value) and not _stands_for_number(p.plain, value):
         raise wrong_argument(function, p.name, None if p.keyword else position, p.plain, value)
+    if p.plain == "int":
+        return dtypes.index_number(value)
     return float(value) if p.plain == "float" else freeze(value)
 
 
@@ -325,7 +327,7 @@ def entry(
         if words is not None and words.known:
             scope["refuse"] = words.refuse
         source, defaults = _source(params, out, offsets, older is not None, _style(words))
-        scope.update(Tensor=Tensor, TooWide=dtypes.TooWide, sync=sync if recorded else refresh, **defaults)
+        scope.update(Tensor=Tensor, TooWide=dtypes.TooWide, exact=exact, sync=sync if recorded else refresh, **defaults)
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
         function = defined["function"]
@@ -440,6 +442,22 @@ def _scan(p: Param) -> list[str]:
 
 #: Numbers that nodes show as they were given: 2 is another one than 2.0.
 _SHOWN = "Number"
+#: What a static argument has to be, where others are equal to it: 1.0 and True are no integers.
+_EXACT: dict[str, type] = {"int": int, "bool": bool}
+
+
+def _exact_type(p: Param) -> type | None:
+    return int if p.kind == "dim" else _EXACT.get(p.plain)
+
+
+def exact(value: Any) -> Any:
+    """A static argument in a key where it is neither the default nor of the very type that is wanted.
+
+    Example:
+        >>> exact(1.0), exact(True), exact(np.int64(1))
+        ((<class 'float'>, 1.0), (<class 'bool'>, True), np.int64(1))
+    """
+    return (value.__class__, value) if isinstance(value, bool | int | float | complex) else value
 
 
 def _key(p: Param, offsets: bool) -> list[str]:
@@ -452,6 +470,10 @@ def _key(p: Param, offsets: bool) -> list[str]:
         return [f"None if {n} is _{n} else {n}.__class__" if not p.required else f"{n}.__class__"]
     if p.kind in ("dims", "ints") and not p.starred:
         return [f"({n},) if {n}.__class__ is int else tuple({n}) if {n}.__class__ is list else {n}"]
+    wanted = _exact_type(p)
+    if wanted is not None:
+        default = "" if p.required else f"{n} is _{n} or "
+        return [f"{n} if {default}{n}.__class__ is {wanted.__name__} else exact({n})"]
     return [n, f"{n}.__class__"] if p.plain == _SHOWN else [n]
 
 
@@ -475,5 +497,8 @@ def key_of(params: tuple[Param, ...], args: list[Any], offsets: bool, recorded: 
         elif p.kind == "scalar":
             key.append(None if not p.required and value is p.default else value.__class__)
         else:
+            wanted = _exact_type(p)
+            if wanted is not None and value is not p.default and value.__class__ is not wanted:
+                value = exact(value)
             key += [value, value.__class__] if p.plain == _SHOWN else [value]
     return (*key, mode.grad)

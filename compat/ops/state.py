@@ -384,7 +384,7 @@ def result_type(tensor1: Any, tensor2: Any) -> Dtype:
         torch.float32
     """
     tensors = [t for t in (tensor1, tensor2) if isinstance(t, Tensor)]
-    numbers = [type(x) for x in (tensor1, tensor2) if not isinstance(x, Tensor)]
+    numbers = [type(dtypes.plain_number(x)) for x in (tensor1, tensor2) if not isinstance(x, Tensor)]
     return dtypes.combine([t.dtype for t in tensors if t.dim()], [t.dtype for t in tensors if not t.dim()], numbers)
 
 

@@ -38,6 +38,7 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
         )
     n = size[dim] if size else 0
     if not -n <= index < n:
+        dtypes.index_number(index)
         raise IndexError(f"index {index} is out of bounds for dimension {position} with size {n}")
     made = _cut(x, dim, index + n if index < 0 else index, 0, 1) if n > 1 else None
     return select(x, dim, index) if made is None else made
@@ -82,7 +83,14 @@ def _bound(value: Any, default: int) -> int:
         return default
     if not hasattr(value, "__index__"):
         raise TypeError("slice indices must be integers or None or have an __index__ method")
-    return value.__index__()
+    found: int = value.__index__()
+    if found <= -(2**63):
+        warn(
+            "Truncating the start/stop/step of slice. This is likely because of saved old models when the "
+            "start/stop/step were larger."
+        )
+        return -_END
+    return found if found <= _END else _END
 
 
 def _slice(x: Tensor, dim: int, index: slice, whole: bool) -> Tensor:
@@ -342,6 +350,8 @@ def _filled(x: Tensor, indices: Sequence[Tensor | None], value: Tensor) -> bool:
 
 def _value(x: Tensor, value: Any) -> Tensor:
     if isinstance(value, bool | int | float | complex | np.generic):
+        if isinstance(value, int) and value >= 2**63:
+            raise ValueError("Overflow when unpacking long long")
         # The halves are made of a double, which has room for more.
         value = fitted(dtypes.float64 if x.dtype in (dtypes.float16, dtypes.bfloat16) else x.dtype, value)
         return scalar_tensor(value.item() if isinstance(value, np.generic) else value, dtype=x.dtype)

@@ -544,12 +544,9 @@ def expand_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 @view(
-    "AsStridedBackward0",
-    saved="size storage_offset stride",
-    through_storage=True,
-    inplace="Tensor.as_strided_",
-    inplace_node="AsStridedBackward1",
-)
+    "AsStridedBackward0", saved="size storage_offset stride", through_storage=True,
+    inplace="Tensor.as_strided_", inplace_node="AsStridedBackward1",
+)  # fmt: skip
 def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int | None = None) -> Any:
     """Any size, strides and offset in the storage of ``input``.
 
@@ -562,11 +559,17 @@ def as_strided(input: Array, size: Ints, stride: Ints, storage_offset: int | Non
         raise RuntimeError(
             f"as_strided: Negative strides are not supported at the moment, got strides: {size_text(stride)}"
         )
+    if any(n < 0 for n in size):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}"
+        )
+    if storage_offset is not None and storage_offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     return input._replace(size=size, stride=stride, offset=input.offset if storage_offset is None else storage_offset)
 
 
 def _check_as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> None:
-    if len(size) == len(stride) and all(s >= 0 for s in stride):
+    if len(size) == len(stride) and all(n >= 0 for n in (*size, *stride)):
         offset = input._offset if storage_offset is None else storage_offset
         check_room(input._storage, input.element_size(), size, stride, offset)
 
