@@ -31,7 +31,7 @@ from compat.registry import address_of, names_of
 from compat.size import Size
 from compat.slots import state_of
 from compat.storage import UntypedStorage, new_storage
-from compat.tensor import SHARED, Tensor, sync, wrap
+from compat.tensor import SHARED, Tensor, Version, sync, wrap
 from compat.typed_storage import TypedStorage
 from funcgrad import runtime
 
@@ -297,6 +297,8 @@ def _rebuild(
     layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
     made = wrap(owner, layout, offset)
     made._view = SHARED
+    if made._counter is not None:
+        made._counter = Version(1)  # its memory is given to it after it is made
     return made.requires_grad_(True) if grad else made
 
 

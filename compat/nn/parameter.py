@@ -8,7 +8,7 @@ from compat.errors import no_attribute
 from compat.nn.uninitialized import UninitializedTensorMixin, is_lazy  # noqa: F401 - public here, too
 from compat.ops.creation import empty
 from compat.registry import publish
-from compat.tensor import Tensor
+from compat.tensor import Tensor, Version
 from compat.torch_function import disabled
 
 
@@ -68,6 +68,12 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         if found is None:
             found = memo[id(self)] = type(self)(self.data.clone(), self.requires_grad)
         return found
+
+    def __copy__(self) -> Any:
+        made = super().__copy__()  # type: ignore[misc]  # attached, as all that tensors can do
+        if made._counter is not None:
+            made._counter = Version()  # it is made of the data, which counts for itself
+        return made
 
     def __repr__(self) -> str:
         return "Parameter containing:\n" + super().__repr__()

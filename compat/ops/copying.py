@@ -167,7 +167,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
             raise
         raise problem from None
     same, here = dtype is None or dtype is self.dtype, where is None or where is self.device
-    fits = memory_format in (preserve_format, _suggested_format(self))
+    fits = memory_format in (preserve_format, suggested_format(self))
     if same and here and not copy and fits:
         return self
     if not here and self.is_meta:
@@ -177,7 +177,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     return copied(self, dtype=wanted, device=None if here else where, memory_format=memory_format)
 
 
-def _suggested_format(t: Tensor) -> MemoryFormat:
+def suggested_format(t: Tensor) -> MemoryFormat:
     """The order in which a tensor has its dimensions, gaps or not."""
     if t.dim() in (4, 5) and suggests_channels_last(tuple(t.shape), t.stride()):
         return channels_last if t.dim() == 4 else channels_last_3d

@@ -10,6 +10,7 @@ from compat import captures, dtypes, examples
 from compat.errors import size_text
 from compat.grad_mode import mode, no_grad
 from compat.layout import channels_last_strides, is_channels_last
+from compat.ops.copying import contiguous, suggested_format
 from compat.ops.op import op
 from compat.ops.reduction import reduce
 from compat.ops.scalars import add_number
@@ -355,6 +356,8 @@ def group_norm(
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received {input.dim()}")
     n, c, *spatial = input.shape
     _check_channels(input.shape, num_groups, c, weight, bias)
+    if not input._layout.contiguous:
+        input = contiguous(input, memory_format=suggested_format(input))
     return native_group_norm.function(input, weight, bias, n, c, math.prod(spatial), num_groups, eps)[0]
 
 

@@ -123,6 +123,8 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | Non
 
 
 def _undone_layout(base: Base, layout: Layout, offset: int, order: Ints, size: Ints) -> Layout | None:
+    if len(order) != layout.ndim:  # what the operation kept has become of another size
+        raise RuntimeError(f"the gradient of a view of {len(order)} dimensions has {layout.ndim}")
     sizes, strides = tuple(layout.size[d] for d in order), tuple(layout.stride[d] for d in order)
     stride = view_strides(sizes, strides, size)
     if stride is None:

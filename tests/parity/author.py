@@ -68,12 +68,14 @@ from tests.parity.fitness import (
     stray,
     tangled,
 )
+from tests.parity.layers import KINDS
 from tests.parity.templates import (
     ALONE,
     AS_IT_IS,
     BACKWARD,
     BINARY,
     BLOCKS,
+    CALLS,
     FUNCTIONS,
     GRADIENTS,
     INPLACE,
@@ -81,9 +83,12 @@ from tests.parity.templates import (
     KEPT,
     MARKS,
     MEMORY,
+    OPTIMIZERS,
     OUT,
     RESHAPING,
     SEVERAL,
+    STATES,
+    STEPS,
     UNARY,
     VIEWS,
     WRITING,
@@ -97,7 +102,9 @@ LEAVES = {"float64": 20, "float32": 2, "complex128": 1, "int64": 1, "float16": 1
 SIZES = ((), (1,), (3,), (4,), (2, 3), (3, 2), (3, 3), (2, 1), (1, 3), (2, 3, 2))
 
 #: What is not written in inference mode: what makes leaves there, gradients that are kept, what asks leaves for nodes.
-NEVER_WITHIN = r"tangent|linearize|hessian|jacfwd|requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge"
+NEVER_WITHIN = (
+    r"tangent|linearize|hessian|jacfwd|requires_grad|Parameter|\bcopy\.|pickle|backward\(|multi_grad|edge|layer"
+)
 
 #: How many numbers a tensor has at most that a line is about: some lines make squares of them.
 LARGEST = 200
@@ -140,6 +147,7 @@ class Author:
         self.kinds = {
             self.unary: 5, self.binary: 5, self.view: 6, self.several: 1, self.function: 0.8, self.inplace: 6,
             self.out: 0.5, self.mark: 3, self.kept: 0.5, self.removal: 0.5, self.status: 0.5, self.memory: 0.4,
+            self.layer: 0.3, self.call: 0.9, self.state: 0.2, self.optimizer: 0.15, self.step: 0.3,
             self.reshaping: 0.6, self.backward: 2, self.gradient: 2, self.look: 0.4, self.refused: 0.2,
         }  # fmt: skip
 
@@ -228,14 +236,14 @@ class Author:
             others = [n for n, t in tensors.items() if t.is_floating_point()] or others
         return self.chance.choice(others)
 
-    def fill(self, templates: tuple[str, ...], tensors: dict[str, Any]) -> str:
+    def fill(self, templates: tuple[str, ...], tensors: dict[str, Any], **given: Any) -> str:
         x = self.pick(tensors)
         template = self.chance.choice(templates)
         if "index_" in template and 0 in tensors[x].shape:
             template = templates[0]  # no position is in nothing, which PyTorch says in backward only
         new = {name: self.new() for name in "ab" if f"{{{name}}}" in template}
         others = apart(tensors, x) if template in WRITING else tensors
-        return template.format(x=x, y=self.partner(others, tensors[x]), **new)
+        return template.format(x=x, y=self.partner(others, tensors[x]), **new, **given)
 
     # ---------------------------------------------------------------- kinds of lines
 
@@ -318,6 +326,36 @@ class Author:
     def removal(self, tensors: dict[str, Any]) -> str:
         handles = [name for name in self.run.scope if re.fullmatch(r"h\d+", name)]
         return f"{self.chance.choice(handles)}.remove()" if handles else self.kept(tensors)
+
+    def layer(self, tensors: dict[str, Any]) -> str:
+        return f"{self.new().replace('x', 'm')} = layer({self.chance.choice(list(KINDS))!r})"
+
+    def one(self, letter: str) -> str | None:
+        """The name of one of the program's modules or optimizers, if it has any."""
+        found = [name for name in self.run.scope if re.fullmatch(rf"{letter}\d+", name)]
+        return self.chance.choice(found) if found else None
+
+    def call(self, tensors: dict[str, Any]) -> str:
+        m = self.one("m")
+        fitting = {n: t for n, t in tensors.items() if t.dim() and t.shape[-1] == 3 and not tangled(t)}
+        return self.fill(CALLS, fitting or tensors, m=m) if m else self.layer(tensors)
+
+    def state(self, tensors: dict[str, Any]) -> str:
+        m = self.one("m")
+        return self.chance.choice(STATES).format(m=m) if m else self.layer(tensors)
+
+    def optimizer(self, tensors: dict[str, Any]) -> str:
+        m = self.one("m")
+        leaves = [n for n, t in tensors.items() if not stray(t) and t.requires_grad and t.is_leaf and alone(t, tensors)]
+        own = [f"{m}.parameters()"] * (m is not None) + [f"[{n}]" for n in leaves[-1:]]
+        if not own:
+            return self.layer(tensors)
+        made = self.chance.choice(OPTIMIZERS).format(p=self.chance.choice(own))
+        return f"{self.new().replace('x', 'o')} = {made}"
+
+    def step(self, tensors: dict[str, Any]) -> str:
+        o = self.one("o")
+        return self.chance.choice(STEPS).format(o=o) if o else self.optimizer(tensors)
 
     def status(self, tensors: dict[str, Any]) -> str:
         plain = {n: t for n, t in tensors.items() if self.writable(t) and alone(t, tensors)}

@@ -38,6 +38,7 @@ import numpy as np
 from tests.parity.author import Author
 from tests.parity.fitness import made_within, stray
 from tests.parity.functions import functions
+from tests.parity.layers import layers
 
 Program = list[str]
 
@@ -74,7 +75,13 @@ class Run:
         self.broken = False
         #: Tensors computed from those of inference mode: PyTorch counts how often its own code wrote into them.
         self.uncounted: set[str] = set()
-        self.scope: dict[str, Any] = {"torch": torch, "copy": copy, "pickle": pickle, **functions(torch)}
+        self.scope: dict[str, Any] = {
+            "torch": torch,
+            "copy": copy,
+            "pickle": pickle,
+            **functions(torch),
+            **layers(torch),
+        }
         self.scope |= {"look": self.look, "hook": self.hook, "note": self.note, "scale": self.scale}
 
     def line(self, source: str) -> bool:

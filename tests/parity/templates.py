@@ -244,3 +244,35 @@ KEPT = (
     "{x}.grad_fn.register_hook(note('kept node of {x}'))",
     "{x}.grad_fn.register_prehook(scale('kept before {x}', 2.0))",
 )  # fmt: skip
+
+#: What is done with a module ``{m}``: it is called with what fits and with what does not, and its parameters get names.
+CALLS = (
+    "{a} = {m}({x})", "{a} = {m}({x})", "{a} = {m}({x})", "{a} = {m}({x})", "{a} = {m}({x}.double())",
+    "{a}, {b} = {m}({x}, {x}, {x})", "{a}, _ = {m}({x})", "{a}, ({b}, _) = {m}({x})", "{a} = {m}({x}, {y})",
+    "{a} = {m}({x}.long().abs() % 4)", "{a} = next({m}.parameters())", "{a} = [*{m}.parameters()][-1]",
+    "{a} = {m}.weight", "{a} = {m}.bias", "{a} = {m}.running_mean", "{a} = [*{m}.buffers()][-1]",
+    "{a} = torch.func.functional_call({m}, {{}}, ({x},))", "{a} = copy.deepcopy({m})({x})",
+    "{a} = torch.utils.checkpoint.checkpoint({m}, {x}, use_reentrant=False)",
+    "{a} = torch.nn.utils.parameters_to_vector({m}.parameters())", "{m}({x}).sum().backward()",
+    "{m}({x}).square().mean().backward()",
+)  # fmt: skip
+STATES = (
+    "{m}.eval()", "{m}.train()", "{m}.zero_grad()", "{m}.zero_grad(set_to_none=False)", "{m}.requires_grad_(False)",
+    "{m}.requires_grad_()", "{m}.register_forward_hook(lambda m, args, out: note('forward of {m}')())",
+    "{m}.register_full_backward_hook(lambda m, grads, outs: note('backward of {m}')())",
+    "{m}.register_forward_pre_hook(lambda m, args: (args[0] * 2, *args[1:]))",
+    "torch.nn.utils.clip_grad_norm_({m}.parameters(), 1.0)", "torch.nn.utils.clip_grad_value_({m}.parameters(), 0.5)",
+    "{m}.load_state_dict({{k: v * 0.5 for k, v in {m}.state_dict().items()}})",
+    "torch.nn.init.constant_({m}.weight, 0.5)",
+)  # fmt: skip
+#: Ways to improve the parameters of a module, or tensors. None divides by what may be nothing but rounding, and PyTorch
+#: writes into parameters once a step, as happens here always.
+OPTIMIZERS = (
+    "torch.optim.SGD({p}, lr=0.1)", "torch.optim.SGD({p}, lr=0.1, momentum=0.9)",
+    "torch.optim.SGD({p}, lr=0.1, momentum=0.9, nesterov=True, weight_decay=0.1)",
+    "torch.optim.Adam({p}, lr=0.1, eps=0.1)", "torch.optim.AdamW({p}, lr=0.1, eps=0.1, weight_decay=0)",
+    "torch.optim.Adam({p}, lr=0.1, eps=0.1, amsgrad=True, foreach=False)", "torch.optim.Adagrad({p}, eps=0.1)",
+    "torch.optim.RMSprop({p}, eps=0.1, momentum=0.5)", "torch.optim.SGD({p}, lr=0.1, maximize=True, foreach=False)",
+)  # fmt: skip
+STEPS = ("{o}.step()", "{o}.step()", "{o}.step()", "{o}.zero_grad()", "{o}.zero_grad(set_to_none=False)",
+    "{o}.load_state_dict({o}.state_dict())", "{o}.param_groups[0].update(lr=0.01)")  # fmt: skip

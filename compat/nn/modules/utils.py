@@ -108,8 +108,7 @@ def described(module: Any, *names: str) -> str:
 
 def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = None) -> Tensor:
     """A contiguous tensor with one value everywhere."""
-    made: Any = empty(size, device, dtype)
-    return made.fill_(value)
+    return creation.full(tuple(size), float(value), device=device, dtype=dtype)
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
