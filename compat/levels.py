@@ -127,6 +127,11 @@ def refuse(what: str) -> None:
     Raises:
         RuntimeError: inside of one.
     """
+    if what == "backward" and state.graphs and any(entered.kind == "vmap" for entered in state.levels):
+        raise RuntimeError(
+            "backward() called inside torch.vmap. This is not supported, please call backward() outside torch.vmap or "
+            "instead use torch.autograd.grad inside torch.vmap"
+        )
     inside = state.levels and (what != "retain_grad" or state.levels[-1].kind == "grad")
     if inside and not state.graphs:
         if what == "backward":
@@ -367,12 +372,12 @@ def lift(t: Any) -> Any:
 
 #: What has a tensor over what ``grad`` follows require grad, notes elements of a tensor that does, and has its hooks
 #: called; ``compat.func.followed`` sets them.
-mark: Callable[[Any, Any], None]
+mark: Callable[..., None]
 know: Callable[[Any, Any], None]
 hook: Callable[[Any, Any], None]
 
 
-def set_following(*functions: Callable[[Any, Any], None]) -> None:
+def set_following(*functions: Callable[..., None]) -> None:
     """Names the functions that keep the graph that is seen inside of ``grad``."""
     global mark, know, hook
     mark, know, hook = functions

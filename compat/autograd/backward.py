@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, NamedTuple
 
-from compat import levels
+from compat import examples, levels
 from compat.autograd.engine import run_backward
 from compat.autograd.graph import GradientEdge
 from compat.autograd.node import NO_EDGE, AccumulateGrad, Edge, Node, accumulator, edge_of, has_say
@@ -237,6 +237,9 @@ def grad(
     if not targets:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     given = [None] * len(roots) if grad_outputs is None else list(_several(grad_outputs))
+    if levels.state.graphs:
+        _check_shared(roots, "output")
+        _check_shared(targets, "input")
 
     keep_graph = create_graph if retain_graph is None else retain_graph
 
@@ -282,6 +285,21 @@ def _pulled(
                 "Set allow_unused=True if this is the desired behavior."
             )
     return found
+
+
+def _check_shared(tensors: Sequence[Any], what: str) -> None:
+    """Complains about outputs or inputs that differ between the examples of the older ``vmap``.
+
+    Raises:
+        RuntimeError: if one does.
+    """
+    for i, t in enumerate(tensors):
+        if isinstance(t, Tensor) and examples.maps(t._storage.buffer):
+            raise RuntimeError(
+                "torch.autograd.grad(outputs, inputs, grad_outputs) called inside torch.vmap. We do not support the "
+                f"case where any {what}s are vmapped tensors ({what} {i} is being vmapped over). Please call "
+                "autograd.grad() outside torch.vmap or file a bug report with your use case."
+            )
 
 
 def _batched(pull: Callable[..., list[Tensor | None]], roots: tuple, given: list) -> list[Tensor | None]:

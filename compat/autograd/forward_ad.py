@@ -274,8 +274,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         )
     duals = levels.state.duals
     check_tangent(tensor, tangent)
-    if not levels.state.graphs:  # which autograd's own mapping has rules for
-        examples.refuse(examples.NO_RULE.format("aten::_make_dual"), tensor, tangent)
+    # Autograd's own mapping is over tangents, and has a rule for them.
+    mapped = (tensor,) if levels.state.graphs else (tensor, tangent)
+    examples.refuse(examples.NO_RULE.format("aten::_make_dual"), *mapped)
     if level != 0 or duals is None:
         raise RuntimeError("Invalid level given to _make_dual")
     if not _mode.forward:

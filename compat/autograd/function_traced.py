@@ -71,7 +71,7 @@ def apply_traced(cls: Any, args: tuple) -> Any:
     found = operation(*call.arrays)
     if isinstance(innermost, Batching) and any(t._version for t in call.given):
         raise RuntimeError(NOT_RETURNED)  # what is written is one example's, and a copy
-    return call.results(found)
+    return call.results(found, f"{cls.__name__}GeneratedBackward")
 
 
 class _Call:
@@ -130,10 +130,18 @@ class _Call:
         self.outputs = list(output) if self.several else [output]
         return [array(o) for o in self.outputs if isinstance(o, Tensor)]
 
-    def results(self, arrays: Sequence[Any]) -> Any:
-        """The result with these arrays in it."""
-        given = iter(arrays)
-        found = [self.result(o, tensor_of(next(given))) if isinstance(o, Tensor) else o for o in self.outputs]
+    def results(self, arrays: Sequence[Any], node: str | None = None) -> Any:
+        """The result with these arrays in it.
+
+        Args:
+            node: what their node is called where one is made.
+        """
+        made = [tensor_of(x) for x in arrays]
+        for t, x in zip(made, arrays):
+            if t._storage.base.traced:
+                levels.mark(t, x, node)
+        given = iter(made)
+        found = [self.result(o, next(given)) if isinstance(o, Tensor) else o for o in self.outputs]
         return tuple(found) if self.several else found[0]
 
     def result(self, output: Any, found: Tensor) -> Tensor:

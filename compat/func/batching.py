@@ -56,7 +56,7 @@ def vmap(
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         _check_out_dims(func, out_dims)
-        mapped = _Mapped(func, in_dims, out_dims, randomness, args, kwargs)
+        mapped = Mapped(func, in_dims, out_dims, randomness, args, kwargs)
         if chunk_size is None:
             return mapped.run(mapped.leaves, mapped.size)
         return mapped.run_in_chunks(chunk_size)
@@ -99,21 +99,24 @@ class _Seen(NamedTuple):
         return cls(original, dim, example, storage, storage.buffer, example._layout)
 
 
-class _Mapped:
+class Mapped:
     """One call of a function on many examples.
 
     Attributes:
         leaves, tree: its arguments.
         dims: per leaf, where its examples are; None where it is the same for all.
         size: how many examples there are.
+        from_behind: whether dimensions of arguments may be counted from the last one.
     """
+
+    from_behind = True
 
     def __init__(self, func: Any, in_dims: Any, out_dims: Any, randomness: str, args: tuple, kwargs: dict[str, Any]):
         self.func = func
         self.out_dims = out_dims
         self.randomness = randomness
         self.kwargs = kwargs
-        self.name = name_of(func)
+        self.name = self.named(func)
         self._check_arguments(in_dims, args)
         self.leaves, self.tree = tree_flatten(args)
         self.dims = self._dims(in_dims)
@@ -126,6 +129,10 @@ class _Mapped:
                 "mapped dimension"
             )
         self.size = sizes[0]
+
+    def named(self, func: Any) -> str:
+        """What messages call the function."""
+        return name_of(func)
 
     def _check_arguments(self, in_dims: Any, args: tuple) -> None:
         if not isinstance(in_dims, int | tuple):
@@ -159,10 +166,11 @@ class _Mapped:
                     f"{name}: Got in_dim={d} for an input but the input is of type {type(x)}. We cannot vmap over "
                     "non-Tensor arguments, please use None as the respective in_dim"
                 )
-            if not -x.dim() <= d < x.dim():
+            first, bound = (-x.dim(), f"-{x.dim()}") if self.from_behind else (0, "0")
+            if not first <= d < x.dim():
                 raise ValueError(
                     f"{name}: Got in_dim={d} for some input, but that input is a Tensor of dimensionality {x.dim()} "
-                    f"so expected in_dim to satisfy -{x.dim()} <= in_dim < {x.dim()}."
+                    f"so expected in_dim to satisfy {bound} <= in_dim < {x.dim()}."
                 )
             dims[i] = d % x.dim()
         return dims
@@ -177,7 +185,7 @@ class _Mapped:
             came = [_Seen.of(x, t, d) for x, t, d in zip(leaves, given, self.dims) if d is not None]
             result = self.func(*tree_unflatten(given, self.tree), **self.kwargs)
             outs, tree = tree_flatten(result)
-            dims = self._out_dims(result, tree)
+            dims = self.places_of(result, tree)
             for seen in came:
                 if seen.storage.buffer is not seen.buffer:  # written in place
                     value, found = unbatched(interpreter, tensor_of(seen.storage.buffer))
@@ -207,7 +215,8 @@ class _Mapped:
         assert dims is not None  # the parts were made by it
         return tree_unflatten([cat(list(xs), dim=d) for xs, d in zip(zip(*parts), dims)], tree)
 
-    def _out_dims(self, result: Any, tree: TreeSpec) -> list[int | None]:
+    def places_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
+        """Where the examples of each part of the result are to be."""
         given = self.out_dims
         if isinstance(result, Tensor):
             single = given[0] if isinstance(given, tuple) and len(given) == 1 else given

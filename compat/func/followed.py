@@ -151,13 +151,18 @@ def _node_class(name: str) -> type[Followed]:
     return type(name, (Followed,), {"__slots__": (), "__module__": "builtins"})
 
 
-def mark(t: Tensor, x: Any) -> None:
-    """Has a tensor over what is differentiated require grad."""
+def mark(t: Tensor, x: Any, name: str | None = None) -> None:
+    """Has a tensor over what is differentiated require grad.
+
+    Args:
+        name: its node's; that of the operation that made it, unless it is given.
+    """
     level = _level_of(x) if mode.grad else None
     if level is not None:
         last = x.interpreter.tape[-1] if x.interpreter.tape else None
-        named = last is not None and last[1] is not None and last[4] == x.slot
-        t._rg, t._node = True, _node_class(node_name(last[0]) if last and named else "TransformBackward0")(x, level)
+        if name is None and last is not None and last[1] is not None and last[4] == x.slot:
+            name = node_name(last[0])
+        t._rg, t._node = True, _node_class(name or "TransformBackward0")(x, level)
 
 
 def know(t: Tensor, x: Any) -> None:

@@ -205,3 +205,32 @@ def test_modules_hooks_on_gradients():
         return y.sum()
 
     torch.testing.assert_close(grad(f)(parameters)["weight"], plain["weight"] * 2)
+
+
+def test_results_of_custom_functions_name_these():
+    class Double(torch.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            assert not output.requires_grad
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 2
+
+    found = seen(lambda x: state(Double.apply(x)), torch.ones(2))
+    assert found == (True, False, "DoubleGeneratedBackward")
+
+
+def test_forward_mode_jacobians_inside_vmap_are_refused():
+    def f(x):
+        return torch.autograd.functional.jacobian(lambda x: x.sin().sum(), x, strategy="forward-mode", vectorize=True)
+
+    with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
+        vmap(f)(torch.randn(5, 3))
+    assert f(torch.zeros(3)).tolist() == [1.0] * 3

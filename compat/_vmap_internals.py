@@ -1,0 +1,108 @@
+"""``torch._vmap_internals``: the ``vmap`` that was there before that of ``torch.func``.
+
+It has no randomness and takes and gives tensors, or tuples of them; tensors inside of it may require grad.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from compat import levels
+from compat.errors import warn
+from compat.func.batching import Mapped
+from compat.tensor import Tensor
+from compat.trees import TreeSpec
+
+
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Callable[..., Any]:
+    """``func`` on all examples along a dimension at once; to be replaced by ``torch.vmap``.
+
+    Args:
+        func: a function of single examples, which returns a tensor or a tuple of tensors.
+        in_dims: where the arguments have their examples, counted from the first dimension; None for an argument that is
+            the same for all.
+        out_dims: where the results get them: an int, or a tuple of as many as there are results.
+
+    Raises:
+        ValueError: if ``in_dims`` or ``out_dims`` do not fit arguments or results, or sizes differ.
+
+    Example:
+        >>> import compat as torch
+        >>> from compat import _vmap_internals
+        >>> _vmap_internals.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
+        tensor([2., 2., 2.])
+    """
+    warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning)
+    return _vmap(func, in_dims, out_dims)
+
+
+def _vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, allow_none_pass_through: bool = False
+) -> Callable[..., Any]:
+    """The same without a warning.
+
+    Args:
+        allow_none_pass_through: whether None may be among the results.
+    """
+
+    @functools.wraps(func)
+    def wrapped(*args: Any) -> Any:
+        name = _name_of(func)
+        if not isinstance(out_dims, int) and not (isinstance(out_dims, tuple) and all(map(_is_int, out_dims))):
+            raise ValueError(
+                f"vmap({name}, ..., out_dims={out_dims}): `out_dims` must be an int or a tuple of int representing "
+                "where in the outputs the vmapped dimension should appear."
+            )
+        mapped = _Older(func, in_dims, out_dims, "error", args, {})
+        mapped.absent = allow_none_pass_through
+        with levels.graphs():
+            return mapped.run(mapped.leaves, mapped.size)
+
+    return wrapped
+
+
+def _is_int(d: Any) -> bool:
+    return isinstance(d, int)
+
+
+def _name_of(func: Any) -> str:
+    """What messages call a function."""
+    return func.__name__ if hasattr(func, "__name__") else repr(func)
+
+
+class _Older(Mapped):
+    """One call of a function on many examples.
+
+    Attributes:
+        absent: whether None may be among the results.
+    """
+
+    from_behind = False
+    absent = False
+
+    def named(self, func: Any) -> str:
+        return _name_of(func)
+
+    def places_of(self, result: Any, tree: TreeSpec) -> list[int | None]:
+        several = isinstance(result, tuple)
+        if not several and not isinstance(result, Tensor):
+            raise ValueError(
+                f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type {type(result)} as the "
+                "return."
+            )
+        parts = result if several else (result,)
+        for i, part in enumerate(parts):
+            if not isinstance(part, Tensor) and not (part is None and self.absent):
+                raise ValueError(
+                    f"vmap({self.name}, ...): `{self.name}` must only return Tensors, got type {type(part)} for return "
+                    f"{i}."
+                )
+        dims = self.out_dims if isinstance(self.out_dims, tuple) else (self.out_dims,) * len(parts)
+        if len(dims) != len(parts):
+            raise ValueError(
+                f"vmap({self.name}, ..., out_dims={self.out_dims}): `out_dims` must have one dim per output (got "
+                f"{len(parts)} outputs) of {self.name}."
+            )
+        return [None if part is None else d for part, d in zip(parts, dims)]
