@@ -31,7 +31,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     Example:
         >>> import compat as torch
         >>> from compat import _vmap_internals
-        >>> _vmap_internals.vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
+        >>> _vmap_internals._vmap(torch.dot)(torch.ones(3, 2), torch.ones(3, 2))
         tensor([2., 2., 2.])
     """
     warn("Please use `torch.vmap` instead of `torch._vmap_internals.vmap`.", FutureWarning)
