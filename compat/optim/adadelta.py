@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.optim.arithmetic import like, regularized
-from compat.optim.optimizer import Group, check_lr, check_setting
+from compat.optim.optimizer import Group, check_least, check_lr, check_setting
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -67,8 +67,8 @@ class Adadelta(Stateful):
     ):
         check_lr(lr)
         check_setting("rho value", rho, 0.0 <= rho <= 1.0)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_least("epsilon value", eps)
+        check_least("weight_decay value", weight_decay)
         super().__init__(
             params,
             dict(

@@ -7,7 +7,7 @@ from typing import Any
 from compat.grad_mode import no_grad
 from compat.ops.creation import full_like
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, is_zero, number_tensor
+from compat.optim.optimizer import Group, check_fused, check_least, check_lr, is_zero, number_tensor
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.sparse.making import sparse_coo_tensor
 from compat.tensor import Tensor
@@ -71,10 +71,10 @@ class Adagrad(Stateful):
         fused: bool | None = None,
     ):
         check_lr(lr)
-        check_setting("lr_decay value", lr_decay, lr_decay >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_setting("initial_accumulator_value value", initial_accumulator_value, initial_accumulator_value >= 0.0)
-        check_setting("epsilon value", eps, eps >= 0.0)
+        check_least("lr_decay value", lr_decay)
+        check_least("weight_decay value", weight_decay)
+        check_least("initial_accumulator_value value", initial_accumulator_value)
+        check_least("epsilon value", eps)
         check_fused(fused, foreach, differentiable)
         super().__init__(
             params,

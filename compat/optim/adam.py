@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from compat.optim.arithmetic import like, wide
-from compat.optim.optimizer import Group, check_fused, check_lr, check_setting, is_zero
+from compat.optim.optimizer import Group, check_fused, check_least, check_lr, check_setting, is_zero
 from compat.optim.stateful import Arrays, Stateful, decayed, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -96,8 +96,8 @@ class Adam(Stateful):
         super().__init__(
             params,
             dict(
-                lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, amsgrad=amsgrad, maximize=maximize,
-                foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
+                lr=lr, betas=(betas[0], betas[1]), eps=eps, weight_decay=weight_decay, amsgrad=amsgrad,
+                maximize=maximize, foreach=foreach, capturable=capturable, differentiable=differentiable, fused=fused,
                 decoupled_weight_decay=decoupled_weight_decay,
             ),
         )  # fmt: skip
@@ -121,10 +121,10 @@ def check_moments(betas: tuple[Any, Any], eps: float, weight_decay: float = 0.0)
     Raises:
         ValueError: for betas outside ``[0, 1)``, and others that are negative.
     """
-    check_setting("epsilon value", eps, eps >= 0.0)
-    for i, beta in enumerate(betas):
-        check_setting(f"beta parameter at index {i}", beta, 0.0 <= beta < 1.0)
-    check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+    check_least("epsilon value", eps)
+    for i in range(2):
+        check_setting(f"beta parameter at index {i}", betas[i], 0.0 <= betas[i] < 1.0)
+    check_least("weight_decay value", weight_decay)
 
 
 def adam(

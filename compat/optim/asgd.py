@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.optim.arithmetic import like, regularized, wide
-from compat.optim.optimizer import Group, check_lr, check_setting, number_tensor
+from compat.optim.optimizer import Group, check_least, check_lr, number_tensor
 from compat.optim.stateful import Arrays, Flags, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -69,7 +69,7 @@ class ASGD(Stateful):
         capturable: bool = False,
     ):
         check_lr(lr)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_least("weight_decay value", weight_decay)
         super().__init__(
             params,
             dict(

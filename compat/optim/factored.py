@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import ge, le
 from typing import Any, NamedTuple
 
 from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.arithmetic import like, wide
-from compat.optim.optimizer import Group, Together, is_zero, number_of, number_tensor
+from compat.optim.optimizer import Group, Together, check_single, is_zero, number_of, number_tensor
 from compat.optim.stateful import count_in_tensors
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -90,17 +91,16 @@ class Adafactor(Together):
         foreach: bool | None = None,
         maximize: bool = False,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        for fits, text, value in (
-            (lr >= 0.0, "Learning rate should be >= 0", lr),
-            (beta2_decay <= 0.0, "beta2_decay should be <= 0", beta2_decay),
-            (eps[0] is None or eps[0] >= 0.0, "epsilon1 should be >= 0", eps[0]),
-            (eps[1] >= 0.0, "epsilon2 should be >= 0", eps[1]),
-            (d >= 1.0, "Clipping threshold d should be >= 1", d),
-            (weight_decay >= 0.0, "weight_decay should be >= 0", weight_decay),
+        check_single(lr)
+        for bound, fits, text, value in (
+            (0.0, le, "Learning rate should be >= 0", lr),
+            (0.0, ge, "beta2_decay should be <= 0", beta2_decay),
+            (0.0, le, "epsilon1 should be >= 0", 0.0 if eps[0] is None else eps[0]),
+            (0.0, le, "epsilon2 should be >= 0", eps[1]),
+            (1.0, le, "Clipping threshold d should be >= 1", d),
+            (0.0, le, "weight_decay should be >= 0", weight_decay),
         ):
-            if not fits:
+            if not fits(bound, value):
                 raise ValueError(f"{text} but is: {value}")
         super().__init__(
             params,

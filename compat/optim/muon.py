@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.arithmetic import like
-from compat.optim.optimizer import Group, Together, number_of
+from compat.optim.optimizer import Group, Together, check_single, number_of
 from compat.tensor import Tensor
 from funcgrad import numpy as np
 from funcgrad.dtypes import bfloat16, float32
@@ -96,10 +96,10 @@ class Muon(Together):
         ns_steps: int = 5,
         adjust_lr_fn: str | None = None,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
+        check_single(lr)
+        least = 0.0
         for name, value in (("Learning rate", lr), ("momentum", momentum), ("weight decay", weight_decay)):
-            if value < 0.0:
+            if not least <= value:  # in this order, for what is no number
                 raise ValueError(f"{name} should be >= 0 but is: {value}")
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")

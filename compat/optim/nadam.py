@@ -6,7 +6,7 @@ from typing import Any
 
 from compat.optim.adam import check_moments
 from compat.optim.arithmetic import like, wide
-from compat.optim.optimizer import Group, check_lr, check_setting, is_zero, number_tensor
+from compat.optim.optimizer import Group, check_least, check_lr, is_zero, number_tensor
 from compat.optim.stateful import Arrays, DecoupledFlags, Stateful, decayed, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -71,7 +71,7 @@ class NAdam(Stateful):
     ):
         check_lr(lr)
         check_moments(betas, eps, weight_decay)
-        check_setting("momentum_decay value", momentum_decay, momentum_decay >= 0.0)
+        check_least("momentum_decay value", momentum_decay)
         super().__init__(
             params,
             dict(

@@ -389,14 +389,23 @@ def check_setting(name: str, value: Any, valid: bool) -> None:
         raise ValueError(f"Invalid {name}: {value}")
 
 
+def check_least(name: str, value: Any, least: float = 0.0) -> None:
+    """Complains about a setting that is less, and about NaN."""
+    check_setting(name, value, least <= value)  # in this order, for what is no number
+
+
 def check_lr(lr: Any, foreach: bool | None = None, capturable: bool = True) -> None:
     """Complains about a negative learning rate, or one that is a tensor of more than one element."""
-    if isinstance(lr, Tensor):
-        if foreach and not capturable:
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
-        if lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-    check_setting("learning rate", lr, lr >= 0.0)
+    if isinstance(lr, Tensor) and foreach and not capturable:
+        raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+    check_single(lr)
+    check_least("learning rate", lr)
+
+
+def check_single(lr: Any) -> None:
+    """Complains about a learning rate that is a tensor of more than one element."""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
 
 
 def check_fused(fused: bool | None, foreach: bool | None, differentiable: bool) -> None:

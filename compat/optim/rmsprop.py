@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from compat.optim.arithmetic import like, regularized
-from compat.optim.optimizer import Group, check_lr, check_setting, is_zero
+from compat.optim.optimizer import Group, check_least, check_lr, is_zero
 from compat.optim.stateful import Arrays, Stateful, functional
 from compat.tensor import Tensor
 from funcgrad import numpy as np
@@ -83,10 +83,10 @@ class RMSprop(Stateful):
         differentiable: bool = False,
     ):
         check_lr(lr)
-        check_setting("epsilon value", eps, eps >= 0.0)
-        check_setting("momentum value", momentum, momentum >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
-        check_setting("alpha value", alpha, alpha >= 0.0)
+        check_least("epsilon value", eps)
+        check_least("momentum value", momentum)
+        check_least("weight_decay value", weight_decay)
+        check_least("alpha value", alpha)
         super().__init__(
             params,
             dict(

@@ -9,7 +9,7 @@ from compat.grad_mode import no_grad
 from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.arithmetic import like, regularized
-from compat.optim.optimizer import Group, Together, check_fused, check_lr, check_setting, is_zero, number_of
+from compat.optim.optimizer import Group, Together, check_fused, check_setting, check_single, is_zero, number_of
 from compat.optim.stateful import write_jobs
 from compat.tensor import Tensor
 from funcgrad import stop_gradient
@@ -81,9 +81,10 @@ class SGD(Together):
         differentiable: bool = False,
         fused: bool | None = None,
     ):
-        check_lr(lr)
-        check_setting("momentum value", momentum, momentum >= 0.0)
-        check_setting("weight_decay value", weight_decay, weight_decay >= 0.0)
+        check_single(lr)
+        check_setting("learning rate", lr, not lr < 0.0)
+        check_setting("momentum value", momentum, not momentum < 0.0)
+        check_setting("weight_decay value", weight_decay, not weight_decay < 0.0)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ValueError("Nesterov momentum requires a momentum and zero dampening")
         check_fused(fused, foreach, differentiable)

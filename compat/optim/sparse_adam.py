@@ -8,9 +8,8 @@ from compat.grad_mode import no_grad
 from compat.ops.creation import zeros_like
 from compat.ops.together import Job
 from compat.optim.adam import check_moments
-from compat.optim.optimizer import Group, Together, check_setting
+from compat.optim.optimizer import Group, Together, check_setting, check_single
 from compat.sparse.making import sparse_coo_tensor
-from compat.tensor import Tensor
 
 
 class SparseAdam(Together):
@@ -45,14 +44,17 @@ class SparseAdam(Together):
         eps: float = 1e-8,
         maximize: bool = False,
     ):
-        if isinstance(lr, Tensor) and lr.numel() != 1:
-            raise ValueError("Tensor lr must be 1-element")
-        check_setting("learning rate", lr, lr > 0.0)
-        check_setting("epsilon value", eps, eps > 0.0)
+        check_single(lr)
+        least = 0.0
+        check_setting("learning rate", lr, least < lr)
+        check_setting("epsilon value", eps, least < eps)
         check_moments(betas, eps)
         super().__init__(params, dict(lr=lr, betas=betas, eps=eps, maximize=maximize))
-        groups = enumerate(self.param_groups)
-        found = [[i, j] for i, group in groups for j, p in enumerate(group["params"]) if p.is_complex()]
+        every = [([i, j], p) for i, group in enumerate(self.param_groups) for j, p in enumerate(group["params"])]
+        found = [place for place, p in every if p.is_sparse]
+        if found:
+            raise ValueError(f"Sparse params at indices {found}: SparseAdam requires dense parameter tensors")
+        found = [place for place, p in every if p.is_complex()]
         if found:
             raise ValueError(f"Complex params at indices {found}: SparseAdam does not support complex parameters")
 

@@ -17,9 +17,9 @@ from scripts import GOLDEN, observe
 
 FAMILIES = (
     "random", "init", "nn", "nn_utils", "distributions", "autocast", "signal", "optim", "data", "engine", "tensor",
-    "memory", "environment", "averaging", "mistakes", "mistakes_of_values", "grad_scaler", "matrix_norms",
-    "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad", "gradcheck",
-    "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse", "numbers",
+    "memory", "environment", "averaging", "mistakes", "mistakes_of_values", "mistakes_of_settings", "grad_scaler",
+    "matrix_norms", "schedules", "autograd", "custom_functions", "histories", "func", "functional", "forward_ad",
+    "gradcheck", "checkpoint", "quasirandom", "graphs", "extremes", "transforms", "sparse", "numbers",
 )  # fmt: skip
 
 
