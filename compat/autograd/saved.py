@@ -61,10 +61,17 @@ class SavedResult:
         maker = None if self.maker is None else self.maker()
         t._rg = node is not None and t.dtype.category >= 2
         if t._rg:
-            t._node, t._nr = (node, self.nr) if maker is None else (maker, 0)
+            t._node, t._nr = node if maker is None else maker, self.nr
         if self.counter.version != self.version:
             raise modified(t, self.version)
         return t
+
+
+def comes_from(keeper: Any, t: Tensor) -> None:
+    """Says that what a node keeps of its result comes in the graph from the node of ``t``, not from the keeper."""
+    for entry in getattr(keeper, "saved", None) or ():
+        if type(entry) is SavedResult:
+            entry.maker, entry.nr = weakref.ref(t._node), t._nr
 
 
 class Packed:

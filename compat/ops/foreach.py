@@ -12,6 +12,7 @@ from typing import Any
 from compat import captures
 from compat.errors import wrong_argument
 from compat.grad_mode import mode
+from compat.ops.foreach_nodes import join
 from compat.registry import function, names_of, publish
 from compat.tensor import Tensor
 
@@ -70,17 +71,43 @@ def _method(name: str, tensor: Tensor, other: Any) -> Callable[..., Any]:
     """The operation on one tensor, which may be another for a number, and may have to be copied into the tensor."""
     bare = name.rstrip("_")
     if bare in _OF_NUMBERS and not isinstance(other, Tensor):
+        if name == bare and mode.grad and tensor.requires_grad:  # of which the gradient is halved where both are equal
+            return lambda number: getattr(tensor, name)(names_of("torch")["tensor"](number))
         name = _OF_NUMBERS[bare] + name[len(bare) :]
     method = getattr(tensor, name, None)
     return method if method is not None else lambda *args: tensor.copy_(getattr(tensor, bare)(*args))
 
 
+def _joined(found: tuple[Tensor, ...], name: str, *more: Any, **given: Any) -> tuple[Tensor, ...]:
+    if mode.grad:
+        join(found, name, *more, **given)
+    return found
+
+
+def _overload(other: Any) -> tuple[str, dict[str, Any]]:
+    """What PyTorch's overload for a second operand is called, and where ``join`` finds lists."""
+    if isinstance(other, Tensor):
+        return "Tensor", {"places": (0, 1), "shared": True}
+    if not isinstance(other, list | tuple):
+        return "Scalar", {"scalar": other}
+    if isinstance(other[0], Tensor):
+        return "List", {"places": (0, 1)}
+    return "ScalarList", {"scalars": tuple(other)}
+
+
 def _unary(name: str) -> None:
     def run(self: Sequence[Tensor]) -> Sequence[Tensor]:
         found = tuple(getattr(t, name)() for t in _tensors(f"_foreach_{name}", 1, "self", self))
-        return self if name.endswith("_") else found
+        return self if name.endswith("_") else _joined(found, name)
 
     _made(run, name, f"``{name.rstrip('_')}`` of each tensor")
+
+
+def _joined_pairs(found: tuple[Tensor, ...], name: str, other: Any) -> tuple[Tensor, ...]:
+    overload, more = _overload(other)
+    if name == "pow" and "scalars" in more:
+        more = {"exponent": more["scalars"]}
+    return _joined(found, name, overload, **more)
 
 
 def _binary(name: str) -> None:
@@ -88,10 +115,11 @@ def _binary(name: str) -> None:
         for alias in ("scalar", "scalars", "exponent"):
             other = more.pop(alias, other)
         if name == "pow" and not isinstance(self, list | tuple):
-            return tuple(names_of("torch")["pow"](self, t) for t in _tensors("_foreach_pow", 2, "exponent", other))
+            found = tuple(names_of("torch")["pow"](self, t) for t in _tensors("_foreach_pow", 2, "exponent", other))
+            return _joined(found, name, "ScalarAndTensor", places=(-1,), self=self)
         first = _tensors(f"_foreach_{name}", 1, "self", self)
         found = tuple(_method(name, t, o)(o, **more) for t, o in list(zip(first, _each(first, other))))
-        return self if name.endswith("_") else found
+        return self if name.endswith("_") else _joined_pairs(found, name, other)
 
     _made(run, name, f"``{name.rstrip('_')}`` of each tensor and a number, a tensor, or the one in its place")
 
@@ -107,10 +135,11 @@ def _ternary(name: str, factor: str) -> None:
     ) -> Sequence[Tensor]:
         first = _tensors(f"_foreach_{name}", 1, "self", self)
         scalars = scalars if value is None else value
+        overload = _overload(scalars)[0]
         scalars = _each(first, scalars.tolist() if isinstance(scalars, Tensor) else scalars)
         rows = list(zip(first, _each(first, tensor1), _each(first, tensor2), scalars))
         found = tuple(getattr(t, name)(a, b, **{factor: s}) for t, a, b, s in rows)
-        return self if name.endswith("_") else found
+        return self if name.endswith("_") else _joined(found, name, overload, (0, 1, 2))
 
     _made(run, name, f"``{name.rstrip('_')}`` of each tensor and those in its place in two other lists")
 
@@ -120,7 +149,10 @@ def _lerp(name: str) -> None:
         first = _tensors(f"_foreach_{name}", 1, "self", self)
         rows = list(zip(first, _each(first, tensors1), _each(first, weight)))
         found = tuple(getattr(t, name)(end, w) for t, end, w in rows)
-        return self if name.endswith("_") else found
+        overload = _overload(weight)[0]
+        return (
+            self if name.endswith("_") else _joined(found, name, overload, (0, 1, 2) if overload == "List" else (0, 1))
+        )
 
     _made(run, name, "What lies between each tensor and the one in its place")
 
@@ -160,7 +192,8 @@ def foreach_norm(self: Sequence[Tensor], ord: float = 2, dtype: Any = None) -> t
         (tensor(5.),)
     """
     norm = names_of("linalg")["vector_norm"]
-    return tuple(norm(t, ord, dtype=dtype) for t in _tensors("_foreach_norm", 1, "self", self))
+    found = tuple(norm(t, ord, dtype=dtype) for t in _tensors("_foreach_norm", 1, "self", self))
+    return _joined(found, "norm", "Scalar", ord=ord)
 
 
 @function("torch._foreach_max")
@@ -172,4 +205,4 @@ def foreach_max(self: Sequence[Tensor]) -> tuple[Tensor, ...]:
         >>> torch._foreach_max([torch.tensor([3.0, 4.0])])
         (tensor(4.),)
     """
-    return tuple(t.max() for t in _tensors("_foreach_max", 1, "self", self))
+    return _joined(tuple(t.max() for t in _tensors("_foreach_max", 1, "self", self)), "max")

@@ -8,7 +8,6 @@ gets, when next asked, a node that cuts it out of the new base (``AsStridedBackw
 from __future__ import annotations
 
 import re
-import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from compat import captures, examples, levels
 from compat.autograd.anomaly_mode import made, written
 from compat.autograd.forward_ad import separate
 from compat.autograd.node import NO_EDGE, Edge, Node, accumulator
-from compat.autograd.saved import SavedResult
+from compat.autograd.saved import comes_from
 from compat.dtypes import dtype as Dtype
 from compat.errors import FREED, OVERLAPS_INPUT
 from compat.grad_mode import mode, next_sequence
@@ -229,10 +228,7 @@ def rebase(t: Tensor, node: Node, nr: int = 0) -> None:
     rejoin(t)
     set_history(base, CopySlices(base, t, node), 0)
     regenerate(t)
-    for entry in getattr(node, "saved", None) or ():
-        if type(entry) is SavedResult:
-            # The node is not in the graph itself: what is saved of its result comes from there.
-            entry.maker = weakref.ref(t._node)
+    comes_from(node, t)  # the node is not in the graph itself
     if t._counter is not None:
         view.version = t._counter.version
 

@@ -66,6 +66,9 @@ class OpOverload:
         name = f"{self.namespace}::{self._opname}"
         return name if self._overloadname == "default" else f"{name}.{self._overloadname}"
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpOverload:
+        return self  # there is one of each
+
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
 
@@ -101,6 +104,9 @@ class OpOverloadPacket:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return public_function(self.__name__)(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> OpOverloadPacket:
+        return self  # there is one of each
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"

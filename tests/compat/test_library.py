@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -426,3 +427,8 @@ def test_what_has_no_value_is_a_type_of_schemas(library: Any) -> None:
     assert ours.one(torch.ones(1), None) == (torch.full((1,), 2.0), None)
     with pytest.raises(RuntimeError, match="Expected a value of type 'NoneType' for argument 'y' but instead found"):
         ours.one(torch.ones(1), 3)
+
+
+@pytest.mark.parametrize("op", [torch.ops.aten.add, torch.ops.aten.add.Tensor], ids=["operation", "overload"])
+def test_there_is_one_of_each(op: Any) -> None:
+    assert copy.deepcopy(op) is op
