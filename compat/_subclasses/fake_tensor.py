@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from compat.tensor import Tensor
 
-__all__ = ["FakeTensor", "is_fake"]
+__all__ = ["FakeTensor", "is_fake", "unset_fake_temporarily"]
 
 
 class FakeTensor(Tensor):
@@ -14,3 +17,9 @@ class FakeTensor(Tensor):
 def is_fake(x: object) -> bool:
     """Whether a tensor has no values because a program is being traced: none ever has."""
     return isinstance(x, FakeTensor)
+
+
+@contextmanager
+def unset_fake_temporarily() -> Iterator[None]:
+    """A ``with`` block in which tensors have values though a program is being traced: they always do."""
+    yield

@@ -1,0 +1,18 @@
+"""``torch.fx``: functions as graphs of calls, to look at, to change, and to run again.
+
+``symbolic_trace`` calls a module or function once with what stands for its arguments (``Proxy``); what it does with
+them becomes a ``Graph``, and a ``GraphModule`` does what that says.
+"""
+
+from compat.fx import graph, graph_module, interpreter, node, pickling as _pickling, proxy
+from compat.fx._symbolic_trace import PH, Tracer, symbolic_trace, wrap
+from compat.fx.graph import CodeGen, Graph
+from compat.fx.graph_module import GraphModule
+from compat.fx.interpreter import Interpreter, Transformer
+from compat.fx.node import Node, has_side_effect, map_arg
+from compat.fx.proxy import Proxy
+
+__all__ = [
+    "PH", "CodeGen", "Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer", "graph",
+    "graph_module", "has_side_effect", "interpreter", "map_arg", "node", "proxy", "symbolic_trace", "wrap",
+]  # fmt: skip

@@ -1,0 +1,346 @@
+"""``Tracer``: a module or function called once with what stands for its arguments, as a graph."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import inspect
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import chain
+from types import FunctionType, ModuleType
+from typing import Any
+
+from compat.fx.graph import Graph
+from compat.fx.graph_module import GraphModule
+from compat.fx.node import Node, map_aggregate
+from compat.fx.proxy import ParameterProxy, Proxy, TracerBase
+from compat.nn.modules.container import Sequential
+from compat.nn.modules.module import Module
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+
+__all__ = ["PH", "Tracer", "is_fx_tracing", "symbolic_trace", "wrap"]
+
+#: What ``wrap`` was told: names in modules, whose calls become nodes.
+_wrapped: list[tuple[dict[str, Any], str]] = []
+_tracing = 0
+
+
+def is_fx_tracing() -> bool:
+    """Whether a function is being traced."""
+    return _tracing > 0
+
+
+class _Placeholder:
+    def __repr__(self) -> str:
+        return "PH"
+
+
+#: Stands in ``concrete_args`` for parts that remain arguments.
+PH = _Placeholder()
+
+
+def wrap(fn_or_name: Any) -> Any:
+    """Has calls of a function become nodes, rather than what it does.
+
+    Args:
+        fn_or_name: a function of the module that calls this, or the name of one, ``"len"`` too.
+
+    Returns:
+        What was given, so that it can be a decorator.
+
+    Raises:
+        RuntimeError: for anything else.
+        NotImplementedError: inside a function.
+    """
+    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
+        raise RuntimeError("Unsupported type for global function! Must be either a callable or string name")
+    frame = sys._getframe(1)
+    if frame.f_code.co_name != "<module>":
+        raise NotImplementedError("wrap must be called at the top level of a module")
+    name = fn_or_name if isinstance(fn_or_name, str) else fn_or_name.__name__
+    _wrapped.append((frame.f_globals, name))
+    return fn_or_name
+
+
+def _stands_for(values: Any) -> Proxy | None:
+    found: list[Proxy] = []
+    map_aggregate(values, lambda x: found.append(x) if isinstance(x, Proxy) else None)
+    return found[0] if found else None
+
+
+def _noting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function whose calls with proxies become nodes."""
+
+    @functools.wraps(function)
+    def noting(*args: Any, **kwargs: Any) -> Any:
+        proxy = _stands_for((args, kwargs))
+        if proxy is None:
+            return function(*args, **kwargs)
+        made = proxy.tracer.create_proxy("call_function", function, args, kwargs)
+        made.node.graph.wrapped.add(function)
+        return made
+
+    return noting
+
+
+@contextmanager
+def _patched(places: list[tuple[Any, str, Any]]) -> Iterator[None]:
+    """Within it, names of modules and attributes of classes are others."""
+    before: list[tuple[Any, str, Any, bool]] = []
+    try:
+        for owner, name, value in places:
+            names = owner if isinstance(owner, dict) else vars(owner)
+            before.append((owner, name, names.get(name), name in names))
+            _put(owner, name, value)
+        yield
+    finally:
+        for owner, name, value, was_there in reversed(before):
+            if was_there:
+                _put(owner, name, value)
+            elif isinstance(owner, dict):
+                del owner[name]
+            else:
+                delattr(owner, name)
+
+
+def _put(owner: Any, name: str, value: Any) -> None:
+    if isinstance(owner, dict):
+        owner[name] = value
+    else:
+        setattr(owner, name, value)
+
+
+class Tracer(TracerBase):
+    """Makes graphs of modules and functions, by calling them with proxies.
+
+    Args:
+        autowrap_modules: modules whose functions become nodes where they get a proxy.
+        autowrap_functions: functions that do, too.
+        param_shapes_constant: whether sizes of parameters are numbers in the graph.
+    """
+
+    proxy_buffer_attributes = False
+
+    def __init__(
+        self,
+        autowrap_modules: tuple[ModuleType, ...] = (math,),
+        autowrap_functions: tuple[Callable, ...] = (),
+        param_shapes_constant: bool = False,
+    ):
+        self._modules_to_wrap = autowrap_modules
+        self._functions_to_wrap = set(autowrap_functions)
+        for module in autowrap_modules:
+            self._functions_to_wrap |= {f for n, f in vars(module).items() if not n.startswith("_") and callable(f)}
+        self.param_shapes_constant = param_shapes_constant
+        self.root: Any = None
+        self.root_module_name = ""
+        self._attributes: dict[str, Proxy] = {}
+
+    # ------------------------------------------------------------ what may be another's decision
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether calls of a module become nodes, rather than what it does: of PyTorch's own modules they do."""
+        return type(m).__module__.startswith(("torch.nn", "compat.nn")) and not isinstance(m, Sequential)
+
+    def call_module(self, m: Module, forward: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+        """What a call of a module in the module gives: a proxy for a leaf, otherwise what ``forward`` does."""
+        path = self.path_of_module(m)
+        if self.is_leaf_module(m, path):
+            return self.create_proxy("call_module", path, args, kwargs)
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """What an attribute of a module gives: a proxy for a parameter, otherwise what it is."""
+        kinds: tuple[type, ...] = (Parameter, Tensor) if self.proxy_buffer_attributes else (Parameter,)
+        if not isinstance(attr_val, kinds):
+            return attr_val
+        path = self._path_of_tensor(attr_val)
+        if path is None:
+            return attr_val
+        if path not in parameter_proxy_cache:
+            factory: Any = None
+            if self.param_shapes_constant and isinstance(attr_val, Parameter):
+                factory = functools.partial(_parameter_proxy, self, path, attr_val)
+            parameter_proxy_cache[path] = self.create_proxy(
+                "get_attr", path, (), {}, name=path.replace(".", "_"), proxy_factory_fn=factory
+            )
+        return parameter_proxy_cache[path]
+
+    # ------------------------------------------------------------ paths
+
+    def path_of_module(self, mod: Module) -> str:
+        """The dotted names that lead to a module.
+
+        Raises:
+            NameError: if it is no part of the one that is traced.
+        """
+        for path, found in self.root.named_modules(remove_duplicate=False):
+            if found is mod:
+                return str(path)
+        raise NameError("module is not installed as a submodule")
+
+    def _path_of_tensor(self, t: Any) -> str | None:
+        for path, found in chain(self.root.named_parameters(remove_duplicate=False), self.root.named_buffers()):
+            if found is t:
+                return str(path)
+        return None
+
+    def _leaf_arg(self, a: Any) -> Any:
+        if isinstance(a, Tensor):
+            return self._constant(a, "_tensor_constant", self._path_of_tensor(a))
+        if isinstance(a, Module):
+            return self.create_node("get_attr", self.path_of_module(a), (), {})
+        try:
+            return super()._leaf_arg(a)
+        except NotImplementedError:
+            return self._constant(a, f"_{type(a).__name__}_constant", None)
+
+    def _constant(self, value: Any, base: str, path: str | None) -> Node:
+        if path is None:
+            same = (n for n, found in vars(self.root).items() if found is value and n.startswith(base))
+            path = next(same, None)
+        if path is None:
+            number = 0
+            while hasattr(self.root, f"{base}{number}"):
+                number += 1
+            path = f"{base}{number}"
+            # As a plain attribute: it is no part of the state of the module that is traced.
+            self.root.__dict__[path] = value
+        return self.create_node("get_attr", path, (), {})
+
+    # ------------------------------------------------------------ tracing
+
+    def _arguments(self, parameters: list[inspect.Parameter], concrete: dict[str, Any]) -> list[Any]:
+        """What stands for each argument of a function, or what ``concrete_args`` says it is."""
+        values = []
+        for parameter in parameters:
+            name = parameter.name
+            if name in concrete and concrete[name] is not PH:
+                values.append(concrete[name])
+                continue
+            default = () if parameter.default is parameter.empty else (parameter.default,)
+            stars = _STARS.get(parameter.kind, "")
+            own = f"_{name}" if stars else name
+            values.append(self.create_proxy("placeholder", stars + name, default, {}, name=own))
+        return values
+
+    def trace(self, root: Any, concrete_args: dict[str, Any] | None = None) -> Graph:
+        """The graph of a module or function.
+
+        Args:
+            concrete_args: values of arguments that are no arguments of the graph.
+
+        Raises:
+            TraceError: if what it does depends on values.
+        """
+        global _tracing
+        function = root
+        self.root = Module()
+        self.root_module_name = type(root).__name__
+        if isinstance(root, Module):
+            self.root, function = root, type(root).forward
+        self.graph = Graph(tracer_cls=type(self))
+        self._attributes = {}
+        bound = (root,) if isinstance(root, Module) else ()
+        parameters = sorted(inspect.signature(function).parameters.values(), key=lambda p: _ORDER[p.kind])[len(bound) :]
+        values = self._arguments(parameters, concrete_args or {})
+        _tracing += 1
+        try:
+            with _patched(self._places(function)):
+                result = _called(function, bound, parameters, values)
+        finally:
+            _tracing -= 1
+        self.create_node("output", "output", (self.create_arg(result),), {})
+        return self.graph
+
+    def _places(self, function: Any) -> list[tuple[Any, str, Any]]:
+        """What is another while a function is traced: how modules are called, and what was wrapped."""
+        call, find = Module.__call__, Module.__getattr__
+        tracer = self
+
+        @functools.wraps(call)
+        def called(module: Module, *args: Any, **kwargs: Any) -> Any:
+            return tracer.call_module(module, lambda *a, **k: call(module, *a, **k), args, kwargs)
+
+        def found(module: Module, name: str) -> Any:
+            return tracer.getattr(name, find(module, name), tracer._attributes)
+
+        places: list[tuple[Any, str, Any]] = [(Module, "__call__", called), (Module, "__getattr__", found)]
+        for names, name in _wrapped:
+            original = names[name] if name in names else getattr(builtins, name)
+            places.append((names, name, _noting(original)))
+        names = getattr(inspect.unwrap(function), "__globals__", {})
+        for owner in (names, *map(vars, self._modules_to_wrap)):
+            for name, value in list(owner.items()):
+                if not name.startswith("_") and callable(value) and _known(value, self._functions_to_wrap):
+                    places.append((owner, name, _noting(value)))
+        return places
+
+
+def _known(value: Any, functions: set[Any]) -> bool:
+    try:
+        return value in functions
+    except TypeError:  # it has no hash
+        return False
+
+
+def _parameter_proxy(tracer: Tracer, path: str, parameter: Any, node: Node) -> ParameterProxy:
+    return ParameterProxy(tracer, node, path, parameter)
+
+
+#: In which order a function's code has its arguments.
+_ORDER = {
+    inspect.Parameter.POSITIONAL_ONLY: 0, inspect.Parameter.POSITIONAL_OR_KEYWORD: 0,
+    inspect.Parameter.KEYWORD_ONLY: 1, inspect.Parameter.VAR_POSITIONAL: 2, inspect.Parameter.VAR_KEYWORD: 3,
+}  # fmt: skip
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+
+
+def _called(function: Any, bound: tuple, parameters: list[inspect.Parameter], values: list[Any]) -> Any:
+    """Calls a function with what stands for its arguments; ``*rest`` and ``**named`` are one value each."""
+    if not any(p.kind in _STARS for p in parameters):
+        placed = [v for p, v in zip(parameters, values) if p.kind is not p.KEYWORD_ONLY]
+        return function(*bound, *placed, **{p.name: v for p, v in zip(parameters, values) if p.kind is p.KEYWORD_ONLY})
+    # Python would go through these, whose lengths nobody knows: a twin of the function takes each as it is.
+    function = inspect.unwrap(function)
+    code = function.__code__.replace(
+        co_argcount=len(bound) + len(values),
+        co_kwonlyargcount=0,
+        co_posonlyargcount=0,
+        co_flags=function.__code__.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS),
+    )
+    twin = FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+    return twin(*bound, *values)
+
+
+def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """A module or function as a module of its graph.
+
+    It is called once, with what stands for its arguments; what it does with them becomes the graph. So a condition or
+    a loop may not depend on their values.
+
+    Args:
+        concrete_args: values of arguments that are no arguments of the graph.
+
+    Raises:
+        TraceError: if one does.
+
+    Example:
+        >>> import compat as torch
+        >>> traced = torch.fx.symbolic_trace(lambda x: torch.relu(x) + 1)
+        >>> print(traced.code.strip())
+        def forward(self, x):
+            relu = torch.relu(x);  x = None
+            add = relu + 1;  relu = None
+            return add
+        >>> traced(torch.tensor([-1.0, 2.0]))
+        tensor([1., 3.])
+    """
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else root.__name__
+    return GraphModule(tracer.root, graph, name)

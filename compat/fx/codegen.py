@@ -1,0 +1,167 @@
+"""The Python that a graph is written as."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from compat import dtypes
+from compat.device import device as Device
+from compat.formats import layout as Layout
+from compat.formats import memory_format as MemoryFormat
+from compat.fx.node import Node, target_name
+from compat.whole import torch
+
+if TYPE_CHECKING:
+    from compat.fx.graph import Graph
+
+__all__ = ["CodeGen", "PythonCode"]
+
+#: Functions that are written as signs.
+_SIGNS = {
+    "add": "{} + {}", "sub": "{} - {}", "mul": "{} * {}", "floordiv": "{} // {}", "truediv": "{} / {}",
+    "mod": "{} % {}", "lt": "{} < {}", "le": "{} <= {}", "eq": "{} == {}", "ne": "{} != {}", "ge": "{} >= {}",
+    "gt": "{} > {}", "pos": "+{}", "neg": "-{}", "invert": "~{}", "pow": "{} ** {}", "and_": "{} & {}",
+    "or_": "{} | {}", "xor": "{} ^ {}", "matmul": "{} @ {}", "lshift": "{} << {}", "rshift": "{} >> {}",
+    "getitem": "{}[{}]",
+}  # fmt: skip
+_INPLACE = {
+    "iadd": "+=", "isub": "-=", "imul": "*=", "itruediv": "/=", "ifloordiv": "//=", "imod": "%=", "ipow": "**=",
+    "iand": "&=", "ior": "|=", "ixor": "^=", "imatmul": "@=", "ilshift": "<<=", "irshift": ">>=",
+}  # fmt: skip
+
+
+class PythonCode(NamedTuple):
+    """The source of a function and what its names are."""
+
+    src: str
+    globals: dict[str, Any]
+
+
+def _attribute(at: str, path: str) -> str:
+    """How an attribute by dotted names is written, names that Python would not read included."""
+    for name in path.split("."):
+        at = f"{at}.{name}" if name.isidentifier() else f'getattr({at}, "{name}")'
+    return at
+
+
+class CodeGen:
+    """Writes a graph as a function ``forward``."""
+
+    def __init__(self) -> None:
+        self.globals: dict[str, Any] = {"torch": torch, "inf": float("inf"), "nan": float("nan")}
+        self.globals |= {"NoneType": type(None), "device": Device}
+
+    def _global(self, name: str, value: Any) -> str:
+        """A name for a value in what is written: its own, if it is found by that."""
+        head, *rest = name.split(".")
+        if head == "torch":
+            at: Any = torch
+            for part in rest:
+                at = getattr(at, part, None)
+            if at is value:
+                return name
+        if head == "builtins" and getattr(builtins, rest[-1], None) is value:
+            return rest[-1]
+        base = name = re.sub(r"\W", "_", name)
+        count = 0
+        while self.globals.get(name, value) is not value:
+            count += 1
+            name = f"{base}_{count}"
+        self.globals[name] = value
+        return name
+
+    def _written(self, x: Any) -> str:
+        if isinstance(x, Node):
+            return x.name
+        if isinstance(x, tuple) and hasattr(x, "_fields"):
+            return f"{self._global(type(x).__name__, type(x))}({', '.join(map(self._written, x))})"
+        if isinstance(x, tuple) and type(x) is tuple:
+            return f"({', '.join(map(self._written, x))}{',' if len(x) == 1 else ''})"
+        if isinstance(x, list):
+            return f"[{', '.join(map(self._written, x))}]"
+        if isinstance(x, dict):
+            return f"{{{', '.join(f'{k!r}: {self._written(v)}' for k, v in x.items())}}}"
+        if isinstance(x, slice):
+            return f"slice({', '.join(self._written(part) for part in (x.start, x.stop, x.step))})"
+        if x is None or isinstance(x, bool | int | float | complex | str | bytes | Device | range) or x is Ellipsis:
+            return repr(x)
+        if isinstance(x, dtypes.dtype | Layout | MemoryFormat | torch.Size):
+            return repr(x)
+        if callable(x):
+            return self._global(target_name(x), x)
+        return self._global(f"_{type(x).__name__}", x)
+
+    def _operands(self, args: tuple, kwargs: dict[str, Any]) -> str:
+        return ", ".join([*map(self._written, args), *(f"{k} = {self._written(v)}" for k, v in kwargs.items())])
+
+    def _call(self, node: Node) -> str:
+        target, args, kwargs = node.target, node.args, node.kwargs
+        assert callable(target)
+        name = getattr(target, "__name__", "")
+        own = getattr(operator, name, None) is target and not kwargs
+        if own and name in _SIGNS and len(args) == _SIGNS[name].count("{}"):
+            return f"{node.name} = {_SIGNS[name].format(*map(self._written, args))}"
+        if own and name in _INPLACE:
+            left = self._written(args[0])
+            return f"{left} {_INPLACE[name]} {self._written(args[1])};  {node.name} = {left}"
+        if target is getattr and len(args) == 2 and isinstance(args[1], str) and args[1].isidentifier():
+            return f"{node.name} = {self._written(args[0])}.{args[1]}"
+        return f"{node.name} = {self._global(target_name(target), target)}({self._operands(args, kwargs)})"
+
+    def _line(self, node: Node, root: str) -> str:
+        if node.op == "call_function":
+            return self._call(node)
+        if node.op == "get_attr":
+            return f"{node.name} = {_attribute(root, str(node.target))}"
+        if node.op == "output":
+            return f"return {self._written(node.args[0])}"
+        called, args = (_attribute(root, str(node.target)), node.args)
+        if node.op == "call_method":
+            called, args = f"{self._written(node.args[0])}.{node.target}", node.args[1:]
+        return f"{node.name} = {called}({self._operands(args, node.kwargs)})"
+
+    def _parameter(self, node: Node) -> str:
+        default = f" = {self._written(node.args[0])}" if node.args else ""
+        return f"{node.target}{default}"
+
+    def generate(self, graph: Graph, root_module: str) -> PythonCode:
+        """The source of a graph's function.
+
+        Args:
+            root_module: what the module that has the attributes is called in it.
+        """
+        parameters: list[str] = []
+        lines: list[str] = []
+        for node, unused in _with_last_uses(graph):
+            forget = f";  {' = '.join(n.name for n in unused)} = None" if unused else ""
+            if node.op == "placeholder":
+                parameters.append(self._parameter(node))
+                plain = str(node.target).lstrip("*")
+                if plain != node.name:
+                    lines.append(f"{node.name} = {plain}")
+            else:
+                lines.append(self._line(node, root_module) + forget)
+        wrapped = [n.target for n in graph.nodes if n.op == "call_function" and n.target in graph.wrapped]
+        above = "".join(
+            f'torch.fx._symbolic_trace.wrap("{self._global(target_name(f), f)}")\n' for f in dict.fromkeys(wrapped)
+        )
+        above = above or "\n"
+        body = "".join(f"    {line}\n" for line in lines or ["pass"])
+        source = f"\n{above}\ndef forward({', '.join([root_module, *parameters])}):\n{body}    "
+        return PythonCode(source, self.globals)
+
+
+def _with_last_uses(graph: Graph) -> list[tuple[Node, list[Node]]]:
+    """The nodes, each with those whose values are not needed after it."""
+    last: dict[Node, Node] = {}
+    for node in reversed(list(graph.nodes)):
+        for taken in node.all_input_nodes:
+            last.setdefault(taken, node)
+    unused: dict[Node, list[Node]] = {}
+    for value, user in last.items():
+        if user.op != "output":
+            unused.setdefault(user, []).append(value)
+    return [(node, unused.get(node, [])) for node in graph.nodes]

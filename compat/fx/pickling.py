@@ -1,0 +1,50 @@
+"""How a ``GraphModule`` is pickled: as its code, which is traced again when it is loaded."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from compat.fx._symbolic_trace import Tracer
+from compat.fx.codegen import CodeGen, PythonCode
+from compat.fx.graph_module import OWN, GraphModule, define
+from compat.nn.modules.module import Module
+
+
+class _Held(Module):
+    """Has the attributes of a pickled module while its code becomes a graph again."""
+
+
+class _Whole(Tracer):
+    """Goes into no module: what was a leaf when the code was written is one again."""
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        return True
+
+
+def rebuilt(state: dict[str, Any], source: str, others: dict[str, Any], name: str) -> GraphModule:
+    """A module from its code.
+
+    Args:
+        state: its attributes.
+        others: what names in the code are, but for those that any code finds.
+        name: of its class.
+    """
+    kind = type("Held", (_Held,), {})
+    lines = [line for line in source.split("\n") if not line.startswith("torch.fx._symbolic_trace.wrap(")]
+    define(kind, PythonCode("\n".join(lines), CodeGen().globals | others))
+    held = kind()
+    held.__dict__.update(state)
+    tracer = _Whole(autowrap_functions=tuple(f for f in others.values() if callable(f)))
+    made = GraphModule(held, tracer.trace(held), name)
+    made.__dict__.update({k: v for k, v in state.items() if k not in ("_modules", "_parameters", "_buffers")})
+    return made
+
+
+def _reduced(self: GraphModule) -> Any:
+    made = self.graph.python_code("self")
+    others = {k: v for k, v in made.globals.items() if k not in CodeGen().globals}
+    state = {k: v for k, v in self.__dict__.items() if k not in OWN}
+    return rebuilt, (state, made.src, others, type(self).__name__)
+
+
+GraphModule.__reduce__ = _reduced  # type: ignore[method-assign, assignment]
