@@ -178,8 +178,9 @@ def _fixed_slope(x: Any, power: float) -> Any:
 
 
 def _small_power(x: Any, power: float) -> Any:
-    """PyTorch multiplies float16 in single precision here, and bfloat16 step by step."""
-    return (in_single(_fixed_power) if type_of(x).dtype == dtypes.float16.numpy else _fixed_power)(x, power)
+    """PyTorch multiplies float16 in single precision here, and bfloat16 step by step, to the third at most."""
+    once = type_of(x).dtype == dtypes.float16.numpy or power == 4
+    return (in_single(_fixed_power) if once else _fixed_power)(x, power)
 
 
 def _power(x: Any, y: Any) -> Any:

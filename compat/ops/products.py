@@ -12,8 +12,10 @@ from compat.grad_mode import mode, no_grad
 from compat.layout import broadcast_size
 from compat.ops.arguments import tensor_argument
 from compat.ops.arithmetic import check_factor, only_real_factors
+from compat.ops.combining import combined, plus, scaled, times
 from compat.ops.composite import composite
 from compat.ops.fitting import fits, widened
+from compat.ops.halves import rounded
 from compat.ops.inplace import check_recorded, set_history
 from compat.ops.op import op
 from compat.ops.out import of_dtype, resize
@@ -21,11 +23,9 @@ from compat.ops.signature import Array, Scalar
 from compat.ops.views import expand, reshape, squeeze, t, transpose, unsafe_squeeze, unsafe_view, unsqueeze, view_size
 from compat.registry import function
 from compat.tensor import Tensor
-from funcgrad import numpy as np
 from funcgrad.primitives.contraction import dot as contract
-from funcgrad.primitives.elementwise import cast, conj, eq, mul, select
+from funcgrad.primitives.elementwise import conj
 from funcgrad.primitives.reductions import reduce_sum
-from funcgrad.primitives.shape import full
 from funcgrad.tracing import type_of
 
 # ---------------------------------------------------------------- pieces
@@ -41,25 +41,6 @@ def _matrix_product(x: Any, y: Any) -> Any:
 
 def _batched_product(x: Any, y: Any) -> Any:
     return contract(x, y, contract=((2,), (1,)), batch=((0,), (0,)))
-
-
-def _times(factor: Any, x: Any) -> Any:
-    """``factor * x`` in the dtype of ``x``; the default factor is no work at all."""
-    if isinstance(factor, int) and factor == 1:
-        return x
-    return mul(cast(factor, dtype=type_of(x).dtype), x)
-
-
-def _plus(beta: Any, x: Any, alpha: Any, product: Any) -> Any:
-    """``beta * x + alpha * product``; where ``beta`` is 0, what ``x`` holds does not matter, be it NaN."""
-    scaled = _times(beta, x)
-    if scaled is not x:
-        scaled = select(
-            eq(cast(beta, dtype=type_of(x).dtype), type_of(x).dtype.type(0)),
-            full(type_of(x).dtype.type(0), type_of(x).shape),
-            scaled,
-        )
-    return np.add(np.broadcast_to(scaled, type_of(product).shape), _times(alpha, product))
 
 
 def _by(*sizes: Any) -> str:
@@ -170,7 +151,7 @@ def addmm(input: Array, mat1: Array, mat2: Array, *, beta: Scalar = 1, alpha: Sc
         >>> torch.addmm(torch.ones(1), torch.ones(1, 3), torch.ones(3, 2), alpha=2)
         tensor([[7., 7.]])
     """
-    return _plus(beta, input, alpha, _matrix_product(mat1, mat2))
+    return combined(_matrix_product, beta, input, alpha, mat1, mat2)
 
 
 # ---------------------------------------------------------------- vectors
@@ -295,7 +276,7 @@ def addmv(input: Array, mat: Array, vec: Array, *, beta: Scalar = 1, alpha: Scal
         >>> torch.addmv(torch.ones(2), torch.ones(2, 3), torch.ones(3))
         tensor([4., 4.])
     """
-    return _plus(beta, input, alpha, _matrix_vector(mat, vec))
+    return combined(_matrix_vector, 1, scaled(beta, input), rounded(alpha, input), mat, vec)
 
 
 def _check_addr(input: Tensor, vec1: Tensor, vec2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
@@ -329,7 +310,7 @@ def addr(input: Array, vec1: Array, vec2: Array, *, beta: Scalar = 1, alpha: Sca
         tensor([[3., 4.],
                 [6., 8.]])
     """
-    return _plus(beta, input, alpha, contract(vec1, vec2, contract=((), ()), batch=((), ())))
+    return plus(beta, input, 1, contract(times(alpha, vec1), vec2, contract=((), ()), batch=((), ())))
 
 
 # ---------------------------------------------------------------- batches of matrices
@@ -399,7 +380,7 @@ def baddbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alp
         >>> torch.baddbmm(torch.zeros(1), torch.ones(1, 1, 3), torch.ones(1, 3, 1), alpha=2)
         tensor([[[6.]]])
     """
-    return _plus(beta, input, alpha, _batched_product(batch1, batch2))
+    return combined(_batched_product, beta, input, alpha, batch1, batch2)
 
 
 def _check_addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, beta: Any = 1, alpha: Any = 1) -> None:
@@ -440,7 +421,7 @@ def addbmm(input: Array, batch1: Array, batch2: Array, *, beta: Scalar = 1, alph
         >>> torch.addbmm(torch.zeros(1), torch.ones(5, 1, 3), torch.ones(5, 3, 1))
         tensor([[15.]])
     """
-    return _plus(beta, input, alpha, reduce_sum(_batched_product(batch1, batch2), axes=(0,)))
+    return plus(beta, input, alpha, reduce_sum(_batched_product(batch1, batch2), axes=(0,)))
 
 
 @composite("Tensor.addbmm_")

@@ -42,6 +42,9 @@ ONCE: dict[str, Callable[[Any], Any]] = {
     "sinc": torch.sinc,
     "rad2deg": torch.rad2deg,
     "std": lambda x: x.std(),
+    "to the fourth": lambda x: x**4,
+    "addmm": lambda x: torch.addmm(x[:8], x.view(8, 8), x.view(8, 8).t(), beta=NUMBER, alpha=0.3),
+    "baddbmm": lambda x: torch.baddbmm(x[:4], x.view(4, 4, 4), x.view(4, 4, 4).mT, beta=NUMBER, alpha=0.3),
 }
 
 
@@ -64,6 +67,18 @@ def test_alpha_is_rounded_before(dtype: Any) -> None:
     assert torch.equal(torch.add(x, x, alpha=NUMBER), torch.add(x.float(), x.float(), alpha=rounded).to(dtype))
     assert torch.equal(torch.add(x, NUMBER), torch.add(x.float(), rounded).to(dtype))
     assert torch.equal(torch.rsub(x, x, alpha=NUMBER), torch.rsub(x.float(), x.float(), alpha=rounded).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+def test_factors_of_vectors_are_rounded_before(dtype: Any) -> None:
+    x = values(dtype)
+    matrix, vector = x.view(8, 8), x[8:16]
+    beta, alpha = torch.tensor([NUMBER, 0.3], dtype=dtype)
+    product = alpha.float() * (matrix.float() @ vector.float())
+    found = torch.addmv(x[:8], matrix, vector, beta=NUMBER, alpha=0.3)
+    assert torch.equal(found, ((beta * x[:8]).float() + product).to(dtype))
+    found = torch.addr(matrix, x[:8], vector, beta=NUMBER, alpha=0.3)
+    assert torch.equal(found, beta * matrix + (alpha * x[:8])[:, None] * vector)
 
 
 def test_numbers_beyond_half_precision() -> None:
