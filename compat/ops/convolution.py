@@ -320,6 +320,8 @@ def _same_padding(input: Tensor, weight: Tensor, stride: Dims, dilation: Dims, g
 def _conv(
     name: str, n: int, input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> Tensor:
+    if isinstance(bias, Tensor) and isinstance(input, Tensor) and bias.dtype is not input.dtype:
+        _check_dtypes(input.dtype, weight, bias, False, False)
     x, batched = _batched(name, input, n)
     tensor_argument(name, "weight", 2, weight)
     stride, dilation = each(stride, n), each(dilation, n)

@@ -285,6 +285,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     ndim = input.dim()
     if tensor_argument("prelu", "weight", 2, weight).dim() > 1:
         raise RuntimeError(f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}")
+    if input.dtype is not weight.dtype:
+        _check_prelu(input, weight)
     if weight.numel() != 1:
         if not ndim:
             raise RuntimeError("Not allow zero-dim input tensor.")

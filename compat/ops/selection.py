@@ -247,7 +247,7 @@ def _check_clamp(kernel: str, refused: str = "complex") -> Any:
     def check(input: Any, *bounds: Any, **named: Any) -> None:
         operands = (input, *bounds, *named.values())
         if common([x for x in operands if x is not None]).is_complex:
-            if kernel == "clamp":
+            if not any(isinstance(x, Tensor) for x in operands[1:]) or kernel == "clamp":
                 raise NotImplementedError("clamp is not supported for complex types")
             refuses(f"{kernel}_cpu", "complex")(*[x for x in operands if x is not None])
         refuses(f"{kernel}_cpu", refused)(*[x for x in operands if x is not None])

@@ -26,7 +26,8 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
-- such means where they are zero, of which PyTorch finds what rounding leaves;
+- such means where they are zero, and what modules normalize where it is all the same, of which PyTorch finds what
+  rounding leaves;
 - fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one, and what remains of
   coarse numbers after a division;
 - third derivatives of ``layer_norm``, for which PyTorch takes the means as constants;
@@ -61,6 +62,7 @@ from tests.parity.fitness import (
     coarse,
     cut,
     inner,
+    level,
     made_within,
     near_whole,
     normalized,
@@ -191,6 +193,7 @@ class Author:
             or (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or ("var_mean" in line and any(map(balanced, given)))
+            or (re.search(r"\bm\d", line) is not None and any(map(level, given)))
             or (".frac" in line and any(map(near_whole, given)))
             or (".fmod" in line and any(map(short, given)))
             or (THRICE in line and any(map(normalized, given)))

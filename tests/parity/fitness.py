@@ -50,6 +50,14 @@ def balanced(t: Any) -> bool:
     return bool(t.data.mean().abs() <= 1e-6 * t.data.abs().max())
 
 
+def level(t: Any) -> bool:
+    """Whether along a dimension its numbers are all the same but for rounding, so that normalized they are nothing."""
+    if not t.numel() or not t.is_floating_point():
+        return False
+    most = 1e-6 * t.data.abs().max()
+    return any(bool((t.data.amax(d) - t.data.amin(d) <= most).any()) for d in range(t.dim()) if t.shape[d] > 1)
+
+
 def near_whole(t: Any) -> bool:
     """Whether it has computed numbers that are whole but for rounding, in less than double precision."""
     return short(t) and bool(((t.data - t.data.round()).abs() < 1e-2).any())

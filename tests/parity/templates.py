@@ -88,6 +88,9 @@ FUNCTIONS = (
     "torch.utils.checkpoint.checkpoint(lambda v: v.sin() * v, {x}, use_reentrant=False)", "Scaled.apply({x}, 3)",
     "Scaled.apply({x}, {y}.detach())", "Grow.apply({x}.view(-1))", "Apart.apply({x})", "Nested.apply({x})",
     "torch.utils.checkpoint.checkpoint(lambda v: v * {y}, {x}, use_reentrant=True)", "Grown.apply({x}, {y})",
+    "torch.utils.checkpoint.checkpoint(lambda v: v.exp().tanh().view(-1) * 2, {x}, use_reentrant=False)",
+    "torch.utils.checkpoint.checkpoint(lambda v, w: (v * w, v + w), {x}, {y}, use_reentrant=False)[0]",
+    "torch.utils.checkpoint.checkpoint_sequential([torch.sin, torch.exp], 2, {x}, use_reentrant=False)",
 )  # fmt: skip
 #: Those that write into one operand while they read the other.
 WRITING = frozenset(("Grown.apply({x}, {y})",))
@@ -135,7 +138,11 @@ INPLACE_BINARY = (
 OUT = (
     "torch.add({y}, 1, out={x})", "torch.mul({y}, {y}, out={x})", "torch.sum({y}, 0, out={x})",
     "torch.exp({y}, out={x})", "torch.cat([{y}, {y}], out={x})", "torch.stack([{y}], out={x})",
-    "torch.max({y}, 0, out=({x}, torch.tensor(0)))",
+    "torch.max({y}, 0, out=({x}, torch.tensor(0)))", "torch.sort({y}, 0, True, out=({x}, torch.tensor(0)))",
+    "torch.cummax({y}, 0, out=({x}, torch.tensor(0)))", "torch.min({y}, -1, True, out=({x}, torch.tensor(0)))",
+    "torch.aminmax({y}, out=({x}, torch.zeros_like({y})))", "torch.frexp({y}, out=({x}, torch.tensor(0).int()))",
+    "torch.kthvalue({y}, 1, 0, out=({x}, torch.tensor(0)))",
+    "torch.outer({y}, {y}, out={x})", "torch.cumsum({y}, 0, out={x})", "torch.clamp({y}, 0, 1, out={x})",
 )  # fmt: skip
 MARKS = (
     "{x}.retain_grad()", "{x}.grad = None", "{x}.register_hook(hook('{x}'))",
@@ -213,6 +220,21 @@ GRADIENTS = (
     "torch.autograd.functional.vhp(lambda v: v.pow(3).sum(), {x}, {x})[1]",
     "torch.func.functionalize(lambda v: v.clone().add_(1).view(-1).mul_(2))({x}).detach()",
     "torch.func.linearize(lambda v: v.sin() * v, {x})[1]({x}).detach()",
+    "torch.func.grad(lambda u: torch.func.grad(lambda v: (v * v * u).sum())(u).sum())({x}).detach()",
+    "torch.func.grad(lambda v: torch.func.vjp(lambda u: u * v, v)[1]({x})[0].sum())({x}).detach()",
+    "torch.func.jvp(torch.func.grad(lambda v: v.pow(3).sum()), ({x},), ({x},))[1].detach()",
+    "torch.func.grad(lambda v: torch.func.jvp(lambda u: u * u, (v,), ({x},))[1].sum())({x}).detach()",
+    "torch.func.vmap(torch.func.vmap(lambda v: v * v.exp()))({x}).detach()",
+    "torch.func.vmap(torch.func.jacrev(lambda v: v * v.sum()))({x}).detach()",
+    "torch.func.vmap(torch.func.jacfwd(lambda v: v * v.sum()), randomness='same')({x}).detach()",
+    "torch.func.jacrev(torch.func.vmap(lambda v: v.exp()))({x}).detach()",
+    "torch.func.jacfwd(torch.func.grad(lambda v: (v * v * {x}).sum()))({y}).detach()",
+    "torch.func.vmap(lambda v: v[0] * v, in_dims=-1, out_dims=-1)({x}).detach()",
+    "torch.func.vmap(torch.func.grad(lambda v, w: (v * w).sum()), in_dims=(0, None))({x}, {y}).detach()",
+    "torch.func.vmap(lambda v: torch.func.grad(lambda u: (u * v).sum())({y}))({x}).detach()",
+    "torch.func.grad(lambda v: v.clone().add_(v).mul_({x}).sum())({y}).detach()",
+    "torch.func.grad_and_value(lambda v: v.square().sum())({x})[0].detach()",
+    "torch.func.grad(lambda v: torch.autograd.grad((v * v).sum(), v, create_graph=True)[0].sum())({x}).detach()",
 )  # fmt: skip
 
 #: What lines are written in, where they are written in a block of their own.
@@ -229,6 +251,7 @@ BLOCKS = (
     "torch.inference_mode()",
     "torch.inference_mode()",
     "torch.inference_mode(False)",
+    "torch.utils.checkpoint.set_checkpoint_early_stop(False)",
 )
 
 #: What writes into a tensor what is there: outside of inference mode it is refused for tensors made within.

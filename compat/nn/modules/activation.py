@@ -8,7 +8,7 @@ from compat.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import described, empty
+from compat.nn.modules.utils import described, each_by_its_name, empty
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 
@@ -19,6 +19,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@each_by_its_name("__init__")
 class _Inplace(Module):
     """A nonlinearity without settings that can overwrite its input."""
 
@@ -207,6 +208,7 @@ class ReLU6(Hardtanh):
         return "inplace=True" if self.inplace else ""
 
 
+@each_by_its_name("__init__")
 class _Alpha(Module):
     def __init__(self, alpha: float = 1.0, inplace: bool = False):
         super().__init__()
@@ -336,6 +338,7 @@ class Threshold(Module):
         return _with_inplace(self, "threshold", "value")
 
 
+@each_by_its_name("__init__")
 class _Lambd(Module):
     def __init__(self, lambd: float = 0.5):
         super().__init__()
@@ -513,6 +516,7 @@ class Softsign(Module):
         return F.softsign(input)
 
 
+@each_by_its_name("__init__")
 class _AlongDim(Module):
     """Something along one dimension; None, with a warning, stands for 0 (of 0, 1 or 3 dimensions) or 1."""
 

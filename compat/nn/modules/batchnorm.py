@@ -9,7 +9,7 @@ from compat.errors import warn
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import empty, filled
+from compat.nn.modules.utils import each_by_its_name, empty, filled
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 
@@ -17,6 +17,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "Insta
 __all__ += ["SyncBatchNorm"]
 
 
+@each_by_its_name("__init__")
 class _NormBase(Module):
     """What they share: scale and shift for each channel, and running statistics."""
 

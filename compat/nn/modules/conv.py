@@ -9,7 +9,7 @@ from typing import Any
 from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _pair, _single, _triple, empty
+from compat.nn.modules.utils import _pair, _single, _triple, each_by_its_name, empty
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 
@@ -107,6 +107,7 @@ def _pad_arguments(padding: Any, kernel_size: tuple, dilation: tuple) -> Any:
     return [n for total in totals for n in (total // 2, total - total // 2)]
 
 
+@each_by_its_name("__init__", "forward")
 class _Convolution(_ConvNd):
     """A convolution over as many dimensions as ``_tuple`` makes numbers of one."""
 
@@ -200,6 +201,7 @@ class Conv3d(_Convolution):
     _convolve = "conv3d"
 
 
+@each_by_its_name("__init__", "forward")
 class _ConvTransposeNd(_ConvNd):
     """The gradient of a convolution by its input, as a layer."""
 

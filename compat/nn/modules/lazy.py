@@ -17,7 +17,7 @@ from compat.nn.modules.batchnorm import (
 )
 from compat.nn.modules.conv import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from compat.nn.modules.linear import Linear
-from compat.nn.modules.utils import filled
+from compat.nn.modules.utils import each_by_its_name, filled
 from compat.nn.uninitialized import is_lazy
 
 __all__ = [
@@ -196,6 +196,7 @@ class _LazyConv(_Lazy):
         return len(self.kernel_size)
 
 
+@each_by_its_name("__init__")
 class _LazyConvolution(_LazyConv):
     def __init__(
         self,
@@ -216,6 +217,7 @@ class _LazyConvolution(_LazyConv):
         self._later(out_channels, bias, device, dtype)
 
 
+@each_by_its_name("__init__")
 class _LazyTransposed(_LazyConv):
     def __init__(
         self,

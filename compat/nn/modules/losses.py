@@ -8,6 +8,7 @@ from typing import Any
 from compat.nn import functional as F
 from compat.nn.modules.distance import PairwiseDistance
 from compat.nn.modules.loss import _Loss, _WeightedLoss
+from compat.nn.modules.utils import each_by_its_name
 from compat.tensor import Tensor
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@each_by_its_name("__init__")
 class _MarginLoss(_Loss):
     """Losses with a margin."""
 

@@ -9,7 +9,7 @@ from compat.nn import functional as F
 from compat.nn import init
 from compat.nn.modules import _functions
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import described, empty
+from compat.nn.modules.utils import described, each_by_its_name, empty
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 
@@ -185,6 +185,7 @@ class GroupNorm(Module):
         return f"{channels}, eps={self.eps}, affine={self.affine}, bias={self.bias is not None}"
 
 
+@each_by_its_name("__init__")
 class _ResponseNorm(Module):
     """Responses divided by those of neighbouring channels; the arguments are described at ``LocalResponseNorm``."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _pair, _quadruple, ntuple
+from compat.nn.modules.utils import _pair, _quadruple, each_by_its_name, ntuple
 from compat.tensor import Tensor
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
 _sextuple = ntuple(6, "_sextuple")
 
 
+@each_by_its_name("__init__")
 class _Pad(Module):
     """Adds so much before and after each dimension, the last dimension first.
 
@@ -40,6 +41,7 @@ class _Pad(Module):
         return str(self.padding)
 
 
+@each_by_its_name("__init__")
 class _ConstantPadNd(Module):
     """Adds a value before and after each dimension, the last dimension first."""
 
@@ -105,6 +107,7 @@ class ConstantPad3d(_ConstantPadNd):
     _tuple = staticmethod(_sextuple)
 
 
+@each_by_its_name("__init__")
 class _ZeroPad:
     def __init__(self, padding: Any):
         super().__init__(padding, 0.0)  # type: ignore[call-arg]

@@ -6,7 +6,7 @@ from typing import Any
 
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import _pair, _single, _triple, described
+from compat.nn.modules.utils import _pair, _single, _triple, described, each_by_its_name
 from compat.tensor import Tensor
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 
+@each_by_its_name("forward")
 class _MaxPoolNd(Module):
     """The greatest element of every window; its arguments are described at ``MaxPool2d``."""
 
@@ -134,6 +135,7 @@ class AvgPool1d(Module):
         return described(self, "kernel_size", "stride", "padding")
 
 
+@each_by_its_name("__init__", "forward")
 class _AvgPoolNd(Module):
     """The mean of every window; its arguments are described at ``AvgPool2d``."""
 
@@ -200,6 +202,7 @@ class AvgPool3d(_AvgPoolNd):
     _pool = "avg_pool3d"
 
 
+@each_by_its_name("forward")
 class _AdaptiveAvgPoolNd(Module):
     """Means of windows as large as it takes to get an output of ``output_size``; None keeps a dimension's size."""
 
@@ -261,6 +264,7 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     _pool = "adaptive_avg_pool3d"
 
 
+@each_by_its_name("forward")
 class _AdaptiveMaxPoolNd(Module):
     """Maxima of windows as large as it takes to get an output of ``output_size``."""
 
@@ -326,6 +330,7 @@ class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
     _pool = "adaptive_max_pool3d"
 
 
+@each_by_its_name("__init__", "forward")
 class _FractionalMaxPoolNd(Module):
     """The greatest element of every one of unevenly lying windows; see ``FractionalMaxPool2d``."""
 

@@ -10,7 +10,7 @@ from typing import Any
 from compat.errors import warn
 from compat.nn import init
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import empty, filled
+from compat.nn.modules.utils import each_by_its_name, empty, filled
 from compat.nn.packed import PackedSequence
 from compat.nn.parameter import Parameter
 from compat.registry import names_of
@@ -56,6 +56,7 @@ def _check_sizes(input_size: Any, hidden_size: Any, num_layers: int, proj_size: 
         raise ValueError("proj_size has to be smaller than hidden_size")
 
 
+@each_by_its_name("forward")
 class RNNBase(Module):
     """What ``RNN``, ``LSTM`` and ``GRU`` have in common: their parameters, and the checks of what they are given.
 

@@ -21,6 +21,7 @@ from compat.nn.modules.dropout import Dropout
 from compat.nn.modules.linear import Linear
 from compat.nn.modules.module import Module
 from compat.nn.modules.normalization import LayerNorm
+from compat.nn.modules.utils import each_by_its_name
 from compat.ops.attention_heads import canonical_mask
 from compat.ops.creation import full
 from compat.tensor import Tensor
@@ -60,6 +61,7 @@ def _activation(given: str | Callable[[Tensor], Tensor]) -> Callable[[Tensor], T
     return getattr(F, given)
 
 
+@each_by_its_name("__init__")
 class _Layer(Module):
     """What layers of encoders and decoders share: attention to oneself and the network at each place.
 

@@ -6,13 +6,14 @@ from typing import Any
 
 from compat.nn import functional as F
 from compat.nn.modules.module import Module
-from compat.nn.modules.utils import described
+from compat.nn.modules.utils import described, each_by_its_name
 from compat.ops.windows import each
 from compat.tensor import Tensor
 
 __all__ = ["LPPool1d", "LPPool2d", "LPPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d"]
 
 
+@each_by_its_name("__init__", "forward")
 class _MaxUnpoolNd(Module):
     """Maxima put back where they were; its arguments are described at ``MaxUnpool2d``."""
 
@@ -73,6 +74,7 @@ class MaxUnpool3d(_MaxUnpoolNd):
     _n = 3
 
 
+@each_by_its_name("forward")
 class _LPPoolNd(Module):
     """The norm of every window; its arguments are described at ``LPPool2d``."""
 

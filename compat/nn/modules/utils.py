@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import update_wrapper
 from itertools import repeat
+from types import FunctionType
 from typing import Any, NamedTuple
 
 from compat import device as devices
@@ -104,6 +106,49 @@ def parse_to(args: tuple, kwargs: dict) -> Destination:
 def described(module: Any, *names: str) -> str:
     """Attributes of a module as its ``repr`` shows them: ``p=0.5, inplace=False``."""
     return ", ".join(f"{name}={getattr(module, name)!r}" for name in names)
+
+
+def each_by_its_name(*names: str) -> Callable[[type], Any]:
+    """A decorator for what several layers share: each has some functions under its own name, by which Python calls them
+    in complaints about arguments.
+
+    Args:
+        names: of those functions.
+
+    Example:
+        >>> @each_by_its_name("forward")
+        ... class Base:
+        ...     def forward(self, x):
+        ...         return x
+        >>> class Layer(Base):
+        ...     pass
+        >>> Layer().forward()
+        Traceback (most recent call last):
+        ...
+        TypeError: Layer.forward() missing 1 required positional argument: 'x'
+    """
+
+    def decorated(shared: Any) -> Any:
+        def named(cls: type, /, **more: Any) -> None:
+            super(shared, cls).__init_subclass__(**more)
+            if shared in cls.__bases__:
+                for name in set(names) - cls.__dict__.keys():
+                    setattr(cls, name, _renamed(shared.__dict__[name], f"{cls.__name__}.{name}"))
+
+        shared.__init_subclass__ = classmethod(named)
+        return shared
+
+    return decorated
+
+
+def _renamed(function: Any, name: str) -> Any:
+    code = (function.__code__, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    made: Any = FunctionType(*code)
+    made.__kwdefaults__ = function.__kwdefaults__
+    update_wrapper(made, function)
+    made.__qualname__ = name
+    del made.__wrapped__
+    return made
 
 
 def filled(size: Iterable[int], value: float, device: Any = None, dtype: Any = None) -> Tensor:
