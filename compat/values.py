@@ -8,17 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from compat import dtypes, examples, lens
+from compat import dtypes, examples, lens, levels
 from compat.errors import Once
 from compat.grad_mode import mode, no_grad
 from compat.hosted import lent
-from compat.layout import layout_of
+from compat.layout import Base, layout_of
 from compat.meta import Unknown, on_meta
 from compat.printing import contents_text, tensor_text
 from compat.registry import function
 from compat.slots import set_state, state_of
+from compat.storage import UntypedStorage
 from compat.tensor import SHARED, WITHIN, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
+from funcgrad.tracing import Tracer
 
 
 def _number(t: Tensor, asked: str = "item()") -> Any:
@@ -286,7 +288,8 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
         set_memory(copied, computed._storage, computed._layout, computed._offset)
         copied.requires_grad_(self._rg)
     else:
-        set_memory(copied, self._storage.__deepcopy__(memo), self._layout, self._offset)
+        storage, layout = _still(self)
+        set_memory(copied, storage.__deepcopy__(memo), layout, self._offset)
         copied._view = self._view and SHARED
         _on_its_own(copied, self.requires_grad)
     if self._meta is not None and self._meta.grad is not None:
@@ -294,6 +297,16 @@ def deep_copy(self: Tensor, memo: dict) -> Tensor:
     for name, value in state_of(self).items():
         set_state(copied, {name: copy.deepcopy(value, memo)})
     return copied
+
+
+def _still(t: Tensor) -> tuple[Any, Any]:
+    """The memory and the layout of a tensor that is copied or written down: of a dual, those of its value."""
+    if levels.state.duals is None or not t._storage.base.traced:
+        return t._storage, t._layout
+    buffer, base, layout = levels.aside(t._storage).buffer, t._storage.base, t._layout
+    storage = UntypedStorage(buffer, Base(base.shape, base.dtype, isinstance(buffer, Tracer)))
+    place = (layout.size, layout.stride, t._offset, layout.dtype, layout.conj, layout.neg)
+    return storage, layout_of(storage.base, *place)
 
 
 def _on_its_own(t: Tensor, requires_grad: bool) -> None:
@@ -308,7 +321,8 @@ def shallow_copy(self: Tensor) -> Tensor:
     """A leaf with the same memory, and the same attributes."""
     copied = object.__new__(type(self))
     self._view = self._view or SHARED
-    set_memory(copied, self._storage, self._layout, self._offset)
+    dual = levels.state.duals is not None and self._storage.base.traced
+    set_memory(copied, levels.aside(self._storage) if dual else self._storage, self._layout, self._offset)
     copied._view = SHARED
     _on_its_own(copied, self.requires_grad)
     set_state(copied, state_of(self))
@@ -324,7 +338,7 @@ def reduced(self: Tensor, protocol: Any) -> tuple:
         examples.concrete(self._storage.buffer, "its values")
     place = (layout.dtype, tuple(layout.size), layout.stride, self._offset, layout.conj, layout.neg)
     cls = None if type(self) is Tensor else type(self)
-    return rebuild, (cls, self._storage.__reduce__(), place, requires_grad, state_of(self))
+    return rebuild, (cls, _still(self)[0].__reduce__(), place, requires_grad, state_of(self))
 
 
 def rebuild(cls: type | None, memory: tuple, place: tuple, requires_grad: bool, attributes: dict) -> Any:

@@ -338,12 +338,31 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     storage = tensor._storage
     if isinstance(storage, DualStorage) and storage.duals is duals and not _mode.inference:
         if storage.shows_all(tensor):
-            return UnpackedDualTensor(storage.primal.view_as(storage.primal), storage.tangent)
+            return UnpackedDualTensor(_primal(tensor, storage), storage.tangent)
     tangent = _tangent(tensor, duals)
     if tangent is None:
         return UnpackedDualTensor(tensor.view_as(tensor), None)
     x: Any = lens.read(storage.buffer, tensor._layout, tensor._offset)
-    return UnpackedDualTensor(tensor_of(x.primal), tensor_of(tangent))
+    seen = _part(tensor, storage) if isinstance(storage, DualStorage) and storage.duals is duals else None
+    return UnpackedDualTensor(tensor_of(x.primal), tensor_of(tangent) if seen is None else seen)
+
+
+def _part(t: Tensor, storage: DualStorage) -> Tensor | None:
+    """The view of a dual's tangent that a view of the dual has for its own; None where it is no such view."""
+    mine, own, whole = t._layout, storage.tangent._layout, storage.layout
+    if own.stride != whole.stride or (mine.dtype, mine.conj, mine.neg) != (own.dtype, own.conj, own.neg):
+        return None
+    made: Tensor = storage.tangent.as_strided(mine.size, mine.stride, t._offset + storage.tangent._offset)
+    return made
+
+
+def _primal(t: Tensor, storage: DualStorage) -> Tensor:
+    """The value of a dual, in the dual's graph."""
+    if t.requires_grad and _mode.grad and not storage.primal.requires_grad:  # what a custom function made
+        with set_fwd_grad_enabled(False):
+            made: Tensor = t.clone()
+        return made
+    return storage.primal.view_as(storage.primal)
 
 
 def is_dual(t: Tensor) -> bool:

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from compat import levels
 from compat.device import CPU
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
@@ -329,6 +330,8 @@ def _owned(variable: Tensor, grads: Sequence[Any]) -> Tensor:
         return grad.detach()
     if not mode.grad and whole and (found.stride == stride if found.size == layout.size else _obeys(found, layout)):
         storage = grad._storage
+        if storage.base.traced and levels.state.duals is not None:
+            return grad.detach()  # a tangent that it has is not kept
         return wrap(storage, found) if alone and grad._view is None else from_buffer(storage.buffer, found)
     return variable.detach().new_empty_strided(layout.size, stride, dtype=grad.dtype).copy_(grad)
 

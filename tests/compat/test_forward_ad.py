@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -91,3 +93,65 @@ def test_parts_of_complex_leaves_outside_go_through(part: str, want: list[float]
         assert fwAD.unpack_dual(y).tangent.tolist() == want
         y.sum().backward()
     assert z.grad.tolist() == [1 if part == "real" else 1j] * 2
+
+
+def test_the_gradient_of_a_leaf_has_no_tangent_until_another_is_added() -> None:
+    x = torch.ones(2, requires_grad=True)
+    with fwAD.dual_level():
+        (fwAD.make_dual(x, torch.ones(2)) ** 3).sum().backward()
+        assert fwAD.unpack_dual(x.grad).tangent is None
+        (fwAD.make_dual(x, torch.ones(2)) ** 3).sum().backward()
+        assert fwAD.unpack_dual(x.grad).tangent.tolist() == [6.0, 6.0]
+    assert x.grad.tolist() == [6.0, 6.0]
+
+
+def test_copies_of_duals_have_no_tangents() -> None:
+    with fwAD.dual_level():
+        base = torch.arange(6.0).view(3, 2).t()
+        dual = fwAD.make_dual(base, torch.ones(2, 3))
+        for made in (copy.deepcopy(dual), copy.copy(dual), pickle.loads(pickle.dumps(dual))):
+            value, tangent = fwAD.unpack_dual(made)
+            assert tangent is None
+            assert value.equal(base)
+            assert value.stride() == base.stride()
+        copied = copy.deepcopy(dual)
+        copied.zero_()
+        assert base.sum() == 15
+        copy.copy(dual).add_(1)
+        assert base.sum() == 21
+
+
+def test_the_value_of_what_a_custom_function_gave_is_in_its_graph() -> None:
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_forward(x)
+            ctx.save_for_backward(x)
+            return x**2
+
+        @staticmethod
+        def backward(ctx, g):
+            return 2 * g * ctx.saved_tensors[0]
+
+        @staticmethod
+        def jvp(ctx, t):
+            return 2 * t * ctx.saved_tensors[0]
+
+    x = torch.full((2,), 3.0, requires_grad=True)
+    with fwAD.dual_level():
+        value, tangent = fwAD.unpack_dual(Square.apply(fwAD.make_dual(x, torch.ones(2))))
+        assert value.requires_grad
+        (found,) = torch.autograd.grad(value.sum(), x)
+        assert fwAD.unpack_dual(found).primal.tolist() == [6.0, 6.0]
+        assert fwAD.unpack_dual(value).tangent is None
+        assert tangent.tolist() == [6.0, 6.0]
+
+
+def test_the_tangent_of_a_view_of_a_dual_is_a_view_of_its_tangent() -> None:
+    with fwAD.dual_level():
+        tangent = torch.arange(4.0)
+        dual = fwAD.make_dual(torch.ones(4), tangent)
+        seen = fwAD.unpack_dual(dual[1:3]).tangent
+        assert seen._base is tangent
+        seen.zero_()
+        assert fwAD.unpack_dual(dual * 1).tangent.tolist() == [0.0, 0.0, 0.0, 3.0]
