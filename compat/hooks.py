@@ -53,12 +53,12 @@ class RemovableHandle:
         self.remove()
 
 
-class HookDict(dict):
-    """A dictionary of hooks in the order in which they were registered; a handle can refer to it weakly."""
+#: Hooks by their handles' numbers, in the order in which they were registered.
+HookDict = OrderedDict
 
-    __slots__ = ("__weakref__",)
 
-    def register(self, hook: Any) -> RemovableHandle:
-        handle = RemovableHandle(self)
-        self[handle.id] = hook
-        return handle
+def register(hooks: HookDict, hook: Any) -> RemovableHandle:
+    """Puts a hook into a dictionary of such."""
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle

@@ -16,7 +16,7 @@ from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.errors import cpp_name, warn
 from compat.grad_mode import mode
-from compat.hooks import HookDict, RemovableHandle
+from compat.hooks import HookDict, RemovableHandle, register
 from compat.registry import function, names_of, publish
 from compat.size import Size
 from compat.tensor import Tensor, autograd_of
@@ -390,7 +390,7 @@ def register_hook(self: Tensor, hook: Callable[[Tensor], Any]) -> RemovableHandl
     hooks = _hooks_of(self)
     if levels.state.levels:
         levels.hook(self, hooks)
-    return hooks.register(hook)
+    return register(hooks, hook)
 
 
 @function("Tensor.register_post_accumulate_grad_hook")
@@ -407,7 +407,7 @@ def register_post_accumulate_grad_hook(self: Tensor, hook: Callable[[Tensor], No
     meta = autograd_of(self)
     if meta.post_accumulate is None:
         meta.post_accumulate = HookDict()
-    return meta.post_accumulate.register(hook)
+    return register(meta.post_accumulate, hook)
 
 
 def _grad_dtype(t: Tensor) -> Any:

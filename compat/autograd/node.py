@@ -14,7 +14,7 @@ from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
 from compat.errors import Once, size_text
 from compat.grad_mode import mode
-from compat.hooks import HookDict, RemovableHandle
+from compat.hooks import HookDict, RemovableHandle, register
 from compat.layout import Layout
 from compat.size import Size
 from compat.tensor import PASSING, SHARED, Autograd, Tensor, autograd_of, from_buffer, wrap
@@ -41,8 +41,8 @@ class Hooks:
     def __init__(self) -> None:
         self.tensor: dict[int, HookDict] = {}
         self.retains: dict[int, weakref.ref] = {}
-        self.pre = HookDict()
-        self.post = HookDict()
+        self.pre: HookDict = HookDict()
+        self.post: HookDict = HookDict()
 
 
 class Node:
@@ -162,11 +162,11 @@ class Node:
     def register_hook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Calls ``fn(grad_inputs, grad_outputs)`` after this node ran; what it returns, if not None, replaces "
         "``grad_inputs``."""
-        return self.hooks().post.register(fn)
+        return register(self.hooks().post, fn)
 
     def register_prehook(self, fn: Callable[..., Any]) -> RemovableHandle:
         """Calls ``fn(grad_outputs)`` before this node runs; what it returns, if not None, replaces them."""
-        return self.hooks().pre.register(fn)
+        return register(self.hooks().pre, fn)
 
     def _register_hook_dict(self, hooks: dict) -> None:
         self.hooks().post.update(hooks)

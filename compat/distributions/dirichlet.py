@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from compat.autograd.function import Function, once_differentiable
 from compat.distributions import constraints
 from compat.distributions.exp_family import ExponentialFamily
 from compat.nn import functional as F
 from compat.whole import torch
 
 __all__ = ["Dirichlet"]
+
+
+class _Dirichlet(Function):
+    """Shares that are drawn, with the gradient of how they move with their parameters."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Any) -> Any:
+        shares = torch._sample_dirichlet(concentration)
+        ctx.save_for_backward(shares, concentration)
+        return shares
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, ct: Any) -> Any:
+        shares, concentration = ctx.saved_tensors
+        total = concentration.sum(-1, keepdim=True).expand_as(concentration)
+        return torch._dirichlet_grad(shares, concentration, total) * (ct - (shares * ct).sum(-1, keepdim=True))
 
 
 class Dirichlet(ExponentialFamily):
@@ -35,7 +53,7 @@ class Dirichlet(ExponentialFamily):
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
-        return torch._sample_dirichlet(self.concentration.expand(self._extended_shape(sample_shape)))
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Any) -> Any:
         self._validate_sample(value)

@@ -196,6 +196,13 @@ def _inspect_index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> N
     fitted(input.dtype, value)
     along = wrap_dim(dim, input.dim())
     n = extent(input, along)
+    if not input.numel():
+        # PyTorch looks at as many rows as there are indices, wherever they are.
+        size = [index.numel() if d == along else m for d, m in enumerate(input.shape)]
+        steps = [0 if d == along else step for d, step in enumerate(input.stride())]
+        check_room(input._storage, input.element_size(), size, steps, input._offset)
+        if 0 in size:
+            return
     bad = outside(index, -n, n)
     if bad is not None:
         raise IndexError(f"index {bad} is out of bounds for dimension {along} with size {n}")

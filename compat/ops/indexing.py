@@ -372,7 +372,8 @@ def check_take(input: Tensor, index: Tensor, name: str = "take") -> None:
     if index.dtype is not dtypes.int64:
         raise RuntimeError(f"{name}(): Expected a long tensor for index, but got {index.dtype.scalar_name}")
     if not input.numel() and index.numel():
-        raise IndexError(f"{name}(): tried to {name} from an empty tensor")
+        tried = "tried to take from" if name == "take" else "Tried to put elements into"
+        raise IndexError(f"{name}(): {tried} an empty tensor")
 
 
 def inspect_take(input: Tensor, index: Tensor, *_: Any) -> None:

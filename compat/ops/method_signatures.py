@@ -386,6 +386,12 @@ device = None, bool? pin_memory = False, bool? requires_grad = False)
 (tuple of ints[1]? dim = None, *, Number? correction = None, bool keepdim = False)
 (bool unbiased = True)
     std var
+()
+(torch.Storage source)
+(torch.Storage source, int storage_offset, tuple of ints size, tuple of ints stride = None)
+(Tensor source)
+(Tensor source, int storage_offset, tuple of ints size, tuple of ints stride = None)
+    set_
 """
 
 

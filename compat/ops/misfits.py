@@ -257,6 +257,8 @@ def _parsed(function: str, text: str) -> _Signature:
 def shown_type(value: Any) -> str:
     """What PyTorch calls the type of an argument, ``torch.dtype`` for one of its own."""
     name = type_name(value)
+    if isinstance(value, UntypedStorage | TypedStorage):
+        return f"torch.storage.{name}"
     return f"torch.{name}" if isinstance(value, dtypes.dtype | device | layout | memory_format) else name
 
 

@@ -14,7 +14,7 @@ from compat.autograd.forward_ad import is_dual
 from compat.autograd.node import Node, edge_of
 from compat.device import default_device
 from compat.dtypes import dtype as Dtype
-from compat.errors import cpp_name, size_text, warn, wrong_combination
+from compat.errors import cpp_name, size_text, warn
 from compat.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from compat.grad_mode import mode, next_sequence
 from compat.hosted import place_of
@@ -151,7 +151,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     return summed.view(wanted) if shift else summed
 
 
-@function("Tensor.set_")
+@composite("Tensor.set_", checked=True)
 def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any = None, stride: Any = None) -> Tensor:
     """Makes the tensor look at other memory: a tensor's, a storage's, or none. Returns the tensor.
 
@@ -160,10 +160,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
     Raises:
         RuntimeError: for another dtype, an offset or strides below zero, and what reaches out of a storage that does
             not grow.
-        TypeError: for an offset without a size, and anything else that is no memory.
+        TypeError: for an offset without a size, and what is no memory.
     """
-    if (storage_offset is None) is not (size is None):
-        raise wrong_combination("set_", [v for v in (source, storage_offset, size, stride) if v is not None])
     if self._storage.born < mode.since:
         captures.refuse(self, "set", {"source": source})
     node = _history_of_set(self, source) if mode.grad else None
@@ -195,8 +193,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: Any = None, size: Any
 
 def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tuple[UntypedStorage, Layout, int]:
     """Where a tensor lies that is given memory; a storage grows for another size or other strides."""
-    if not isinstance(source, Tensor | TypedStorage | UntypedStorage):
-        raise wrong_combination("set_", [source])
     if isinstance(source, TypedStorage) and source.dtype is not self.dtype:
         raise RuntimeError(
             f"Expected a Storage of type {cpp_name(self.dtype)} or an UntypedStorage, but got type "

@@ -86,21 +86,15 @@ def dirichlet_grad(x: Array, alpha: Array, total: Array) -> Any:
     return _slope(x, alpha, total)
 
 
-@op("SampleDirichletBackward0", saved="self result", names="", keeps="input result")
+@op(None, name="_sample_dirichlet", names="", undifferentiable=True)
 def _dirichlet_drawn(input: Array, values: Array) -> Any:
-    return e.stop_gradient(values)  # a value of its own, which the node can keep
-
-
-@_dirichlet_drawn.backward
-def _dirichlet_drawn_backward(ct: Any, input: Any, result: Any) -> Any:
-    total = np.sum(input, axis=-1, keepdims=True)
-    along = np.subtract(ct, np.sum(np.multiply(result, ct), axis=-1, keepdims=True))
-    return np.multiply(_slope(result, input, total), along), None
+    return values
 
 
 @function("torch._sample_dirichlet")
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
-    """Dirichlet numbers of the parameters along the last dimension: they add up to one.
+    """Dirichlet numbers of the parameters along the last dimension: they add up to one. The distribution's own have a
+    gradient, these have none.
 
     Example:
         >>> import compat as torch

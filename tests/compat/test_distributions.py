@@ -17,3 +17,12 @@ def test_golden(source: str, want: dict[str, Any], monkeypatch: pytest.MonkeyPat
     tolerance = 3e-4 if any(name in source for name in OF_GAMMAS) else 5e-6
     monkeypatch.setitem(scripts.TOLERANCE, "float32", tolerance)
     assert_same(observe(torch, source), want)
+
+
+def test_shares_are_drawn_by_a_function_of_the_distributions_own() -> None:
+    concentration = torch.tensor([1.0, 2.0], requires_grad=True)
+    shares = torch.distributions.Dirichlet(concentration).rsample()
+    assert shares.grad_fn.name() == "_DirichletBackward"
+    (found,) = torch.autograd.grad(shares[0], concentration)
+    assert found.isfinite().all() and found[0] > 0 > found[1]
+    assert torch._sample_dirichlet(concentration).grad_fn.name() == "torch::autograd::NotImplemented"

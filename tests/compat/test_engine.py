@@ -6,6 +6,7 @@ import gc
 import re
 import threading
 import weakref
+from collections import OrderedDict
 from typing import Any
 
 import numpy as np
@@ -213,3 +214,11 @@ def test_volatile_has_no_effect() -> None:
         assert x.volatile is False
     with pytest.warns(UserWarning, match="volatile was removed and now has no effect"):
         x.volatile = True
+
+
+def test_hooks_are_kept_in_an_ordered_dictionary() -> None:
+    for t in (torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True) * 2):
+        handle = t.register_hook(lambda grad: grad)
+        assert type(t._backward_hooks) is OrderedDict and list(t._backward_hooks) == [handle.id]
+        handle.remove()
+        assert t._backward_hooks == OrderedDict()
