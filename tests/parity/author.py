@@ -28,12 +28,13 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
 - such means where they are zero, and what modules normalize where it is all the same, of which PyTorch finds what
   rounding leaves;
-- fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one, and what remains of
-  coarse numbers after a division;
+- fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one, what remains of coarse
+  numbers after a division, and whether they are greater than a whole one;
 - third derivatives of ``layer_norm``, for which PyTorch takes the means as constants;
 - views that are in the graph only because their base is, beside other tensors: PyTorch saves fewer of these;
 - angles of zeros: whether one is negative is up to what a sum begins with, as that of ``layer_norm``;
-- complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying with an alpha of one;
+- complex numbers beside infinities and NaN, which PyTorch spreads to both parts by multiplying what is added, or taken
+  away, with an alpha of one;
 - gradients given to ``backward`` that are tensors of the program: PyTorch may keep their memory as the leaf's gradient;
 - roots, angles, logarithms and powers of complex numbers of which an imaginary part is zero: PyTorch negates zeros or
   subtracts them from zero, as many numbers as there are, and its results lie on one side or the other of a cut;
@@ -194,7 +195,7 @@ class Author:
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or ("var_mean" in line and any(map(balanced, given)))
             or (re.search(r"\bm\d", line) is not None and any(map(level, given)))
-            or (".frac" in line and any(map(near_whole, given)))
+            or (re.search(r"\.frac|abs\(\) > 1", line) is not None and any(map(near_whole, given)))
             or (".fmod" in line and any(map(short, given)))
             or (THRICE in line and any(map(normalized, given)))
             or (len(given) > 1 and any(map(stray, given)))

@@ -90,6 +90,8 @@ FUNCTIONS = (
     "torch.utils.checkpoint.checkpoint(lambda v: v * {y}, {x}, use_reentrant=True)", "Grown.apply({x}, {y})",
     "torch.utils.checkpoint.checkpoint(lambda v: v.exp().tanh().view(-1) * 2, {x}, use_reentrant=False)",
     "torch.utils.checkpoint.checkpoint(lambda v, w: (v * w, v + w), {x}, {y}, use_reentrant=False)[0]",
+    "torch.compile(lambda v: v.sin() * v, backend='eager')({x})",
+    "torch.compile(lambda v, w: v[0].view(-1) * w, backend='eager')({x}, {y})",
     "torch.utils.checkpoint.checkpoint_sequential([torch.sin, torch.exp], 2, {x}, use_reentrant=False)",
 )  # fmt: skip
 #: Those that write into one operand while they read the other.
