@@ -383,6 +383,11 @@ def set_following(*functions: Callable[..., None]) -> None:
     mark, know, hook = functions
 
 
+def in_sight(buffers: Sequence[Any]) -> bool:
+    """Whether results have nodes: inside of ``vmap`` and ``jvp``, what these see has none, whatever was captured."""
+    return not state.levels or state.graphs or not any(isinstance(x, BatchTracer | ForwardTracer) for x in buffers)
+
+
 def in_graph(t: Any) -> bool:
     """Whether a tensor is in the graph around all transforms: a leaf made within one that differentiates is not."""
     if not t._rg or t._storage.base.traced:

@@ -333,9 +333,10 @@ class Plan:
 
     def _at_once(self, values: Sequence[Any]) -> Any:
         """Runs what is not noted down."""
-        node = None if self.node is None else self.make_node(values)
-        tensors = [from_buffer(b, layout) for b, layout in zip(self.forward(*self.arguments(values)), self.outputs)]
-        if node is not None:
+        buffers = self.forward(*self.arguments(values))
+        tensors = [from_buffer(b, layout) for b, layout in zip(buffers, self.outputs)]
+        if self.node is not None and levels.in_sight(buffers):
+            node = self.make_node(values)
             for nr, (t, differentiable) in enumerate(zip(tensors, self.differentiable)):
                 if differentiable:
                     t._rg, t._node, t._nr = True, node, nr

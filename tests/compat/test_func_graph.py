@@ -234,3 +234,13 @@ def test_forward_mode_jacobians_inside_vmap_are_refused():
     with pytest.raises(RuntimeError, match="Batching rule not implemented for aten::_make_dual"):
         vmap(f)(torch.randn(5, 3))
     assert f(torch.zeros(3)).tolist() == [1.0] * 3
+
+
+def test_what_vmap_and_jvp_see_has_no_nodes_whatever_was_captured():
+    captured = torch.ones(3, requires_grad=True)
+    x = torch.ones(2, 3)
+    assert seen(lambda x: state(x * captured), x, vmap) == (False, True, "NoneType")
+    assert seen(lambda x: state(x * captured), x, lambda f: lambda x: jvp(f, (x,), (x,))) == (False, True, "NoneType")
+    assert seen(lambda x: state(x * captured), x) == (True, False, "MulBackward0")
+    vmap(lambda x: x * captured)(x).sum().backward()
+    assert captured.grad.tolist() == [2.0] * 3
