@@ -99,7 +99,19 @@ _MODULES = frozenset(
     )
 )
 _MODULES |= frozenset(
-    ("distributed", "distributions", "fx", "hub", "jit", "mps", "multiprocessing", "overrides", "return_types")
+    (
+        "distributed",
+        "distributions",
+        "functional",
+        "fx",
+        "hub",
+        "onnx",
+        "jit",
+        "mps",
+        "multiprocessing",
+        "overrides",
+        "return_types",
+    )
 )
 _MODULES |= frozenset(
     ("__config__", "__future__", "_higher_order_ops", "masked", "quasirandom", "signal", "testing", "version", "xpu")

@@ -93,6 +93,9 @@ class Hosted(UntypedStorage):
     def data_ptr(self) -> int:
         if not hasattr(self, "_address"):
             self._address = self._memory.__array_interface__["data"][0]
+        shown = self.__dict__.get("_shown")
+        if shown is not None:  # its address was told before its memory became NumPy's, too
+            self.show(shown)
         return self._address
 
 

@@ -32,12 +32,16 @@ class _Folder:
     set: str | None = None
 
 
+def _get_torch_home() -> str:
+    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
+    return os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch")))
+
+
 def get_dir() -> str:
     """The folder of what has been fetched: what ``set_dir`` said, ``$TORCH_HOME/hub``, or ``~/.cache/torch/hub``."""
     if _Folder.set is not None:
         return _Folder.set
-    cache = os.environ.get("XDG_CACHE_HOME", "~/.cache")
-    return os.path.join(os.path.expanduser(os.environ.get("TORCH_HOME", os.path.join(cache, "torch"))), "hub")
+    return os.path.join(_get_torch_home(), "hub")
 
 
 def set_dir(d: str | os.PathLike) -> None:

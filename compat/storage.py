@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from importlib import import_module
 from typing import Any
@@ -15,10 +14,10 @@ from compat.layout import Base
 from compat.meta import NO_VALUES, unknown
 from compat.storage_moves import Moves
 from funcgrad import runtime
+from funcgrad.tracing import Tracer
 
 # Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
 # They begin where no machine has memory, so that none is that of a NumPy array.
-_addresses = itertools.count(1 << 12)
 
 
 class _Clock:
@@ -105,14 +104,25 @@ class UntypedStorage(Moves):
         return True
 
     def data_ptr(self) -> int:
-        """An address of its own, 0 if it is empty. Two tensors have a common storage exactly if these are equal."""
+        """Where its bytes are to be read, 0 if it is empty. Two tensors have a common storage if these are equal.
+
+        They are copied there when this is called, as a buffer may be anywhere and moves when it is written.
+        """
         if not self.base.numel or self.base.device is META:
             return 0
-        try:
+        memory = self.__dict__.get("_shown")
+        if memory is None and hasattr(self, "_address"):  # where its memory was while that was NumPy's, too
             return self._address
-        except AttributeError:
-            self._address: int = next(_addresses) << 36
-            return self._address
+        if memory is None or memory.nbytes != self.nbytes():
+            memory = self.__dict__["_shown"] = np.empty(self.nbytes(), np.uint8)
+            self._address: int = memory.__array_interface__["data"][0]
+        self.show(memory)
+        return self._address
+
+    def show(self, memory: np.ndarray) -> None:
+        """Copies its bytes to where they are read by address; while it has no values, as in a trace, it does not."""
+        if not runtime.capturing() and not isinstance(runtime.ready(self.buffer), Tracer):
+            np.copyto(memory, self.bytes())
 
     @property
     def _cdata(self) -> int:

@@ -259,7 +259,7 @@ class Tensor:
         return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self._layout.dtype)
 
     def data_ptr(self) -> int:
-        """An address: equal for two tensors that begin at the same place of the same storage."""
+        """Where its bytes can be read, until it is written; equal for two tensors that begin at the same place."""
         examples.check_memory(self)
         address = self._storage.data_ptr()
         return address and self._layout.numel and address + self._offset * self._layout.dtype.itemsize

@@ -251,3 +251,13 @@ class TestHub:
         (tmp_path / "hubconf.py").write_text("dependencies = ['no_such_package']\n")
         with pytest.raises(RuntimeError, match="Missing dependencies: no_such_package"):
             hub.load(str(tmp_path), "net", source="local")
+
+
+def test_addresses_that_packages_name() -> None:
+    from compat.fx.experimental import proxy_tensor, symbolic_shapes
+
+    assert torch.functional.einsum is torch.einsum and not torch.onnx.is_in_onnx_export()
+    assert proxy_tensor.get_proxy_mode() is None and symbolic_shapes.guard_or_false(torch.ones(2).shape[0] == 2)
+    assert symbolic_shapes.free_unbacked_symbols(torch.ones(2)) == set()
+    assert torch._tensor_str.PRINT_OPTS.precision == 4
+    assert hub.get_dir().endswith("hub") and hub._get_torch_home() in hub.get_dir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array as arrays
+import ctypes
 import gc
 import time
 import warnings
@@ -405,3 +406,19 @@ def test_looking_at_values_leaves_the_size_free() -> None:
     x = torch.ones(5)
     x.tolist(), x[0].item(), repr(x), x.__dlpack__()
     assert x.untyped_storage().resizable() and x.resize_(10).shape == (10,)
+
+
+def test_what_is_at_an_address_can_be_read() -> None:
+    """As packages that write files of tensors read it, ``safetensors`` for one."""
+    x = torch.arange(6.0).view(2, 3) * 2
+    address = x.data_ptr()
+    assert ctypes.string_at(address, 24) == x.numpy().copy().tobytes()
+    x += 1
+    assert x.data_ptr() == address and ctypes.string_at(address, 24) == x.numpy().copy().tobytes()
+    assert x[1].data_ptr() == address + 12 and ctypes.string_at(x[1].data_ptr(), 4) == np.float32(7).tobytes()
+    half = torch.ones(3, dtype=torch.bfloat16)
+    assert ctypes.string_at(half.data_ptr(), 6) == b"\x80\x3f" * 3
+    shared = x.numpy()
+    shared[0, 0] = 5
+    assert ctypes.string_at(x.data_ptr(), 4) == np.float32(5).tobytes()
+    assert torch.ones(2).data_ptr() != address and torch.empty(0).data_ptr() == 0
