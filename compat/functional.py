@@ -1,6 +1,11 @@
 """``torch.functional``: operations under the address that those which PyTorch has in Python have besides."""
 
-from compat.registry import names_of
+from __future__ import annotations
+
+from typing import Any
+
+from compat.errors import no_attribute
+from compat.whole import torch
 
 _NAMES = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_shapes", "broadcast_tensors", "cartesian_prod",
@@ -8,4 +13,9 @@ _NAMES = (
     "svd_lowrank", "tensordot", "unique", "unique_consecutive", "unravel_index",
 )  # fmt: skip
 
-globals().update({name: names_of("torch")[name] for name in _NAMES})
+
+def __getattr__(name: str) -> Any:
+    # Looked up each time: an operation that somebody watches is another function from then on.
+    if name not in _NAMES:
+        raise no_attribute(__name__, name)
+    return getattr(torch, name)
