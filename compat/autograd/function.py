@@ -12,9 +12,9 @@ from typing import Any
 from compat import levels
 from compat.autograd.anomaly_mode import made
 from compat.autograd.function_results import keep, wrap_results
-from compat.autograd.node import NO_EDGE, Node, accumulator, edge_of
+from compat.autograd.node import NO_EDGE, InputMetadata, Node, accumulator, edge_of
 from compat.autograd.saved import SavedTensor, unpack
-from compat.dtypes import dtype as Dtype
+from compat.dtypes import dtype as Dtype, float32
 from compat.errors import FREED
 from compat.grad_mode import mode, next_sequence, no_grad
 from compat.meta import in_transform
@@ -189,6 +189,11 @@ class BackwardCFunction(Node, FunctionCtx):
     def expects(self, nr: int) -> tuple[Size, Dtype] | None:
         known = self._results[nr] if nr < len(self._results) else None
         return None if known is None else known[:2]
+
+    @property
+    def _input_metadata(self) -> tuple[InputMetadata, ...]:
+        # Results that are no tensors count as well: hooks get None for them.
+        return tuple(InputMetadata(*(known[:2] if known else (Size(()), float32))) for known in self._results)
 
     def release(self) -> None:
         self.saved = None

@@ -378,3 +378,50 @@ def test_a_leaf_that_has_moved_into_the_graph_takes_no_gradient() -> None:
         with pytest.raises(RuntimeError, match=r"^leaf variable has been moved into the graph interior$"):
             y.backward(retain_graph=True)
     assert torch.autograd.grad(y, x, allow_unused=True) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("run", "name"),
+    [
+        (lambda x: x.sum(), "ExpandBackward0"),
+        (lambda x: x.sum(1), "ExpandBackward0"),
+        (lambda x: x.mean(), "DivBackward1"),
+        (lambda x: x.max(), "MaskedFillBackward1"),
+        (lambda x: x.max(1)[0], "ScatterBackward0"),
+        (lambda x: x.amax(1), "MulBackward0"),
+        (lambda x: x.clamp(0, 1), "WhereBackward0"),
+        (lambda x: x.cumsum(0), "FlipBackward0"),
+        (lambda x: x.repeat(2, 2), "SumBackward1"),
+        (lambda x: x.masked_select(x > 0), "MaskedScatterBackward0"),
+        (lambda x: x.index_select(0, torch.tensor([0])), "IndexAddBackward0"),
+        (lambda x: -x, "NegBackward0"),
+        (lambda x: x.unbind()[0], "StackBackward0"),
+        (lambda x: torch.fft.fft(x), "SelectBackward0"),
+    ],
+)
+def test_a_gradient_that_is_differentiated_has_pytorchs_node(run: Any, name: str) -> None:
+    x = torch.full((2, 3), 0.7, requires_grad=True)
+    y = run(x)
+    (grad,) = torch.autograd.grad(y, x, torch.ones_like(y).requires_grad_(), create_graph=True)
+    assert grad.grad_fn.name() == name
+
+
+def test_hooks_of_a_functions_node_know_results_that_are_no_tensors() -> None:
+    class Several(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor, y: torch.Tensor) -> Any:
+            return 2 * x, 3, 2 * y, None
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            return 2 * grads[0], 2 * grads[2]
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(3, requires_grad=True)
+    a, _, b, _ = Several.apply(x, y)
+    node = a.grad_fn
+    assert [m.shape for m in node._input_metadata] == [[2], [], [3], []]
+    node.register_prehook(lambda grads: (grads[0] * 10, None, grads[2], None))
+    node.register_hook(lambda _, grads: seen.append(len(grads)))
+    seen: list[int] = []
+    (a.sum() + b.sum()).backward()
+    assert (x.grad.tolist(), y.grad.tolist(), seen) == ([20.0, 20.0], [2.0, 2.0, 2.0], [4])
