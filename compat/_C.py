@@ -4,6 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from compat import levels
+from compat.grad_mode import is_grad_enabled
 from compat.nn.modules.utils import parse_to
 from compat.registry import names_of
 from compat.tensor import Tensor
@@ -24,6 +25,7 @@ __all__ = [
     "_is_torch_function_all_disabled",
     "_is_torch_function_enabled",
     "_len_torch_function_stack",
+    "is_grad_enabled",
 ]
 
 globals().update(names_of("_C"))

@@ -18,6 +18,7 @@ from compat.errors import size_text
 from compat.grad_mode import _Guard
 from compat.grad_mode import mode as _mode
 from compat.layout import Base, Layout, dense_layout, preserved_strides
+from compat.registry import function, publish
 from compat.storage import UntypedStorage
 from compat.tensor import APART, Tensor
 from funcgrad.interpreters.forward import Forward, ForwardTracer
@@ -388,6 +389,7 @@ def is_fwd_grad_enabled() -> bool:
 
 
 _is_fwd_grad_enabled = is_fwd_grad_enabled
+publish(is_fwd_grad_enabled, "C._is_fwd_grad_enabled")
 
 
 class set_fwd_grad_enabled(_Guard):
@@ -420,3 +422,9 @@ class set_fwd_grad_enabled(_Guard):
 
 
 _set_fwd_grad_enabled = set_fwd_grad_enabled
+
+
+@function("C._set_fwd_grad_enabled")
+def turn_fwd_grad(enabled: bool) -> None:
+    """Whether tangents move through operations in this thread, from here on."""
+    _mode.forward = bool(enabled)

@@ -14,7 +14,8 @@ from compat.autograd.anomaly_mode import made
 from compat.autograd.function_results import keep, wrap_results
 from compat.autograd.node import NO_EDGE, InputMetadata, Node, accumulator, edge_of
 from compat.autograd.saved import SavedTensor, unpack
-from compat.dtypes import dtype as Dtype, float32
+from compat.dtypes import dtype as Dtype
+from compat.dtypes import float32
 from compat.errors import FREED
 from compat.grad_mode import mode, next_sequence, no_grad
 from compat.meta import in_transform

@@ -114,6 +114,33 @@ def unique(
     return _given(input, first, inverse, counts, along, (return_inverse, return_counts))
 
 
+@composite("torch._unique2")
+def unique2(
+    input: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """``unique`` of all elements with all three results; what was not asked for is empty.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._unique2(torch.tensor([3, 1, 3]), return_counts=True)
+        (tensor([1, 3]), tensor([], dtype=torch.int64), tensor([1, 2]))
+    """
+    values, inverse, counts = unique(input, sorted, True, True)
+    return values, inverse if return_inverse else _long([]), counts if return_counts else _long([])
+
+
+@composite("torch._unique")
+def unique1(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> tuple[Tensor, Tensor]:
+    """``_unique2`` without counts.
+
+    Example:
+        >>> import compat as torch
+        >>> torch._unique(torch.tensor([3, 1, 3]), return_inverse=True)
+        (tensor([1, 3]), tensor([1, 0, 1]))
+    """
+    return unique2(input, sorted, return_inverse)[:2]
+
+
 @composite("torch.unique_consecutive", "Tensor.unique_consecutive")
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None

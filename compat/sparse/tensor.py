@@ -85,6 +85,11 @@ class SparseTensor(Tensor):
         """Whether the coordinates are in order, each of them there once."""
         return self.coalesced
 
+    def _coalesced_(self, coalesced: bool) -> SparseTensor:
+        """Says whether they are so, unchecked."""
+        self.coalesced = bool(coalesced)
+        return self
+
     def _indices(self) -> Tensor:
         """The coordinates."""
         return self.coordinates.detach()

@@ -155,3 +155,14 @@ def test_the_tangent_of_a_view_of_a_dual_is_a_view_of_its_tangent() -> None:
         assert seen._base is tangent
         seen.zero_()
         assert fwAD.unpack_dual(dual * 1).tangent.tolist() == [0.0, 0.0, 0.0, 3.0]
+
+
+def test_tangents_can_be_turned_off_from_here_on() -> None:
+    try:
+        torch._C._set_fwd_grad_enabled(False)
+        assert not fwAD._is_fwd_grad_enabled()
+        with fwAD._set_fwd_grad_enabled(True):
+            assert torch._C._is_fwd_grad_enabled()
+        assert not torch._C._is_fwd_grad_enabled()
+    finally:
+        torch._C._set_fwd_grad_enabled(True)

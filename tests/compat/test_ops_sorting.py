@@ -36,3 +36,11 @@ def test_derivatives_are_differences() -> None:
     assert_derivatives(torch, lambda x: x.sort(0, descending=True)[0] ** 2, X)
     assert_derivatives(torch, lambda x: x.topk(3, 1)[0] ** 2, X)
     assert_derivatives(torch, lambda x: x.topk(2, 0, largest=False)[0] ** 2, X)
+
+
+def test_different_elements_under_pytorchs_inner_names() -> None:
+    x = torch.tensor([3.0, 1.0, 3.0], requires_grad=True)
+    values, inverse, counts = torch._unique2(x, return_inverse=True)
+    assert (values.tolist(), inverse.tolist(), counts.tolist()) == ([1.0, 3.0], [1, 0, 1], [])
+    assert [t.requires_grad for t in (values, inverse, counts)] == [True, False, False]
+    assert [t.tolist() for t in torch._unique(x)] == [[1.0, 3.0], []]

@@ -187,3 +187,9 @@ def test_who_has_no_sparse_tensors_pays_nothing_for_them() -> None:
         "assert not tensor.first and rules.kernels.askers\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_what_is_known_of_the_order_can_be_said() -> None:
+    x = torch.tensor([[1.0, 0.0]]).to_sparse()
+    assert not x._coalesced_(False).is_coalesced()
+    assert x._coalesced_(True).is_coalesced()
