@@ -547,6 +547,13 @@ def refresh(t: Tensor) -> None:
         _follow(t, view.base)
 
 
+def sync_written(t: Tensor) -> None:
+    """``sync`` for what is about to be written: a view without a node before its base had one is taken for a leaf."""
+    refresh(t)
+    if t._node is not None:
+        sync(t)
+
+
 def renew(t: Tensor) -> None:
     """Gives a view a new ``grad_fn`` if its base, or another view of it, was written since it got the present one."""
     view = t._view

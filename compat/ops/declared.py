@@ -65,7 +65,7 @@ class Declared:
         _every.append(self)
 
     def _entry(
-        self, name: str, miss: Callable[..., Any], plans: dict, out: bool, words: Complaints | None = None
+        self, name: str, miss: Callable[..., Any], plans: dict, out: bool, writes: bool, words: Complaints | None = None
     ) -> Callable[..., Any]:
         tensors = [p.name for p in self.params if p.kind == "array"]
 
@@ -80,14 +80,14 @@ class Declared:
 
         made: Any = entry(
             name, self.params, miss, plans, out=out, offsets=self.offsets, recorded=self.recorded,
-            older=older if self.older else None, words=words,
+            older=older if self.older else None, words=words, writes=writes,
         )  # fmt: skip
         made.__doc__ = self.body.__doc__
         made.__module__ = self.body.__module__
         made.__qualname__ = name
         made.__annotations__ = dict(getattr(self.body, "__annotations__", {}))
         made.__wrapped__ = self.body  # its signature is the one to show
-        self.entries.append((made, miss.__name__ == "miss_inplace"))
+        self.entries.append((made, writes))
         return made
 
     def _publish(self, made: Any, names: str) -> None:
@@ -116,11 +116,10 @@ class Declared:
         scope = made.__globals__
         words = Complaints(where, self.params, scope["miss"])
         place, _, name = where.rpartition(".")
-        out = scope["has_out"] and not words.method
-        found: Any = self._entry(name, words.miss, scope["plans"], out, words)
+        out, writes = scope["has_out"] and not words.method, dict(self.entries)[made]
+        found: Any = self._entry(name, words.miss, scope["plans"], out, writes, words)
         found.__module__ = "compat" if place in ("torch", "Tensor") else f"compat.{place}"
         found.__name__, found.__qualname__ = name, where if words.method else name
-        self.entries[-1] = found, dict(self.entries)[made]
         return found
 
     def clean(self, name: str, args: list[Any], named: Any) -> list[Any]:

@@ -423,7 +423,7 @@ def operator(op: Op, *names: str, inplace: bool = False, arrays: bool = False) -
         return miss(args, out, named)
 
     for name in names:
-        publish(op._entry(name, missed, plans, False), f"Tensor.{name}")
+        publish(op._entry(name, missed, plans, out=False, writes=inplace), f"Tensor.{name}")
 
 
 def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:

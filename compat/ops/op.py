@@ -183,12 +183,12 @@ class Op(Declared):
         self.casts = self.promote is not None or out == "cast"
         self.takes: Callable[..., None] | None = out if callable(out) else None
         out = any(n.startswith("torch.") for n in names.split()) if out is None else bool(out)
-        self.function = self._entry(self.name, self.miss, self.plans, out)
+        self.function = self._entry(self.name, self.miss, self.plans, out, writes=False)
         self._publish(self.function, names)
         inplace = options.get("inplace")
         if inplace is None:
             inplace = f"Tensor.{self.name}_" if self.strides == "elementwise" and names else ""
-        self.inplace = self._entry(f"{self.name}_", self.miss_inplace, self.inplace_plans, False)
+        self.inplace = self._entry(f"{self.name}_", self.miss_inplace, self.inplace_plans, out=False, writes=True)
         self._publish(self.inplace, inplace)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

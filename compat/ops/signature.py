@@ -37,7 +37,7 @@ import numpy as np
 from compat import dtypes
 from compat.errors import wrap_dim, wrap_dims, wrong_argument
 from compat.grad_mode import mode
-from compat.tensor import Tensor, refresh, sync
+from compat.tensor import Tensor, refresh, sync, sync_written
 
 if TYPE_CHECKING:
     Array = Any
@@ -302,6 +302,7 @@ def entry(
     recorded: bool = True,
     older: Callable[[Sequence[Any], Any], Any] | None = None,
     words: Words | None = None,
+    writes: bool = False,
 ) -> Callable[..., Any]:
     """The function that users call: one look-up by what the arguments are, then the plan found there.
 
@@ -316,6 +317,7 @@ def entry(
         older: what is called, with all of them and ``out``, where there are more positional arguments than parameters.
         words: what complains of arguments that it has no parameters for; what is called as a method has it from the
             start, a function when it is published.
+        writes: whether the first parameter is what is written.
     """
     # A parameter may be called mode. The plans may be replaced (``compat.ops.watching``), so they are not set again.
     scope: dict[str, Any] = {"grad__mode": mode, "plans": plans, "miss": miss, "older": older, "MISSING": MISSING}
@@ -326,8 +328,15 @@ def entry(
         words = scope["words"]
         if words is not None and words.known:
             scope["refuse"] = words.refuse
-        source, defaults = _source(params, out, offsets, older is not None, _style(words))
-        scope.update(Tensor=Tensor, TooWide=dtypes.TooWide, exact=exact, sync=sync if recorded else refresh, **defaults)
+        source, defaults = _source(params, out, offsets, older is not None, _style(words), writes)
+        scope.update(
+            Tensor=Tensor,
+            TooWide=dtypes.TooWide,
+            exact=exact,
+            sync=sync if recorded else refresh,
+            sync_written=sync_written,
+            **defaults,
+        )
         defined: dict[str, Any] = {}
         exec(_compiled(source), scope, defined)
         function = defined["function"]
@@ -352,7 +361,9 @@ def _style(words: Words | None) -> str:
     return "method" if words.method else "function"
 
 
-def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str) -> tuple[str, dict[str, Any]]:
+def _source(
+    params: tuple[Param, ...], out: bool, offsets: bool, older: bool, style: str, writes: bool
+) -> tuple[str, dict[str, Any]]:
     """The text of an entry function, and the values of its defaults."""
     signature, scan, key, values, arguments = [], [], [], [], []
     defaults: dict[str, Any] = {}
@@ -374,7 +385,7 @@ def _source(params: tuple[Param, ...], out: bool, offsets: bool, older: bool, st
         if method and len(defaults) == 1:
             signature.append("/")
         values += [f"*{n}" if p.kind == "arrays" else n] if p.dynamic else []
-        scan += _scan(p)
+        scan += _scan(p, "sync_written" if writes and p is params[0] else "sync")
         key += _key(p, offsets)
     guards = []
     if older:
@@ -412,12 +423,12 @@ def _compiled(source: str) -> Any:
     return compile(source, _HERE, "exec")
 
 
-def _scan(p: Param) -> list[str]:
+def _scan(p: Param, sync: str) -> list[str]:
     n = p.name
     if p.kind == "array":
         return [
             f"if isinstance({n}, Tensor):",
-            f"    if {n}._view is not None: sync({n})",
+            f"    if {n}._view is not None: {sync}({n})",
             f"    {n}_k = {n}._layout; {n}_g = {n}._rg",
             f"else: {n}_k = {n}.__class__; {n}_g = False",
         ]

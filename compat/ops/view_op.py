@@ -40,7 +40,7 @@ class ViewOp(Declared):
         #: Only its name is used: for the nodes of the backward's own backward.
         self.backward_base = make_node_class(node, {})
         names = options.get("names")
-        self.function = self._entry(self.name, self.miss, self.plans, False)
+        self.function = self._entry(self.name, self.miss, self.plans, out=False, writes=False)
         if self.through_storage:
             self.function = _by_memory(self.function)
         if "inside" in options:

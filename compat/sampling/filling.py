@@ -21,7 +21,7 @@ from compat.ops.kernel import Kernel
 from compat.ops.node import make_node_class, metadata
 from compat.random import engine_of
 from compat.sampling.examples import Draw, check_fill, drawn, draws, given, in_usual_order, memory_order
-from compat.tensor import Tensor, array_of, from_array, sync
+from compat.tensor import Tensor, array_of, from_array, sync_written
 from funcgrad import runtime
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
@@ -76,7 +76,7 @@ def fill(t: Tensor, draw: Draw, kernel: Kernel, *others: Tensor) -> Tensor:
         RuntimeError: if the tensor cannot be written in place, or ``draw`` says so.
     """
     if t._view is not None:
-        sync(t)
+        sync_written(t)
     if t._storage.born < mode.since:
         captures.refuse(t, kernel.name, {})
     recorded = mode.grad and (t._rg or any(o._rg for o in others))

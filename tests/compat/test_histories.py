@@ -15,3 +15,18 @@ from tests.compat.scripts import assert_same, cases, observe
 )
 def test_a_script_gives_what_it_gives_in_pytorch(script: str, want: Any) -> None:
     assert_same(observe(torch, script), want)
+
+
+@pytest.mark.parametrize("write", [
+    lambda t: t.mul_(2), lambda t: t.__imul__(2), lambda t: t.fill_(1), lambda t: t.uniform_(),
+    lambda t: torch.nn.functional.silu(t, inplace=True), lambda t: t.squeeze_(),
+])  # fmt: skip
+def test_a_view_that_nobody_asked_since_its_base_came_into_the_graph_is_a_leaf(write: Any) -> None:
+    base, factor = torch.zeros(1, 3), torch.ones((), requires_grad=True)
+    quiet, asked = base.select(-1, 0), base.select(-1, 0)
+    base.mul_(factor)
+    assert quiet.requires_grad and asked.grad_fn.name() == "AsStridedBackward0"
+    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place"):
+        write(quiet)
+    write(asked)
+    assert asked.grad_fn is not None
