@@ -26,7 +26,7 @@ def test_a_view_that_nobody_asked_since_its_base_came_into_the_graph_is_a_leaf(w
     quiet, asked = base.select(-1, 0), base.select(-1, 0)
     base.mul_(factor)
     assert quiet.requires_grad and asked.grad_fn.name() == "AsStridedBackward0"
-    with pytest.raises(RuntimeError, match="^a leaf Variable that requires grad is being used in an in-place"):
+    with pytest.raises(RuntimeError, match=r"^a leaf Variable that requires grad is being used in an in-place"):
         write(quiet)
     write(asked)
     assert asked.grad_fn is not None
