@@ -14,7 +14,7 @@ from compat.tensor import Tensor
 
 
 def composite(
-    *names: str, out: bool | Callable[..., None] = False, checked: bool = False
+    *names: str, out: bool | Callable[..., None] = False, checked: bool = False, last: str = ""
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Makes a function of tensors public that calls other operations; the graph is theirs.
 
@@ -24,6 +24,7 @@ def composite(
         names: where it appears.
         out: whether it takes ``out``, a tensor for the result; a function ``(result, out, operands)`` that raises
             where one may not be written into the other (``compat.ops.out.of_dtype``).
+        last: the operation that PyTorch writes into ``out`` by: it is that one which complains of what requires grad.
         checked: whether a method looks at its arguments first: for what does little with them.
     """
 
@@ -33,8 +34,8 @@ def composite(
         if not out:
             return publish(function, *others)
         takes = out if callable(out) else _takes_its_own
-        made = [publish(_with_out(function, takes, name), name) for name in others]
-        return made[0] if made else _with_out(function, takes, "")
+        made = [publish(_with_out(function, takes, name, last), name) for name in others]
+        return made[0] if made else _with_out(function, takes, "", last)
 
     return declare
 
@@ -43,7 +44,7 @@ def _takes_its_own(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=True)
 
 
-def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: str) -> Callable[..., Any]:
+def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: str, last: str) -> Callable[..., Any]:
     """A function that also takes ``out``, public at an address."""
     name = function.__name__
 
@@ -60,13 +61,18 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):
             raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        refused = None
         if mode.grad and any(t.requires_grad for t in (out, *_tensors(args), *_tensors(kwargs.values()))):
-            raise RuntimeError(
-                f"{name}(): functions with out=... arguments don't support automatic differentiation, but one of "
-                "the arguments requires grad."
+            refused = RuntimeError(
+                f"{last or name}(): functions with out=... arguments don't support automatic differentiation, but one "
+                "of the arguments requires grad."
             )
+        if refused is not None and not last:
+            raise refused
         with no_grad():
             result = function(*args, **kwargs)
+            if refused is not None:
+                raise refused
             takes(result, out, args)
             resize_out(out, tuple(result.shape))
             out.copy_(result)

@@ -111,7 +111,7 @@ def _can_hold(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=False)
 
 
-@composite("torch.kron", "Tensor.kron", out=_can_hold)
+@composite("torch.kron", "Tensor.kron", out=_can_hold, last="mul")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: every element of the first times the whole second, laid out as blocks.
 
@@ -130,7 +130,7 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
     return unsafe_view(left * right, tuple(k * m for k, m in zip(a, b)))
 
 
-@composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=_can_hold)
+@composite("torch.outer", "Tensor.outer", "torch.ger", "Tensor.ger", out=_can_hold, last="mul")
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """The products of each element of one vector with each of another.
 

@@ -32,7 +32,7 @@ def _check_diff(input: Tensor, n: int, dim: int, others: list[Tensor]) -> None:
                 )
 
 
-@composite("torch.diff", "Tensor.diff", out=True)
+@composite("torch.diff", "Tensor.diff", out=True, last="sub")
 def diff(
     input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:

@@ -210,7 +210,7 @@ def _raised(n: int, t: Tensor) -> Tensor:
     return unsqueeze(t, -1) if t.dim() == 2 and n == 3 else t
 
 
-@composite("torch.hstack", out=True)
+@composite("torch.hstack", out=True, last="cat")
 def hstack(tensors: Any) -> Tensor:
     """Tensors side by side: along the second dimension, vectors along their only one.
 
@@ -223,7 +223,7 @@ def hstack(tensors: Any) -> Tensor:
     return cat(raised, 0 if raised[0].dim() == 1 else 1)
 
 
-@composite("torch.vstack", "torch.row_stack", out=True)
+@composite("torch.vstack", "torch.row_stack", out=True, last="cat")
 def vstack(tensors: Any) -> Tensor:
     """Tensors below each other: along the first dimension, vectors as rows.
 
@@ -236,7 +236,7 @@ def vstack(tensors: Any) -> Tensor:
     return cat([_raised(2, t) for t in _some("vstack", tensors)], 0)
 
 
-@composite("torch.dstack", out=True)
+@composite("torch.dstack", out=True, last="cat")
 def dstack(tensors: Any) -> Tensor:
     """Tensors behind each other: along the third dimension.
 
@@ -248,7 +248,7 @@ def dstack(tensors: Any) -> Tensor:
     return cat([_raised(3, t) for t in _some("dstack", tensors)], 2)
 
 
-@composite("torch.column_stack", out=True)
+@composite("torch.column_stack", out=True, last="cat")
 def column_stack(tensors: Any) -> Tensor:
     """Tensors side by side, vectors as columns.
 

@@ -98,7 +98,9 @@ def _three(a: Tensor, b: Tensor, c: Tensor) -> Tensor:
 
 
 @composite(
-    "linalg.multi_dot", out=of_dtype("multi_dot(): expected out tensor to have dtype {result_cpp} but got {out_cpp}")
+    "linalg.multi_dot",
+    out=of_dtype("multi_dot(): expected out tensor to have dtype {result_cpp} but got {out_cpp}"),
+    last="mm",
 )
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that costs least.
@@ -153,7 +155,7 @@ def _takes_power(result: Tensor, out: Tensor, operands: Any) -> None:
     check_dtype(result, out, exact=True)
 
 
-@composite("linalg.matrix_power", "torch.matrix_power", "Tensor.matrix_power", out=_takes_power)
+@composite("linalg.matrix_power", "torch.matrix_power", "Tensor.matrix_power", out=_takes_power, last="matmul")
 def matrix_power(A: Tensor, n: int) -> Tensor:
     """The product of ``n`` times a matrix, by squaring.
 
