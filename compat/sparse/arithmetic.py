@@ -25,16 +25,21 @@ _ADDS_DENSE = "add(sparse, dense) is not supported. Use add(dense, sparse) inste
 # ---------------------------------------------------------------- one operand
 
 
+#: What the names of nodes write otherwise than those of functions.
+_WRITTEN = {"log1p": "log1P", "deg2rad": "deg2Rad", "rad2deg": "rad2Deg"}
+
+
 def _backward_name(name: str) -> str:
-    parts = [p if p != "log1p" else "log1P" for p in name.split("_")]
+    parts = [_WRITTEN.get(p, p) for p in name.split("_")]
     return "".join(p[:1].upper() + p[1:] for p in parts) + "Backward0"
 
 
-def _linear(name: str, input: SparseTensor) -> Tensor:
-    """A linear function, of each element for itself."""
+def _linear(name: str, input: SparseTensor, added_up: bool = False) -> Tensor:
+    """A linear function, of each element for itself, or with those of one place added up before."""
     function: Callable[[Tensor], Tensor] = names_of("torch")[name]
+    x = coalesced(input) if added_up else input
     with apart():
-        made = alike(input, function(input.elements))
+        made = alike(x, function(x.elements))
     return pulled(_backward_name(name), made, [input], lambda grad, _: [lambda: function(grad)])
 
 
@@ -62,13 +67,15 @@ def _pull_unary(function: Callable[[Tensor], Tensor], grad: Tensor, kept: Mappin
 
 
 _UNARY = """
-    abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p rad2deg relu
+    abs asin asinh atan atanh ceil erf erfinv expm1 floor frac isinf isnan isneginf isposinf log1p relu
     round sgn sign signbit sin sinh sqrt square tan tanh trunc
 """
 for _name in _UNARY.split():
     rule(_name)(partial(_unary, _name))
 for _name in ("neg", "positive", "conj_physical"):
     rule(_name)(partial(_linear, _name))
+for _name in ("deg2rad", "rad2deg"):
+    rule(_name)(partial(_linear, _name, added_up=True))
 
 
 @rule("pow")
