@@ -14,7 +14,16 @@ def __getattr__(name: str) -> Any:
         from compat.swapping import swap_tensors
 
         return swap_tensors
-    if name not in ("_python_dispatch", "_pytree", "benchmark", "checkpoint", "deterministic", "weak"):
+    if name not in (
+        "_python_dispatch",
+        "_pytree",
+        "benchmark",
+        "checkpoint",
+        "deterministic",
+        "flop_counter",
+        "module_tracker",
+        "weak",
+    ):
         raise no_attribute(__name__, name)
     from importlib import import_module
 

@@ -1,0 +1,80 @@
+"""``torch.utils.module_tracker``: in which modules a program is, forward and backward."""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from compat.nn.modules.hooks import register_module_forward_hook, register_module_forward_pre_hook
+from compat.nn.modules.module import Module
+from compat.tensor import Tensor
+from compat.trees import tree_leaves
+
+__all__ = ["ModuleTracker"]
+
+
+class ModuleTracker:
+    """Knows, within a ``with`` block, which modules are being called, or are passed by gradients.
+
+    Attributes:
+        parents: their dotted names, from the outermost module's class on, ``"Global"`` among them.
+
+    Example:
+        >>> import compat as torch
+        >>> class Ask(torch.nn.Module):
+        ...     def forward(self, x):
+        ...         print(sorted(tracker.parents))
+        >>> with ModuleTracker() as tracker:
+        ...     torch.nn.Sequential(Ask())(torch.ones(1))
+        ['Global', 'Sequential', 'Sequential.0']
+    """
+
+    def __init__(self) -> None:
+        self.parents: set[str] = {"Global"}
+        self._names: weakref.WeakKeyDictionary[Module, str] = weakref.WeakKeyDictionary()
+        self._called: list[str] = []
+        self._handles: list[Any] = []
+
+    @property
+    def is_bw(self) -> bool:
+        """Whether gradients pass, rather than values."""
+        return not self._called and len(self.parents) > 1
+
+    def _name(self, module: Module) -> str:
+        """A module's name: by the way from the outermost one, which is known when that is called."""
+        if not self._called or module not in self._names:
+            root = type(module).__name__
+            for path, inner in module.named_modules():
+                self._names[inner] = f"{root}.{path}" if path else root
+        return self._names[module]
+
+    def _before(self, module: Module, inputs: Any) -> None:
+        if not self._called:
+            self.parents = {"Global"}
+        name = self._name(module)
+        self._called.append(name)
+        self.parents.add(name)
+        for t in _with_gradients(inputs):
+            self._handles.append(t.register_hook(lambda grad: self.parents.discard(name)))
+
+    def _after(self, module: Module, inputs: Any, outputs: Any) -> None:
+        name = self._called.pop()
+        self.parents.discard(name)
+        for t in _with_gradients(outputs):
+            self._handles.append(t.register_hook(lambda grad: self.parents.add(name)))
+
+    def __enter__(self) -> ModuleTracker:
+        self._handles = [
+            register_module_forward_pre_hook(self._before),
+            register_module_forward_hook(self._after),
+        ]
+        return self
+
+    def __exit__(self, *args: Any) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles, self._called, self.parents = [], [], {"Global"}
+
+
+def _with_gradients(values: Any) -> list[Tensor]:
+    return [t for t in tree_leaves(values) if isinstance(t, Tensor) and t.requires_grad]
