@@ -402,9 +402,15 @@ def buffer(t: Any) -> Any:
         return lens.write(_blank(t), t._layout, t._offset, lift(t))
     x = t._storage.buffer
     if t._rg and x.__class__ is ReverseTracer and state.levels and state.levels[-1].interpreter is not x.interpreter:
-        x = lens.read(x, t._layout, t._offset)
-        know(t, x)
-        return lens.write(_blank(t), t._layout, t._offset, x)
+        root = t if t._view is None or t._view.base is None else t._view.base
+        layout = root._layout
+        if (
+            layout.contiguous
+            and layout.whole
+            and layout.base.shape == layout.size
+            and layout.dtype is layout.base.dtype
+        ):
+            know(root, x)
     return _outlived(x) if isinstance(x, Tracer) and not x.interpreter.alive else x
 
 

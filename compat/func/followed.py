@@ -168,8 +168,8 @@ def mark(t: Tensor, x: Any, name: str | None = None) -> None:
 def know(t: Tensor, x: Any) -> None:
     """Notes that elements are those of a tensor in the graph."""
     level = _level_of(x)
-    if level is not None:
-        level.known.setdefault(x.slot, edge_of(t))
+    if level is not None and x.slot not in level.known:
+        level.known[x.slot] = edge_of(t)
 
 
 class _Hooked:
