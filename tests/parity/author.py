@@ -346,7 +346,13 @@ class Author:
 
     def state(self, tensors: dict[str, Any]) -> str:
         m = self.one("m")
-        return self.chance.choice(STATES).format(m=m) if m else self.layer(tensors)
+        return self.chance.choice(self.detaching(STATES, tensors)).format(m=m) if m else self.layer(tensors)
+
+    def detaching(self, templates: tuple[str, ...], tensors: dict[str, Any]) -> list[str]:
+        """The templates, without those that detach gradients in place if one of these is a tensor of the program."""
+        grads = [t.grad for t in tensors.values() if not stray(t) and (t.is_leaf or t.retains_grad)]
+        named = any(grad is t for grad in grads if grad is not None for t in tensors.values())
+        return [line for line in templates if not named or "set_to_none" not in line]
 
     def optimizer(self, tensors: dict[str, Any]) -> str:
         m = self.one("m")
@@ -359,7 +365,7 @@ class Author:
 
     def step(self, tensors: dict[str, Any]) -> str:
         o = self.one("o")
-        return self.chance.choice(STEPS).format(o=o) if o else self.optimizer(tensors)
+        return self.chance.choice(self.detaching(STEPS, tensors)).format(o=o) if o else self.optimizer(tensors)
 
     def status(self, tensors: dict[str, Any]) -> str:
         plain = {n: t for n, t in tensors.items() if self.writable(t) and alone(t, tensors)}
