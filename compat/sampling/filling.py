@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from compat import captures, examples, levels, rng
+from compat.dtypes import index_number
 from compat.errors import OVERLAPS_ITSELF, wrong_argument
 from compat.grad_mode import mode
 from compat.layout import dense_layout, overlaps_itself, preserved_strides
@@ -133,7 +134,7 @@ def number(name: str, argument: str, position: int, value: Any, wanted: str = "f
         return value.item()
     if isinstance(value, bool) or not hasattr(value, "__index__" if wanted == "int" else "__float__"):
         raise wrong_argument(name, argument, position, wanted, value)
-    return value
+    return index_number(value) if wanted == "int" else value
 
 
 @composite("Tensor.uniform_")
