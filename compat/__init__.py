@@ -123,6 +123,8 @@ _LATER = {
     "GradScaler": "amp",
     "OutOfMemoryError": "cuda",
     "PyTorchFileReader": "file_reader",
+    "ScriptFunction": "jit",
+    "ScriptModule": "jit",
     "Storage": "typed_storage",
     "autocast": "amp",
     "clear_autocast_cache": "amp.autocast_mode",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from typing import Any
 
 from compat.autograd.profiler_util import EventList, FunctionEvent, FunctionEventAvg
 from compat.profiler import profile as _profile
 from compat.profiler import record_function
 
-__all__ = ["EventList", "FunctionEvent", "profile", "record_function"]
+__all__ = ["EventList", "FunctionEvent", "emit_nvtx", "profile", "record_function"]
 
 
 class profile:
@@ -82,3 +83,23 @@ class profile:
         return self.table() if self._ended else "<unfinished torch.autograd.profile>"
 
     __repr__ = __str__
+
+
+class emit_nvtx(AbstractContextManager):
+    """A ``with`` block whose operations are marks in a GPU's timeline.
+
+    Raises:
+        AssertionError: at its begin, as there is no GPU.
+    """
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False):
+        self.enabled = enabled
+        self.record_shapes = record_shapes
+
+    def __enter__(self) -> emit_nvtx:
+        if self.enabled:
+            raise AssertionError("Torch not compiled with CUDA enabled")
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None

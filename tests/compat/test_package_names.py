@@ -261,3 +261,13 @@ def test_addresses_that_packages_name() -> None:
     assert symbolic_shapes.free_unbacked_symbols(torch.ones(2)) == set()
     assert torch._tensor_str.PRINT_OPTS.precision == 4
     assert hub.get_dir().endswith("hub") and hub._get_torch_home() in hub.get_dir()
+
+
+def test_names_that_trainers_take() -> None:
+    from compat.autograd.profiler import emit_nvtx
+
+    assert torch.ScriptModule is torch.jit.ScriptModule
+    with emit_nvtx(enabled=False):
+        pass
+    with pytest.raises(AssertionError, match="Torch not compiled with CUDA enabled"), emit_nvtx():
+        pass
