@@ -24,7 +24,8 @@ from compat import serialization
 
 __all__ = ["download_url_to_file", "get_dir", "help", "list", "load", "load_state_dict_from_url", "set_dir"]
 
-_HASH = re.compile(r"-([a-f0-9]*)\.")
+#: Where the name of a file says what the SHA-256 of its bytes begins with.
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
 _PART = 1 << 17
 
 
@@ -120,7 +121,7 @@ def load_state_dict_from_url(
     kept = os.path.join(folder, name)
     if not os.path.exists(kept):
         sys.stderr.write(f'Downloading: "{url}" to {kept}\n')
-        said = _HASH.search(name) if check_hash else None
+        said = HASH_REGEX.search(name) if check_hash else None
         download_url_to_file(url, kept, said.group(1) if said else None, progress)
     return serialization.load(kept, map_location=map_location, weights_only=weights_only)
 
