@@ -26,6 +26,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - which of equal numbers ``kthvalue`` and ``topk`` find, to which gradients go; complex numbers of halves, which there
   are not here; ``vmap`` over no numbers, where PyTorch looks at the first of them; second gradients of no numbers;
 - means taken beside variances, and ``gelu``, where a number is infinite: that is there or NaN by how many there are;
+- roots of what is zero but for rounding, which may be below, and rows normalized in which a number is their mean;
 - such means where they are zero, and what modules normalize where it is all the same, of which PyTorch finds what
   rounding leaves;
 - fractions of coarse numbers that are whole but for rounding, which are nothing or nearly one, what remains of coarse
@@ -60,11 +61,13 @@ from tests.parity.fitness import (
     apart,
     balanced,
     broadcasts,
+    centred,
     coarse,
     cut,
     inner,
     level,
     made_within,
+    near_nothing,
     near_whole,
     normalized,
     short,
@@ -192,6 +195,8 @@ class Author:
             any(t.numel() > LARGEST for t in given)
             or ("atan2" in line and any(bool((t.data == 0).any()) for t in given))
             or (re.search(JUMPS, line) is not None and any(cut(t) for t in given))
+            or ("layer_norm" in line and any(map(centred, given)))
+            or ("sqrt_(" in line and any(map(near_nothing, given)))
             or (re.search(SPREAD, line) is not None and not all(map(self.finite, given)))
             or ("var_mean" in line and any(map(balanced, given)))
             or (re.search(r"\bm\d", line) is not None and any(map(level, given)))

@@ -63,6 +63,19 @@ def near_whole(t: Any) -> bool:
     return short(t) and bool(((t.data - t.data.round()).abs() < 1e-2).any())
 
 
+def centred(t: Any) -> bool:
+    """Whether it has numbers that are the mean of their row but for rounding, so that normalized they are nothing."""
+    if not t.numel() or not t.dim() or not t.is_floating_point():
+        return False
+    rest = t.data - t.data.mean(-1, keepdim=True)
+    return bool((rest.abs() <= 1e-6 * t.data.abs().max()).any())
+
+
+def near_nothing(t: Any) -> bool:
+    """Whether it has numbers that are zero but for rounding, and so of either sign."""
+    return t.is_floating_point() and bool((t.data.abs() < 1e-6).any())
+
+
 def normalized(t: Any) -> bool:
     """Whether a layer was normalized on the way to it."""
     try:
