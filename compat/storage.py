@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from importlib import import_module
 from typing import Any
 
@@ -115,14 +116,23 @@ class UntypedStorage(Moves):
             return self._address
         if memory is None or memory.nbytes != self.nbytes():
             memory = self.__dict__["_shown"] = np.empty(self.nbytes(), np.uint8)
+            self.__dict__.pop("_seen", None)
             self._address: int = memory.__array_interface__["data"][0]
         self.show(memory)
         return self._address
 
     def show(self, memory: np.ndarray) -> None:
-        """Copies its bytes to where they are read by address; while it has no values, as in a trace, it does not."""
-        if not runtime.capturing() and not isinstance(runtime.ready(self.buffer), Tracer):
+        """Copies its bytes to where they are read by address, if they are others than were copied last.
+
+        While it has no values, as in a trace, it does not.
+        """
+        if runtime.capturing():
+            return
+        buffer = runtime.ready(self.buffer)
+        seen = self.__dict__.get("_seen")
+        if not isinstance(buffer, Tracer) and (seen is None or seen() is not buffer):
             np.copyto(memory, self.bytes())
+            self.__dict__["_seen"] = weakref.ref(buffer)
 
     @property
     def _cdata(self) -> int:
