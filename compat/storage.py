@@ -17,9 +17,6 @@ from compat.storage_moves import Moves
 from funcgrad import runtime
 from funcgrad.tracing import Tracer
 
-# Addresses are made up: a buffer is replaced when it is written, and what a program compares must stay.
-# They begin where no machine has memory, so that none is that of a NumPy array.
-
 
 class _Clock:
     """How many transforms that differentiate have begun (``compat.captures``)."""
@@ -107,7 +104,8 @@ class UntypedStorage(Moves):
     def data_ptr(self) -> int:
         """Where its bytes are to be read, 0 if it is empty. Two tensors have a common storage if these are equal.
 
-        They are copied there when this is called, as a buffer may be anywhere and moves when it is written.
+        They are copied there when this is called, as a buffer may be anywhere and moves when it is written. Once the
+        storage is gone another one may be there.
         """
         if not self.base.numel or self.base.device is META:
             return 0
