@@ -385,7 +385,7 @@ def _source(
         if method and len(defaults) == 1:
             signature.append("/")
         values += [f"*{n}" if p.kind == "arrays" else n] if p.dynamic else []
-        scan += _scan(p, "sync_written" if writes and p is params[0] else "sync")
+        scan += _scan(p, params[0].name if writes else "")
         key += _key(p, offsets)
     guards = []
     if older:
@@ -423,12 +423,19 @@ def _compiled(source: str) -> Any:
     return compile(source, _HERE, "exec")
 
 
-def _scan(p: Param, sync: str) -> list[str]:
+def _scan(p: Param, written: str) -> list[str]:
+    """What is asked of an argument before the plan is looked for.
+
+    Args:
+        written: the parameter that the operation writes into, if there is one.
+    """
     n = p.name
     if p.kind == "array":
+        call = "sync_written" if n == written else "sync"
+        other = f" and {n} is not {written}" if written not in ("", n) else ""
         return [
             f"if isinstance({n}, Tensor):",
-            f"    if {n}._view is not None: {sync}({n})",
+            f"    if {n}._view is not None{other}: {call}({n})",
             f"    {n}_k = {n}._layout; {n}_g = {n}._rg",
             f"else: {n}_k = {n}.__class__; {n}_g = False",
         ]

@@ -18,7 +18,7 @@ def test_a_script_gives_what_it_gives_in_pytorch(script: str, want: Any) -> None
 
 
 @pytest.mark.parametrize("write", [
-    lambda t: t.mul_(2), lambda t: t.__imul__(2), lambda t: t.fill_(1), lambda t: t.uniform_(),
+    lambda t: t.mul_(2), lambda t: t.__imul__(2), lambda t: t.div_(t), lambda t: t.fill_(1), lambda t: t.uniform_(),
     lambda t: torch.nn.functional.silu(t, inplace=True), lambda t: t.squeeze_(),
 ])  # fmt: skip
 def test_a_view_that_nobody_asked_since_its_base_came_into_the_graph_is_a_leaf(write: Any) -> None:

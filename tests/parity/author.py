@@ -17,6 +17,7 @@ written about. Not written, as what PyTorch does then is known to be different, 
 - where in memory ``slice_scatter`` and its like put their result: where the input lies, in a copy of all around it;
 - the gradient of ``sgn`` of real numbers, which is zero and cannot be looked at;
 - products whose difference is nothing but rounding, which depends on whether the compiler fuses them;
+- what a module's node kept replaced by memory of another rank, at which each stumbles in its own way;
 - indices that a node kept replaced by ``data = ``, which may point anywhere;
 - bools where PyTorch's gradient would subtract or negate them, at which it complains in backward;
 - numbers read as such of another width, where rounding becomes anything, and integers read as other numbers;
@@ -388,6 +389,8 @@ class Author:
             return self.leaf()
         x = self.pick(plain)
         others = {n: t for n, t in tensors.items() if t.dtype == tensors[x].dtype and not t.is_inference()}
+        if any(re.fullmatch(r"m\d+", name) for name in self.run.scope):
+            others = {n: t for n, t in others.items() if t.dim() == tensors[x].dim()}
         lines = [line for line in MEMORY if "resize_" not in line or tensors[x].numel()]
         return self.chance.choice(lines).format(x=x, y=self.partner(others, tensors[x]))
 
