@@ -13,6 +13,7 @@ from compat.grad_mode import mode
 from compat.layout import Base
 from compat.ops.arguments import no_complex_derivative
 from compat.ops.composite import composite
+from compat.ops.copying import converted
 from compat.ops.index_rows import check_rows
 from compat.ops.indexing import as_vector, check_index_size, check_places, extent, flat, flat_places, outside
 from compat.ops.op import op
@@ -53,7 +54,7 @@ def _check_recorded(name: str, input: Tensor, src: Tensor) -> None:
 
 
 def _as(value: Any, like: Any) -> Any:
-    return np.astype(value, type_of(like).dtype)
+    return converted(value, dtypes.from_numpy(type_of(like).dtype))
 
 
 def _still_of(input: Any, src: Any, written: Any) -> Any:

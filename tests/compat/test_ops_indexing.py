@@ -130,3 +130,13 @@ def test_parts_of_a_conjugate_are_made_of_the_base_again() -> None:
         cut(z.conj()).mul_(w)
         torch.view_as_real(z).sum().backward()
         assert w.grad is not None and w.grad.item() == wanted
+
+
+def test_what_integers_have_no_room_for_is_written_into_their_parts_as_into_them() -> None:
+    x = torch.tensor([float("nan"), float("inf"), 1e30, -2.5])
+    zeros = torch.zeros(4, dtype=torch.int64)
+    wanted = torch.zeros(4, dtype=torch.int64).copy_(x)
+    assert wanted.tolist() == [-(2**63)] * 3 + [-2]
+    assert zeros.slice_scatter(x).equal(wanted) and zeros.as_strided_scatter(x, (4,), (1,)).equal(wanted)
+    assert zeros[None].select_scatter(x, 0, 0)[0].equal(wanted)
+    assert zeros[None].diagonal_scatter(x[:1])[0, 0] == wanted[0]
