@@ -82,40 +82,12 @@ globals().update(_names_of("torch"))
 __version__ = "2.13.0"
 
 # Modules that few programs need are imported when they are asked for, and so are names that are theirs.
-_MODULES = frozenset(
-    (
-        "_C",
-        "_dynamo",
-        "_tensor",
-        "_tensor_str",
-        "_utils",
-        "accelerator",
-        "amp",
-        "backends",
-        "compiler",
-        "cpu",
-        "cuda",
-        "futures",
-    )
-)
-_MODULES |= frozenset(
-    (
-        "distributed",
-        "distributions",
-        "functional",
-        "fx",
-        "hub",
-        "onnx",
-        "jit",
-        "mps",
-        "multiprocessing",
-        "overrides",
-        "return_types",
-    )
-)
-_MODULES |= frozenset(
-    ("__config__", "__future__", "_higher_order_ops", "masked", "quasirandom", "signal", "testing", "version", "xpu")
-)
+_MODULES = frozenset((
+    "_C", "__config__", "__future__", "_dynamo", "_higher_order_ops", "_tensor", "_tensor_str", "_utils",
+    "accelerator", "amp", "backends", "compiler", "cpu", "cuda", "distributed", "distributions", "functional",
+    "futures", "fx", "hub", "jit", "masked", "mps", "multiprocessing", "onnx", "overrides", "quasirandom",
+    "return_types", "signal", "testing", "version", "xpu",
+))  # fmt: skip
 _LATER = {
     "DisableTorchFunction": "torch_function",
     "DisableTorchFunctionSubclass": "torch_function",

@@ -266,6 +266,11 @@ def contiguous_strides(size: Ints) -> Ints:
     return tuple(result)
 
 
+def room(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> int:
+    """How many elements memory has to have for those of a size and strides, from its beginning; 0 for none of them."""
+    return 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+
+
 def channels_last_strides(size: Ints) -> Ints:
     """Strides of (N, C, *spatial) with the channels next to each other in memory; a size of zero counts as zero."""
     order = (0, *range(2, len(size)), 1)

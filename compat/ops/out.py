@@ -9,7 +9,7 @@ from compat import captures, dtypes, examples, levels
 from compat.autograd.forward_ad import is_dual
 from compat.errors import cpp_name, size_text, warn
 from compat.grad_mode import mode, no_grad
-from compat.layout import contiguous_strides, layout_of
+from compat.layout import contiguous_strides, layout_of, room
 from compat.ops.inplace import check_memory
 from compat.returns import return_type
 from compat.storage import UntypedStorage
@@ -143,7 +143,7 @@ def make_room(
     storage: UntypedStorage, size: tuple[int, ...], stride: tuple[int, ...], offset: int, dtype: dtypes.dtype
 ) -> None:
     """Has a storage grow if elements do not fit into it."""
-    need = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+    need = room(size, stride, offset)
     ratio = dtype.itemsize / storage.base.dtype.itemsize
     if need * ratio > storage.base.numel:
         storage.resize_elements(int(need * ratio), unset_value(dtype) if ratio == 1 else 0)
@@ -155,8 +155,7 @@ def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stri
     Raises:
         RuntimeError: if not.
     """
-    steps = stride or contiguous_strides(tuple(size))
-    last = 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, steps))
+    last = room(size, stride or contiguous_strides(tuple(size)), offset)
     if last * itemsize > storage.nbytes():
         raise RuntimeError(
             f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "

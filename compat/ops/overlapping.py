@@ -12,6 +12,7 @@ from typing import Any
 
 from compat.errors import warn
 from compat.grad_mode import mode, no_grad
+from compat.layout import room
 from compat.registry import names_of
 from compat.tensor import Tensor
 
@@ -49,7 +50,7 @@ def write_places(
     recorded = mode.grad and (t.requires_grad or (isinstance(values, Tensor) and values.requires_grad))
     written = copied() if recorded else None
     with no_grad():
-        span = 1 + sum((n - 1) * s for n, s in zip(t.shape, t.stride())) if t.numel() else 0
+        span = room(t.shape, t.stride())
         places = names_of("torch")["arange"](span).as_strided(t.shape, t.stride())
         values = values.to(t.dtype) if isinstance(values, Tensor) else t.new_full((), values)
         t.as_strided((span,), (1,), t.storage_offset()).index_put_((choose(places),), values, accumulate)

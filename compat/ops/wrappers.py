@@ -10,7 +10,7 @@ from compat import dtypes
 from compat.device import available
 from compat.errors import size_text
 from compat.grad_mode import no_grad
-from compat.layout import Base, contiguous_strides, layout_of
+from compat.layout import Base, contiguous_strides, layout_of, room
 from compat.meta import unknown
 from compat.ops.asked_sizes import ask_for
 from compat.ops.asking import has_say, owners
@@ -82,7 +82,7 @@ def _make_wrapper_subclass(
     kind = dtypes.get_default_dtype() if dtype is None else dtype
     stride = contiguous_strides(size) if strides is None else tuple(int(n) for n in strides)
     offset = int(storage_offset or 0)
-    needed = 0 if 0 in size else 1 + offset + sum((n - 1) * s for n, s in zip(size, stride))
+    needed = room(size, stride, offset)
     dense = stride == contiguous_strides(size) and not offset
     base = Base(size if dense else (needed,), kind, True, available("cpu" if device is None else device))
     made: Any = object.__new__(cls)

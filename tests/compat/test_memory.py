@@ -1,13 +1,18 @@
 """Tensors' memory: what is written where elements share places, storages."""
 
+import warnings
 from typing import Any
 
 import pytest
 
 import compat as torch
+from compat.typed_storage import warn_typed
 from tests.compat.scripts import assert_same, cases, observe
 
 
 @pytest.mark.parametrize(("source", "want"), cases("memory"))
 def test_golden(source: str, want: dict[str, Any]) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warn_typed()  # said once in a process, and in the one where this was written down it had been
     assert_same(observe(torch, source), want)
