@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.device import device as Device
-from compat.pickling import KNOWN
+from compat.unpickling import KNOWN
 
 # What files call to make tensors, for those who read them themselves.
 globals().update({known.name: found for known, found in KNOWN.items() if known.module == "torch._utils"})

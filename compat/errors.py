@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
@@ -154,6 +155,10 @@ def wrong_combination(function: str, args: Sequence[Any], kwargs: dict[str, Any]
     """``linspace() received an invalid combination of arguments - got (int, int, float)``."""
     got = [type_name(a) for a in args] + [f"{k}={type_name(v)}" for k, v in (kwargs or {}).items()]
     return TypeError(f"{function}() received an invalid combination of arguments - got ({', '.join(got)})")
+
+
+class CorruptFileError(RuntimeError, pickle.UnpicklingError):
+    """A file that was damaged, or claims what does not fit it; the message names it and the record in it."""
 
 
 def size_text(size: Sequence[Any]) -> str:

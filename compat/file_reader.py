@@ -1,12 +1,17 @@
-"""``torch.PyTorchFileReader``: what is in a file that ``torch.save`` has written, record by record."""
+"""``torch.PyTorchFileReader``: what is in a file that ``torch.save`` has written, record by record.
+
+A file's claims are checked here before anything is made of them: where a record begins and ends, how large it is, and
+its checksum.
+"""
 
 from __future__ import annotations
 
+import struct
 import zipfile
+import zlib
 from typing import Any
 
-from compat.dtypes import uint8
-from compat.ops.from_memory import frombuffer
+from compat.errors import CorruptFileError
 
 __all__ = ["PyTorchFileReader"]
 
@@ -15,6 +20,28 @@ _DAMAGED = (
     "file is corrupted. This can happen if the checkpoint was not saved properly, was transferred incorrectly, or the "
     "file was modified after saving."
 )
+_LEAST_VERSION, _GREATEST_VERSION = 1, 10
+#: The part of a record's header that has always the same size, and the sizes of what follows it.
+_HEADER = struct.Struct("<4s22xHH")
+_CENTRAL = struct.Struct("<4s24xHHH12x")
+_CHECKSUM_AT = 16
+#: What compressed records may grow to: so many times the file, and so many bytes.
+_GROWTH, _LEAST_GROWTH = 20, 1 << 25
+
+
+def name_of(file: Any) -> str:
+    """How messages call a file."""
+    name = getattr(file, "name", None)
+    return repr(name) if isinstance(name, str) else f"<{type(file).__name__}>"
+
+
+def size_of(file: Any) -> int:
+    """How many bytes a file has; where it stands does not change."""
+    here = file.tell()
+    file.seek(0, 2)
+    size: int = file.tell()
+    file.seek(here)
+    return size
 
 
 class PyTorchFileReader:
@@ -37,37 +64,146 @@ class PyTorchFileReader:
     """
 
     def __init__(self, file: Any):
+        self._name = repr(file) if isinstance(file, str) else name_of(file)
         try:
             self._archive = zipfile.ZipFile(file)
-        except zipfile.BadZipFile:
-            raise RuntimeError(
-                f"PytorchStreamReader failed reading zip archive: failed finding central directory. {_DAMAGED}"
-            ) from None
+        except (zipfile.BadZipFile, NotImplementedError, ValueError, EOFError, struct.error, OverflowError) as error:
+            raise self._failed("reading zip archive", f"failed finding central directory ({error})") from None
+        self._file: Any = self._archive.fp
+        self._size = size_of(self._file)
+        entries = self._archive.infolist()
         # All records are in one folder, named like the file.
-        self._root = self._archive.namelist()[0].partition("/")[0]
+        self._root, slash, _ = entries[0].filename.partition("/") if entries else ("", "", "")
+        if not slash:
+            raise self._failed("reading zip archive", "file in archive is not in a subdirectory")
+        self._entries = {info.filename[len(self._root) + 1 :]: info for info in entries}
+        self._starts: dict[str, int] = {}
+        self._claimed = self._inflated = 0
+
+    def close(self) -> None:
+        """Closes the file, if it was given by its path."""
+        self._archive.close()
+
+    def _failed(self, what: str, why: str) -> CorruptFileError:
+        return CorruptFileError(f"PytorchStreamReader failed {what}: {why}. File: {self._name}. {_DAMAGED}")
 
     def get_all_records(self) -> list[str]:
         """The records' names."""
-        return [name.partition("/")[2] for name in self._archive.namelist()]
+        return list(self._entries)
 
     def has_record(self, name: str) -> bool:
         """Whether there is a record of a name."""
-        return name in self.get_all_records()
+        return name in self._entries
 
-    def get_record(self, name: str) -> bytes:
-        """The bytes of a record.
+    def _entry(self, name: str) -> zipfile.ZipInfo:
+        found = self._entries.get(name)
+        if found is None or found.filename != f"{self._root}/{name}":
+            raise self._failed(f"locating file {name}", "file not found")
+        return found
+
+    def check_version(self) -> None:
+        """Whether the file is of a version that is read.
 
         Raises:
-            RuntimeError: if there is none of the name.
+            RuntimeError: if it is of another one, or does not say.
         """
-        if not self.has_record(name):
-            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found. {_DAMAGED}")
-        return self._archive.read(f"{self._root}/{name}")
+        if not self.has_record("version"):
+            raise self._failed("locating file version", 'Expected hasRecord("version") to be true, but got false')
+        text = self.get_record("version")
+        try:
+            version = int(text[:32])
+        except ValueError:
+            raise self._failed(
+                "reading file version", f"Couldn't parse the version {text[:32]!r} as Long Long"
+            ) from None
+        if not _LEAST_VERSION <= version <= _GREATEST_VERSION:
+            raise CorruptFileError(
+                f"Attempted to read a PyTorch file with version {version}, but the versions supported for reading are "
+                f"{_LEAST_VERSION} to {_GREATEST_VERSION}. File: {self._name}"
+            )
+
+    def get_record_offset(self, name: str) -> int:
+        """At which byte of the file the contents of a record begin: behind its header.
+
+        Raises:
+            RuntimeError: if there is none, or its bytes are not all in the file, or are those of others, too.
+        """
+        if name in self._starts:
+            return self._starts[name]
+        info = self._entry(name)
+        where = f"reading file {name}"
+        if not 0 <= info.header_offset <= self._size - _HEADER.size:
+            raise self._failed(where, f"its header at byte {info.header_offset} is outside of the file")
+        self._file.seek(info.header_offset)
+        mark, *lengths = _HEADER.unpack(self._file.read(_HEADER.size))
+        if mark != b"PK\x03\x04":
+            raise self._failed(where, "invalid header or archive is corrupted")
+        start: int = info.header_offset + _HEADER.size + sum(lengths)
+        if info.compress_size < 0 or start + info.compress_size > self._size:
+            raise self._failed(
+                where, f"it claims {info.compress_size} bytes from {start} on, in a file of {self._size} bytes"
+            )
+        self._claimed += info.compress_size
+        if self._claimed > self._size:
+            raise self._failed(where, "its bytes are those of other records, too")
+        self._starts[name] = start
+        return start
+
+    def get_record(self, name: str, checksum: bool = True) -> bytes:
+        """The bytes of a record.
+
+        Args:
+            checksum: whether to compare its checksum, if it has one.
+
+        Raises:
+            RuntimeError: if there is none of the name, or it is damaged.
+        """
+        info = self._entry(name)
+        where = f"reading file {name}"
+        self._file.seek(self.get_record_offset(name))
+        found: bytes = self._file.read(info.compress_size)
+        if info.flag_bits & 1:
+            raise self._failed(where, "unsupported encryption")
+        if info.compress_type == zipfile.ZIP_DEFLATED:
+            found = self._inflate(where, info, found)
+        elif info.compress_type != zipfile.ZIP_STORED:
+            raise self._failed(where, "unsupported method")
+        if len(found) != info.file_size:
+            raise self._failed(where, f"it has {len(found)} bytes and claims {info.file_size}")
+        # Who writes files without checksums writes zeros.
+        if checksum and info.CRC and zlib.crc32(found) != info.CRC:
+            raise self._failed(where, "CRC-32 check failed (torch.serialization.set_crc32_options(False) skips it)")
+        return found
+
+    def _inflate(self, where: str, info: zipfile.ZipInfo, packed: bytes) -> bytes:
+        self._inflated += info.file_size
+        if self._inflated > _LEAST_GROWTH + _GROWTH * self._size:
+            raise self._failed(where, f"it claims {info.file_size} bytes, compressed to {info.compress_size}")
+        try:
+            return zlib.decompressobj(-15).decompress(packed, info.file_size + 1)
+        except zlib.error as error:
+            raise self._failed(where, str(error)) from None
+
+    def forget_checksum(self, name: str) -> None:
+        """Says in the file that a record has no checksum, as it is about to be written through a mapping."""
+        at, wanted = self._archive.start_dir, self._entry(name)
+        with open(self._file.name, "r+b") as file:
+            for info in self._archive.infolist():
+                file.seek(at)
+                _, *lengths = _CENTRAL.unpack(file.read(_CENTRAL.size))
+                if info is wanted and info.CRC:
+                    file.seek(at + _CHECKSUM_AT)
+                    file.write(bytes(4))
+                    info.CRC = 0
+                at += _CENTRAL.size + sum(lengths)
 
     def get_record_size(self, name: str) -> int:
         """How many bytes a record has."""
-        return len(self.get_record(name))
+        return self._entry(name).file_size
 
     def get_storage_from_record(self, name: str, numel: int, kind: Any) -> Any:
         """The first bytes of a record as the storage of a tensor without elements, which is how PyTorch gives it."""
+        from compat.dtypes import uint8
+        from compat.ops.from_memory import frombuffer
+
         return frombuffer(bytearray(self.get_record(name))[:numel], dtype=uint8)[:0]

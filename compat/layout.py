@@ -18,6 +18,7 @@ from compat.device import CPU, META
 from compat.device import device as Device
 from compat.dtypes import array_dtype
 from compat.dtypes import dtype as Dtype
+from compat.errors import size_text
 from compat.size import Size
 
 Ints = tuple[int, ...]
@@ -269,6 +270,74 @@ def contiguous_strides(size: Ints) -> Ints:
 def room(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> int:
     """How many elements memory has to have for those of a size and strides, from its beginning; 0 for none of them."""
     return 0 if 0 in size else offset + 1 + sum((n - 1) * s for n, s in zip(size, stride))
+
+
+def check_reach(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, nbytes: int) -> None:
+    """Whether elements of ``itemsize`` bytes stay inside memory of ``nbytes``.
+
+    Raises:
+        RuntimeError: if not.
+    """
+    need = room(size, stride, offset) * itemsize
+    if need > nbytes:
+        raise RuntimeError(
+            f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "
+            f"itemsize {itemsize} requiring "
+            f"a storage size of {need} are out of bounds for storage of size {nbytes}"
+        )
+
+
+def checked_place(size: Any, stride: Any, offset: Any, itemsize: int, nbytes: int | None) -> tuple[Ints, Ints, int]:
+    """A size, strides and an offset that somebody claims, as what a layout is made of.
+
+    Args:
+        itemsize: bytes of an element.
+        nbytes: the memory's size; None where there is no memory.
+
+    Raises:
+        TypeError: for what is no integer, or no sequence of them.
+        RuntimeError: for negative numbers, for another count of strides than of sizes, for numbers beyond 64 bits, and
+            for elements outside the memory.
+    """
+    for name, given in (("size", size), ("stride", stride)):
+        if not isinstance(given, tuple | list) or not all(map(_is_int, given)):
+            raise TypeError(f"argument '{name}' must be tuple of ints, not {_short(given)}")
+    if not _is_int(offset):
+        raise TypeError(f"argument 'storage_offset' must be int, not {_short(offset)}")
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError(f"unequal size length ({len(size)}) and stride length ({len(stride)})")
+    if len(size) > _MOST_DIMS:
+        raise RuntimeError(f"a tensor has at most {_MOST_DIMS} dimensions, got {len(size)}")
+    if not 0 <= offset <= _LARGEST:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: {size_text(size)}")
+    if max(size, default=0) > _LARGEST or prod(size) > _LARGEST:
+        raise RuntimeError(f"numel: integer multiplication overflow with sizes={size_text(size)}")
+    need = room(size, stride, offset) * itemsize
+    if any(not 0 <= s <= _LARGEST for s in stride) or need > _LARGEST:
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}"
+        )
+    if nbytes is not None:
+        check_reach(size, stride, offset, itemsize, nbytes)
+    return size, stride, offset
+
+
+_LARGEST = 2**63 - 1
+#: As many as NumPy's arrays have.
+_MOST_DIMS = 64
+
+
+def _is_int(given: Any) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool)
+
+
+def _short(given: Any) -> str:
+    """What was given, for a message: its elements' types, if it has some."""
+    kinds = sorted({type(x).__name__ for x in given}) if isinstance(given, tuple | list) else ()
+    return f"{type(given).__name__} of {', '.join(kinds)}" if kinds else type(given).__name__
 
 
 def channels_last_strides(size: Ints) -> Ints:

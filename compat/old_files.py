@@ -15,9 +15,14 @@ import numpy as np
 
 from compat.device import META
 from compat.dtypes import dtype as Dtype
-from compat.pickling import Global, Loaded, Reader, Writer, text_of
+from compat.errors import CorruptFileError
+from compat.file_reader import size_of
+from compat.pickle_machine import Machine
+from compat.pickle_opcodes import run
+from compat.pickling import Global, Writer
 from compat.storage import UntypedStorage
 from compat.typed_storage import TypedStorage
+from compat.unpickling import Loaded, text_of
 
 _MAGIC = 0x1950A86A20F9469CFC6C
 _VERSION = 1001
@@ -54,7 +59,13 @@ def write(file: Any, obj: Any, protocol: int) -> None:
 
 
 class _OldLoaded(Loaded):
-    """The storages of such a file, whose contents come behind the object: until then they are zeros."""
+    """The storages of such a file, whose contents come behind the object: until then they are zeros.
+
+    Attributes:
+        modules: whether classes may come with their source.
+    """
+
+    modules = False
 
     def storage(self, reference: Any) -> Any:
         """The storage that a persistent reference names; or the class that it names with its source.
@@ -62,52 +73,92 @@ class _OldLoaded(Loaded):
         Raises:
             RuntimeError: if it is neither, or a part of another storage.
         """
-        if isinstance(reference, tuple) and reference[0] in ("module", b"module"):
+        kind = text_of(reference[0]) if isinstance(reference, tuple) and reference else None
+        if kind == "module" and self.modules and len(reference) > 1:
             return reference[1]
-        if isinstance(reference, tuple) and reference[-1] is not None:
-            raise RuntimeError("torch.load: parts of storages, as PyTorch wrote before version 0.4, are not read")
-        return super().storage(reference[:5])
+        if kind == "storage" and len(reference) == 6:
+            if reference[5] is not None:
+                raise CorruptFileError(
+                    "torch.load: parts of storages, as PyTorch wrote before version 0.4, are not read"
+                )
+            reference = reference[:5]
+        return super().storage(reference)
 
-    def fill(self, key: str, file: BinaryIO) -> None:
+    def fill(self, key: Any, file: BinaryIO) -> None:
         """Reads a storage's contents."""
-        made = self.made[key]
+        made = self.made.get(key) if isinstance(key, str) else None
+        if made is None:
+            raise CorruptFileError(f"storage {key!s:.40} has contents, but nothing refers to it")
         storage = made.untyped() if isinstance(made, TypedStorage) else made
         itemsize = made.element_size()
-        contents = np.frombuffer(file.read(int.from_bytes(file.read(8), "little") * itemsize), np.uint8)
-        if storage.device is not META:
+        count, have = int.from_bytes(file.read(8), "little"), storage.nbytes()
+        if count * itemsize != have:
+            raise CorruptFileError(
+                f"storage {key!r}: its contents are {count} elements of {itemsize} bytes, and it has {have} bytes"
+            )
+        contents = np.frombuffer(file.read(have), np.uint8)
+        if contents.size != have:
+            raise CorruptFileError(f"storage {key!r}: the file ends after {contents.size} of its {have} bytes")
+        if storage.device is not META and have:
             storage._write_bytes(contents.reshape(-1, itemsize)[:, ::-1].reshape(-1) if self.swapped else contents)
 
 
-def read(
-    file: Any,
-    place: Callable[..., Any],
-    allowed: dict[Global, Any] | None,
-    options: dict[str, Any],
-    reader: type[Reader] = Reader,
-) -> Any:
-    """Reads an object; arguments as for ``compat.pickling``'s ``Loaded`` and ``Reader``, which ``reader`` is.
+def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], weights_only: bool) -> Any:
+    """Reads an object.
+
+    Args:
+        file: where it is.
+        place: as for ``compat.unpickling``'s ``Loaded``.
+        unpicklers: what makes ``compat.unpickling``'s machine, of the contents, a place in them and the storages; or,
+            without ``weights_only``, its ``Reader``, of the file and the storages.
 
     Raises:
         RuntimeError: if the file is none, or of another version.
     """
+    start = file.tell()
+    size = size_of(file) - start
+    claimed = 0
 
-    def zeros(key: str, size: int) -> np.ndarray:
-        return np.zeros(size, np.uint8)
+    def zeros(key: str, nbytes: int) -> np.ndarray:
+        # They all come behind the object, so a file that has no room for them claims too much.
+        nonlocal claimed
+        claimed += nbytes
+        if claimed > size:
+            raise CorruptFileError(f"storage {key!r} claims {nbytes} bytes, in a file of {size} bytes")
+        return np.zeros(nbytes, np.uint8)
 
     loaded = _OldLoaded(zeros, place)
+    loaded.modules = not weights_only
+    contents = file.read() if weights_only else b""
+    if contents[257:262] == b"ustar":
+        raise CorruptFileError("tar archives, as PyTorch wrote before version 0.2, are not read")
 
     def following() -> Any:
-        return reader(file, loaded, allowed, **options).load()
+        if not weights_only:
+            return unpicklers(file, loaded).load()
+        machine: Machine = unpicklers(contents, file.tell() - start, loaded)
+        found = run(machine)
+        file.seek(start + machine.at)
+        return found
 
+    file.seek(start)
     if following() != _MAGIC:
-        raise RuntimeError("Invalid magic number; corrupt file?")
+        raise CorruptFileError("Invalid magic number; corrupt file?")
     version = following()
     if version != _VERSION:
-        raise RuntimeError(f"Invalid protocol version: {version}")
+        raise CorruptFileError(f"Invalid protocol version: {version!s:.40}")
     facts = following()
+    if not isinstance(facts, dict):
+        raise CorruptFileError(f"what it says of the machine is of type {type(facts).__name__}, not dict")
     little = facts.get("little_endian", facts.get(b"little_endian"))  # as text is read
     loaded.swapped = little is not (sys.byteorder == "little")
     obj = following()
-    for key in following():
-        loaded.fill(text_of(key), file)
+    keys = following()
+    if not isinstance(keys, list):
+        raise CorruptFileError(f"the keys of its storages are of type {type(keys).__name__}, not list")
+    for key in keys:
+        loaded.fill(str(key) if type(key) is int else text_of(key), file)
+    missing = loaded.made.keys() - {str(key) if type(key) is int else text_of(key) for key in keys}
+    if missing:
+        raise CorruptFileError(f"storage {min(missing)!r} has no contents")
     return obj

@@ -14,18 +14,22 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from compat import old_files
 from compat.device import META
 from compat.device import device as Device
-from compat.errors import warn
+from compat.errors import CorruptFileError, warn
+from compat.file_reader import PyTorchFileReader, name_of
 from compat.layout import Base
-from compat.pickling import Forbidden, Global, Loaded, Writer, names_in, reader_on
+from compat.pickle_machine import OutsideError
+from compat.pickle_opcodes import run
+from compat.pickling import Global, Writer
 from compat.registry import function
 from compat.storage import UntypedStorage, unknown_storage
+from compat.unpickling import Forbidden, Loaded, machine_on, names_in, reader_on
 
 __all__ = [
     "MAP_LOCATION", "LoadEndianness", "add_safe_globals", "clear_safe_globals", "default_restore_location",
@@ -80,12 +84,14 @@ def set_default_load_endianness(endianness: LoadEndianness | None) -> None:
 
 
 def get_crc32_options() -> bool:
-    """Whether ``save`` computes checksums: what ``set_crc32_options`` was last told."""
+    """Whether checksums are compared: what ``set_crc32_options`` was last told."""
     return _Options.checksums
 
 
 def set_crc32_options(compute_crc32: bool) -> None:
-    """Says whether checksums are asked for. The standard library, which writes the files here, always computes them.
+    """Says whether ``load`` compares checksums. ``save`` always writes them, by the standard library.
+
+    A file whose tensors were written through another program's shared mapping has old ones.
 
     Example:
         >>> set_crc32_options(False)
@@ -303,11 +309,10 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
 
     if not zipfile.is_zipfile(f):
         raise ValueError("Expected input to be a checkpoint returned by torch.save")
-    with zipfile.ZipFile(f) as archive:
-        entry = next((n for n in archive.namelist() if n.endswith("/data.pkl")), None)
-        if entry is None:
-            raise ValueError("Expected input to be a checkpoint returned by torch.save")
-        return [f"{name.module}.{name.name}" for name in names_in(archive.read(entry)) if name not in _safe]
+    records = PyTorchFileReader(f)
+    if not records.has_record("data.pkl"):
+        raise ValueError("Expected input to be a checkpoint returned by torch.save")
+    return [f"{name.module}.{name.name}" for name in names_in(records.get_record("data.pkl")) if name not in _safe]
 
 
 # ---------------------------------------------------------------- loading
@@ -333,12 +338,16 @@ def load(
         weights_only: whether only tensors, containers and plain values may be in it; True by default. A file that
             holds anything else can run any code when loaded.
         mmap: whether to map the file, given by its path: with ``set_default_mmap_options(mmap.MAP_SHARED)``, what is
-            written to the tensors is then in the file. Otherwise it is read, which gives the same.
+            written to the tensors is then in the file. Otherwise it is read, which gives the same, except that the
+            checksums of storages are not compared.
         pickle_load_args: of ``pickle.Unpickler``.
 
     Raises:
-        UnpicklingError: if it holds what may not be loaded, or is no such file.
-        RuntimeError: for a device that is not there.
+        UnpicklingError: if it holds what may not be loaded.
+        CorruptFileError: if it is no such file, or damaged; this is both an ``UnpicklingError`` and a
+            ``RuntimeError``. The checksums of records are compared unless ``set_crc32_options(False)`` was called.
+        EOFError: if it is empty.
+        RuntimeError: for a device that is not there, and for TorchScript.
     """
     if weights_only and pickle_module is not None:
         raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
@@ -346,18 +355,24 @@ def load(
     if mmap and not isinstance(f, str | os.PathLike):
         raise ValueError("f must be a file path in order to use the mmap argument")
     options = _load_options(weights_only, pickle_load_args)
+    source = partial(_Source, place=_placing(map_location), weights_only=weights_only, options=options)
     if isinstance(f, str | os.PathLike):
-        mapped = os.fspath(f) if mmap and _Options.flags == mapping.MAP_SHARED else None
         with open(f, "rb") as file:
-            return _load(file, _placing(map_location), weights_only, options, mapped, pickle_module)
-    if not hasattr(f, "seek") or not hasattr(f, "tell"):
-        raise AttributeError(
-            f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a file that is "
-            "seekable. Please pre-load the data into a buffer like io.BytesIO and try to load from it instead."
-        )
+            return _load(source(file, mapped=bool(mmap), pickle_module=pickle_module))
+    _check_seekable(f)
     # The standard library's zipfile asks for more than reading and seeking.
     readable = f if hasattr(f, "seekable") else io.BytesIO(f.read())
-    return _load(readable, _placing(map_location), weights_only, options, None, pickle_module)
+    return _load(source(readable, mapped=False, pickle_module=pickle_module))
+
+
+def _check_seekable(f: Any) -> None:
+    try:
+        f.seek(f.tell())
+    except (io.UnsupportedOperation, AttributeError) as error:
+        raise type(error)(
+            f"{error}. You can only torch.load from a file that is seekable. Please pre-load the data into a buffer "
+            "like io.BytesIO and try to load from it instead."
+        ) from None
 
 
 def _load_options(weights_only: bool, given: dict[str, Any]) -> dict[str, Any]:
@@ -391,61 +406,95 @@ def _weights_only(asked: bool | None, pickle_module: Any) -> bool:
     return pickle_module is None if asked is None else asked
 
 
-def _load(
-    file: Any,
-    place: Callable[[UntypedStorage, str], Any],
-    weights_only: bool,
-    options: dict,
-    mapped: str | None,
-    pickle_module: Any,
-) -> Any:
-    import zipfile
+class _Source(NamedTuple):
+    """A file that is read, and how.
 
+    Attributes:
+        place: what puts a storage where it is to be.
+        mapped: whether the file is to be mapped into memory.
+    """
+
+    file: Any
+    place: Callable[[UntypedStorage, str], Any]
+    weights_only: bool
+    options: dict[str, Any]
+    mapped: bool
+    pickle_module: Any
+
+
+def _load(source: _Source) -> Any:
+    """Reads a file of any of PyTorch's formats.
+
+    Raises:
+        EOFError: for one without contents.
+    """
+    file = source.file
     start = file.tell()
     head = file.read(4)
     file.seek(start)
     if not head:
-        raise EOFError("" if weights_only else "Ran out of input")
-    allowed = _safe if weights_only else None
-    if head != b"PK\x03\x04":
-        read = partial(old_files.read, file, place, allowed, options, reader_on(pickle_module))
-        return _guarded(read) if weights_only else read()
-    with zipfile.ZipFile(file) as archive:
-        names = archive.namelist()
-        root = next((n.removesuffix("data.pkl") for n in names if n.endswith("/data.pkl")), None)
-        if root is None:
-            raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found")
-        swapped = _Options.endianness is LoadEndianness.BIG
-        if f"{root}byteorder" in names:
-            swapped = archive.read(f"{root}byteorder").strip() == b"big"
-
-        def contents(key: str, size: int) -> Any:
-            if mapped is not None and size:
-                return np.memmap(mapped, np.uint8, "r+", _begins(file, archive, f"{root}data/{key}"), (size,))
-            return np.frombuffer(_entry_of(file, archive, f"{root}data/{key}"), np.uint8)
-
-        loaded = Loaded(contents, place, swapped)
-        pickled = io.BytesIO(_entry_of(file, archive, f"{root}data.pkl"))
-        reader = reader_on(pickle_module)(pickled, loaded, allowed, **options)
-        return _guarded(reader.load) if weights_only else reader.load()
+        raise EOFError("" if source.weights_only else "Ran out of input")
+    if head == b"PK\x03\x04":
+        return _guarded(source, partial(_load_zip, source))
+    if source.mapped:
+        raise RuntimeError(
+            "mmap can only be used with files saved with `torch.save(_use_new_zipfile_serialization=True), please "
+            "torch.save your checkpoint with this option in order to use mmap."
+        )
+    unpicklers = _weights_only_unpicklers if source.weights_only else _general_unpicklers
+    return _guarded(source, lambda: old_files.read(file, source.place, unpicklers(source), source.weights_only))
 
 
-def _begins(file: Any, archive: Any, name: str) -> int:
-    """Where in the file the contents of an entry begin: behind its header, a name and what else is said of it."""
-    start: int = archive.getinfo(name).header_offset
-    file.seek(start + 26)
-    return start + 30 + sum(int.from_bytes(file.read(2), "little") for _ in range(2))
+def _load_zip(source: _Source) -> Any:
+    records = PyTorchFileReader(source.file)
+    records.check_version()
+    if records.has_record("constants.pkl"):
+        raise RuntimeError(_refusal_of_torchscript(source))
+    # What is mapped is not read, so that nobody knows its checksum.
+    checks = _Options.checksums and not source.mapped
+    shared = source.mapped and _Options.flags == mapping.MAP_SHARED
+
+    def contents(key: str, size: int) -> Any:
+        name = f"data/{key}"
+        if shared and size and size == records.get_record_size(name):
+            records.forget_checksum(name)
+            return np.memmap(source.file.name, np.uint8, "r+", records.get_record_offset(name), (size,))
+        return np.frombuffer(records.get_record(name, checks), np.uint8)
+
+    loaded = Loaded(contents, source.place, _is_swapped(records))
+    pickled = records.get_record("data.pkl", _Options.checksums)
+    if source.weights_only:
+        return run(_weights_only_unpicklers(source)(pickled, 0, loaded))
+    return _general_unpicklers(source)(io.BytesIO(pickled), loaded).load()
 
 
-def _entry_of(file: Any, archive: Any, name: str) -> bytes:
-    """The contents of an entry, whatever its checksum: who maps a file and writes to it leaves that as it was."""
-    info = archive.getinfo(name)
-    if info.compress_type:
-        found: bytes = archive.read(name)
-        return found
-    file.seek(_begins(file, archive, name))
-    found = file.read(info.file_size)
-    return found
+def _weights_only_unpicklers(source: _Source) -> Callable[..., Any]:
+    """What makes unpicklers that read only what is listed."""
+    return partial(machine_on, allowed=_safe, encoding=source.options["encoding"])
+
+
+def _general_unpicklers(source: _Source) -> Callable[..., Any]:
+    """What makes unpicklers that do what a file says."""
+    return partial(reader_on(source.pickle_module), **source.options)
+
+
+def _is_swapped(records: PyTorchFileReader) -> bool:
+    """Whether the bytes of an element come the other way round."""
+    if not records.has_record("byteorder"):
+        return _Options.endianness is LoadEndianness.BIG
+    order = records.get_record("byteorder")
+    if order not in (b"little", b"big"):
+        raise CorruptFileError(f"Unknown endianness type: {order[:20]!r} (record byteorder)")
+    return order == b"big"
+
+
+def _refusal_of_torchscript(source: _Source) -> str:
+    if source.weights_only:
+        return f"Cannot use ``weights_only=True`` with TorchScript archives passed to ``torch.load``. {_CHANGED}"
+    return (
+        f"{name_of(source.file)} is a TorchScript archive, as torch.jit.save writes it: torch.load does not read "
+        "those, and there is no torch.jit.load here. Save the module's state_dict with torch.save."
+    )
 
 
 _DOCS = (
@@ -459,25 +508,46 @@ _CHANGED = (
 )
 
 
-def _guarded(read: Callable[[], Any]) -> Any:
+def _guarded(source: _Source, read: Callable[[], Any]) -> Any:
+    """Reads; whatever is wrong with the file is said in one way, with the file's name.
+
+    Raises:
+        UnpicklingError: with ``weights_only``, for what may not be loaded.
+        CorruptFileError: for a damaged file, which is both a ``RuntimeError`` and an ``UnpicklingError``.
+    """
     try:
         return read()
-    except Forbidden as error:
-        name = str(error)
-        raise pickle.UnpicklingError(
-            "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
-            f"steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {_CHANGED}\n\t(2) Alternatively, to "
-            "load with `weights_only=True` please check the recommended steps in the following error message.\n\t"
-            f"WeightsUnpickler error: Unsupported global: GLOBAL {name} was not an allowed global by default. Please "
-            f"use `torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals([{name}])` "
-            f"context manager to allowlist this global if you trust this class/function.{_DOCS}"
-        ) from None
-    except pickle.UnpicklingError as error:
-        raise pickle.UnpicklingError(
+    except OutsideError as raised:
+        error = raised.error
+    except Forbidden as forbidden:
+        raise pickle.UnpicklingError(_not_allowed(str(forbidden))) from None
+    except (pickle.UnpicklingError, EOFError) as damage:
+        said = str(damage) or "the file ends too early"
+        if not source.weights_only:
+            raise CorruptFileError(_in_file(source, said)) from damage.__cause__
+        kind = CorruptFileError if isinstance(damage, CorruptFileError) else pickle.UnpicklingError
+        raise kind(
             f"Weights only load failed. {_CHANGED}\nPlease file an issue with the following so that we can make "
             "`weights_only=True` compatible with your use case: WeightsUnpickler error: "
-            f"\n\n{error}{_DOCS}"
-        ) from None
+            f"\n\n{_in_file(source, said)}{_DOCS}"
+        ) from damage.__cause__
+    raise error
+
+
+def _in_file(source: _Source, said: str) -> str:
+    name = name_of(source.file)
+    return said if name in said else f"{said} (file: {name})"
+
+
+def _not_allowed(name: str) -> str:
+    return (
+        "Weights only load failed. This file can still be loaded, to do so you have two options, \033[1mdo those "
+        f"steps only if you trust the source of the checkpoint\033[0m. \n\t(1) {_CHANGED}\n\t(2) Alternatively, to "
+        "load with `weights_only=True` please check the recommended steps in the following error message.\n\t"
+        f"WeightsUnpickler error: Unsupported global: GLOBAL {name} was not an allowed global by default. Please "
+        f"use `torch.serialization.add_safe_globals([{name}])` or the `torch.serialization.safe_globals([{name}])` "
+        f"context manager to allowlist this global if you trust this class/function.{_DOCS}"
+    )
 
 
 def _placing(map_location: Any) -> Callable[[UntypedStorage, str], Any]:

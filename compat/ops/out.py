@@ -7,9 +7,9 @@ from typing import Any
 
 from compat import captures, dtypes, examples, levels
 from compat.autograd.forward_ad import is_dual
-from compat.errors import cpp_name, size_text, warn
+from compat.errors import cpp_name, warn
 from compat.grad_mode import mode, no_grad
-from compat.layout import contiguous_strides, layout_of, room
+from compat.layout import check_reach, contiguous_strides, layout_of, room
 from compat.ops.inplace import check_memory
 from compat.returns import return_type
 from compat.storage import UntypedStorage
@@ -155,13 +155,7 @@ def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stri
     Raises:
         RuntimeError: if not.
     """
-    last = room(size, stride or contiguous_strides(tuple(size)), offset)
-    if last * itemsize > storage.nbytes():
-        raise RuntimeError(
-            f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "
-            f"itemsize {itemsize} requiring "
-            f"a storage size of {last * itemsize} are out of bounds for storage of size {storage.nbytes()}"
-        )
+    check_reach(size, stride or contiguous_strides(tuple(size)), offset, itemsize, storage.nbytes())
 
 
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:

@@ -204,7 +204,7 @@ def _place(self: Tensor, source: Any, offset: int, size: Any, stride: Any) -> tu
     stride = () if stride is None else tuple(stride)
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    if any(s < 0 for s in stride):
+    if any(n < 0 for n in (*size, *stride)):
         raise RuntimeError(
             f"Storage size calculation overflowed with sizes={size_text(size)} and strides={size_text(stride)}"
         )

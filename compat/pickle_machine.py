@@ -1,0 +1,277 @@
+"""The pickle machine for files of strangers: what ``torch.load`` reads with ``weights_only``.
+
+A pickle is a program for a machine with a stack and a memo. The standard library's runs any: it calls what the file
+says and sets attributes of whatever is there. This one has the same opcodes, and four rules:
+
+* a name stands for what a table lists under it, and for nothing else;
+* only what the table lists is called, and the state of an object is set only where its class is listed;
+* lengths are checked against the bytes that are there before anything is allocated;
+* calls that copy what they are given, and hashing, which walks through tuples, share an allowance that grows with the
+  file, so that a short file takes neither much memory nor much time.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
+from typing import Any
+
+from compat.errors import CorruptFileError
+
+#: Bytes or elements that calls may copy, and tuples that hashing may walk through: so many per byte of the pickle.
+_ALLOWANCE = 8
+_LEAST_ALLOWANCE = 1 << 16
+#: Tuples within tuples, in what is hashed or compared.
+_DEEPEST_KEY = 50
+
+
+class OutsideError(Exception):
+    """What code of the program's own raised while a file was read; it goes to the program as it is.
+
+    Attributes:
+        error: the exception.
+    """
+
+    def __init__(self, error: Exception):
+        super().__init__(error)
+        self.error = error
+
+
+def outside(function: Callable[..., Any], *args: Any, **named: Any) -> Any:
+    """Calls code of the program's own: what it raises says nothing of the file."""
+    try:
+        return function(*args, **named)
+    except Exception as error:
+        raise OutsideError(error) from error
+
+
+class Machine:
+    """The stack, the memo and the rules, for one pickle; what the opcodes do stands in ``compat.pickle_opcodes``.
+
+    Args:
+        data: the bytes in which it is.
+        start: where it begins.
+        find: what a module and a name stand for; raises ``UnpicklingError`` where nothing is listed.
+        persistent: what a persistent reference stands for.
+        is_own: whether the program itself listed a class or function.
+        callables: how listed classes and functions are called, where that is not as they are.
+        build: sets the state of an object of a listed class, and says whether it is one.
+        encoding: of text that Python 2 wrote, ``"bytes"`` for bytes.
+
+    Attributes:
+        at: the next byte.
+        done: whether the pickle has ended there.
+    """
+
+    def __init__(
+        self,
+        data: bytes,
+        start: int = 0,
+        *,
+        find: Callable[[str, str], Any],
+        persistent: Callable[[Any], Any],
+        is_own: Callable[[Any], bool],
+        callables: Mapping[int, Callable[..., Any]],
+        build: Callable[[Any, Any], bool],
+        encoding: str = "utf-8",
+    ):
+        self.data = data
+        self.at = start
+        self.find = find
+        self.persistent = persistent
+        self.is_own = is_own
+        self.callables = callables
+        self.build = build
+        self.encoding = encoding
+        self.stack: list[Any] = []
+        self.stacks: list[list[Any]] = []
+        self.memo: dict[int, Any] = {}
+        #: What the pickle has named, by identity: nothing else is called.
+        self.named: dict[int, Any] = {}
+        self.allowance = _LEAST_ALLOWANCE + _ALLOWANCE * (len(data) - start)
+        self.done = False
+
+    # ------------------------------------------------------------ reading
+
+    def take(self, length: int) -> bytes:
+        """The next bytes.
+
+        Raises:
+            CorruptFileError: if there are not so many.
+        """
+        start = self.at
+        end = start + length
+        if end > len(self.data):
+            raise CorruptFileError(f"the file ends where {length} bytes were to come")
+        self.at = end
+        return self.data[start:end]
+
+    def number(self, length: int) -> int:
+        """The next bytes as a number without sign."""
+        return int.from_bytes(self.take(length), "little")
+
+    def line(self) -> bytes:
+        """The bytes up to the end of a line."""
+        end = self.data.find(b"\n", self.at)
+        if end < 0:
+            raise CorruptFileError("the file ends within a line")
+        found = self.data[self.at : end]
+        self.at = end + 1
+        return found
+
+    def pop_mark(self) -> list[Any]:
+        """What was put on the stack since the last mark."""
+        items = self.stack
+        self.stack = self.stacks.pop()
+        return items
+
+    # ------------------------------------------------------------ limits
+
+    def spend(self, amount: int) -> None:
+        """Counts what a call copies or walks through.
+
+        Raises:
+            CorruptFileError: if that is more than a file of this size has a use for.
+        """
+        self.allowance -= amount
+        if self.allowance < 0:
+            raise CorruptFileError("its calls copy or hash far more than there is in the file")
+
+    def check_key(self, key: Any, depth: int = 0) -> None:
+        """Whether a key can be hashed and compared in short time: tuples within tuples grow without bound.
+
+        Raises:
+            CorruptFileError: if not.
+        """
+        if isinstance(key, tuple | frozenset):
+            if depth > _DEEPEST_KEY:
+                raise CorruptFileError(f"a key has tuples within tuples more than {_DEEPEST_KEY} deep")
+            self.spend(len(key))
+            for item in key:
+                self.check_key(item, depth + 1)
+
+    def check_keys(self, keys: Iterable[Any]) -> None:
+        """``check_key`` of each."""
+        for key in keys:
+            if not isinstance(key, str | int | float):
+                self.check_key(key)
+
+    # ------------------------------------------------------------ names and calls
+
+    def name(self, module: str, name: str) -> None:
+        """Puts on the stack what a name stands for."""
+        found = self.find(module, name)
+        self.named[id(found)] = found
+        self.stack.append(found)
+
+    def call(self, function: Any, args: Any, named: dict[str, Any] | None = None) -> Any:
+        """Calls something listed.
+
+        Raises:
+            CorruptFileError: if it is not, or is nothing to be called.
+        """
+        if id(function) not in self.named:
+            raise CorruptFileError(f"Trying to call reduce for unrecognized function {_shown(function)}")
+        if not isinstance(args, tuple):
+            raise CorruptFileError(f"the arguments of {_shown(function)} are of type {type(args).__name__}, not tuple")
+        if self.is_own(function):
+            return outside(function, *args, **(named or {}))
+        how = self.callables.get(id(function))
+        if how is None or named:
+            raise CorruptFileError(f"Trying to call reduce for unrecognized function {_shown(function)}")
+        return how(self, *args)
+
+    def make(self, cls: Any, args: Any, named: dict[str, Any] | None = None) -> Any:
+        """An object of a listed class, before it has a state."""
+        if not isinstance(cls, type) or id(cls) not in self.named:
+            raise CorruptFileError(
+                "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
+                f"{_shown(cls)}"
+            )
+        if self.is_own(cls):
+            return outside(cls.__new__, cls, *args, **(named or {}))
+        return self.call(cls, args, named)
+
+    def set_items(self, target: Any, items: list[Any], opcode: str) -> None:
+        """Puts keys and values, in turn, into a dictionary."""
+        if type(target) not in (dict, OrderedDict, Counter):
+            if not (isinstance(target, dict) and self.is_own(type(target))):
+                raise CorruptFileError(
+                    f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
+                )
+            target = _Own(target)
+        if len(items) % 2:
+            raise CorruptFileError("a key has no value")
+        keys = items[::2]
+        self.check_keys(keys)
+        for key, value in zip(keys, items[1::2]):
+            target[key] = value
+
+    def add_items(self, target: Any, items: list[Any], verb: str) -> None:
+        """Puts values at the end of a list."""
+        if type(target) is list:
+            target.extend(items)
+        elif isinstance(target, list) and self.is_own(type(target)):
+            outside(target.extend, items)
+        else:
+            raise CorruptFileError(f"Can only {verb} lists, but got {type(target)}")
+
+
+class _Own:
+    """A dictionary of a class of the program's own."""
+
+    def __init__(self, target: Any):
+        self.target = target
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        outside(self.target.__setitem__, key, value)
+
+
+def _shown(value: Any) -> str:
+    """A value in a message: what is no class or function may be long, or endless."""
+    named = isinstance(value, type | FunctionType | BuiltinFunctionType | MethodDescriptorType)
+    return repr(value) if named else f"of type {type(value).__name__}"
+
+
+# ---------------------------------------------------------------- calls of Python's own classes
+
+
+def _filled(cls: Any, machine: Machine, *args: Any) -> Any:
+    """A container of Python's, made of one other at most."""
+    if len(args) > 1:
+        raise TypeError(f"{cls.__name__} expected at most 1 argument, got {len(args)}")
+    for given in args:
+        machine.spend(len(given))
+        pairs = cls is OrderedDict and not isinstance(given, dict)
+        machine.check_keys([pair[0] for pair in given] if pairs else given)
+    return cls(*args)
+
+
+def _bytearray(machine: Machine, given: Any = b"", *encoding: Any) -> bytearray:
+    if not isinstance(given, bytes | bytearray | str | list | tuple):  # a number would be a length
+        raise TypeError(f"bytearray() of {type(given).__name__}")
+    machine.spend(len(given))
+    return bytearray(_encode(machine, given, *encoding) if isinstance(given, str) else given)
+
+
+def _encode(machine: Machine, text: Any, encoding: Any = "utf-8") -> bytes:
+    if type(text) is not str or encoding not in ("latin1", "latin-1", "utf-8", "utf8", "ascii"):
+        raise TypeError(f"encode() of {type(text).__name__} as {encoding!r:.40}")
+    machine.spend(len(text))
+    return text.encode(encoding)
+
+
+def _complex(machine: Machine, *args: Any) -> complex:
+    return complex(*args)
+
+
+#: How what Python itself has is called, by identity; its size and cost are checked.
+CALLS: dict[Any, Callable[..., Any]] = {
+    **{cls: partial(_filled, cls) for cls in (set, OrderedDict, Counter)},
+    bytearray: _bytearray,
+    codecs.encode: _encode,
+    complex: _complex,
+}

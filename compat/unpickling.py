@@ -1,0 +1,450 @@
+"""What is made of pickles that PyTorch wrote: the functions that they name, the storages that they refer to.
+
+Two unpicklers read them: ``machine_on``'s, for what is only to hold weights, whoever wrote it, and ``Reader``, which
+runs whatever a file says. Both make tensors by the same functions, which check what they are given: a tensor lies
+inside its storage, and a storage is as large as its contents.
+"""
+
+from __future__ import annotations
+
+import _compat_pickle
+import codecs
+import importlib
+import pickle
+import pickletools
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from compat import dtypes, formats
+from compat.device import META
+from compat.device import device as Device
+from compat.dtypes import dtype as Dtype
+from compat.errors import CorruptFileError
+from compat.hosted import storage_over
+from compat.layout import Base, checked_place, contiguous_strides, layout_of
+from compat.nn.parameter import Parameter
+from compat.ops.creation import empty_strided
+from compat.ops.wrappers import rebuild
+from compat.pickle_machine import CALLS, Machine, outside
+from compat.pickling import (
+    CLASSES,
+    DTYPES,
+    LAYOUT,
+    PARAMETER,
+    PARAMETER_WITH,
+    SPARSE,
+    SUBCLASS,
+    TENSOR,
+    TENSOR_OF,
+    TENSOR_ON_META,
+    TYPED,
+    WRAPPER,
+    Global,
+    address,
+    ours,
+)  # fmt: skip
+from compat.registry import names_of
+from compat.size import Size
+from compat.storage import UntypedStorage, new_storage
+from compat.tensor import SHARED, Tensor, Version, wrap
+from compat.typed_storage import TypedStorage
+from funcgrad import runtime
+
+
+def text_of(given: Any) -> Any:
+    """What Python 2 wrote may be bytes, if that was asked for."""
+    return given.decode("ascii") if isinstance(given, bytes) else given
+
+
+class Loaded:
+    """The storages of a file, each made once.
+
+    Args:
+        contents: the bytes of a key, of which there are so many.
+        place: what makes a storage be where it is to be, given the storage and its device.
+        swapped: whether the bytes of an element come the other way round.
+    """
+
+    def __init__(
+        self, contents: Callable[[str, int], Any], place: Callable[[UntypedStorage, str], Any], swapped: bool = False
+    ):
+        self.contents = contents
+        self.place = place
+        self.swapped = swapped
+        self.made: dict[str, TypedStorage | UntypedStorage] = {}
+
+    def storage(self, reference: Any) -> TypedStorage | UntypedStorage:
+        """The storage that a persistent reference names.
+
+        Raises:
+            RuntimeError: if it is no storage, or claims a size that is not that of its contents.
+            OutsideError: with what ``place`` raised.
+        """
+        kind, key, location, count = _checked(reference)
+        found = self.made.get(key)
+        if found is None:
+            dtype = kind.dtype if isinstance(kind, StorageKind) else dtypes.uint8
+            want = count * dtype.itemsize
+            array = self.contents(key, want)
+            if array.nbytes != want:
+                raise CorruptFileError(
+                    f"storage {key!r}: record size ({array.nbytes} bytes) does not match expected size ({want} bytes = "
+                    f"{count} elements * {dtype.itemsize} bytes/element)"
+                )
+            array = array.view(dtype.numpy)
+            if self.swapped:
+                array = array.byteswap()
+            own = isinstance(array, np.memmap)
+            made = outside(self.place, storage_over(array, dtype)[0] if own else new_storage(array, dtype), location)
+            found = self.made[key] = (
+                TypedStorage(wrap_storage=made, dtype=dtype) if isinstance(kind, StorageKind) else made
+            )
+        return found
+
+
+class StorageKind(NamedTuple):
+    """What ``torch.FloatStorage`` and its kin stand for in a file."""
+
+    dtype: Dtype
+
+
+def _checked(reference: Any) -> tuple[Any, str, str, int]:
+    """What a reference to a storage says: the kind, key, device and number of elements."""
+    if not isinstance(reference, tuple):
+        raise CorruptFileError(f"persistent_load id must be tuple or int, but got {type(reference)}")
+    if not reference or text_of(reference[0]) != "storage":
+        raise CorruptFileError(
+            "Only persistent_load of storage is allowed: Unknown typename for persistent_load, expected 'storage' but "
+            f"got {reference[:1]!s:.60}"
+        )
+    if len(reference) != 5:
+        raise CorruptFileError(f"a reference to a storage has 5 parts, got {len(reference)}")
+    _, kind, key, location, count = reference
+    key = str(key) if type(key) is int else text_of(key)
+    location = text_of(location)
+    if not isinstance(key, str) or not isinstance(location, str):
+        raise CorruptFileError(f"a storage's key and device are text, got {type(key)} and {type(location)}")
+    if not isinstance(kind, StorageKind) and kind not in (UntypedStorage, TypedStorage):
+        raise CorruptFileError(f"storage {key!r} is of no kind of storage, got {type(kind)}")
+    if type(count) is not int or count < 0:
+        raise CorruptFileError(f"storage {key!r} claims a number of elements of {count!s:.40}")
+    return kind, key, location, count
+
+
+def _rebuild(
+    storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, marks: Any = None, dtype: Any = None
+) -> Tensor:
+    if not isinstance(storage, TypedStorage | UntypedStorage):
+        raise TypeError(f"a tensor is made of a storage, not of {type(storage).__name__}")
+    owner = storage.untyped()
+    dtype = dtype or getattr(storage, "dtype", dtypes.uint8)
+    marks = {} if marks is None else marks
+    if not isinstance(dtype, Dtype) or not isinstance(grad, bool) or not isinstance(marks, dict):
+        kinds = (type(given).__name__ for given in (dtype, grad, marks))
+        raise TypeError(f"a tensor has a dtype, a bool for requires_grad and a dict, not {', '.join(kinds)}")
+    size, stride, offset = checked_place(size, stride, offset, dtype.itemsize, owner.nbytes())
+    fresh = len(owner.base.shape) == 1 and owner.version == 0 and type(owner) is UntypedStorage
+    if fresh and stride == contiguous_strides(size) and _fills(owner, size, dtype) and _suits(owner.base, size, dtype):
+        # The buffer takes the tensor's own shape, which reads fastest.
+        if owner.device is not META:
+            owner.buffer = runtime.from_numpy(owner.numpy().view(dtype.numpy).reshape(size))
+            owner.base = Base(size, dtype)
+    layout = layout_of(owner.base, size, stride, offset, dtype, bool(marks.get("conj")), bool(marks.get("neg")))
+    made = wrap(owner, layout, offset)
+    made._view = SHARED
+    if made._counter is not None:
+        made._counter = Version(1)  # its memory is given to it after it is made
+    return made.requires_grad_(True) if grad else made
+
+
+def _fills(storage: UntypedStorage, size: tuple[int, ...], dtype: Dtype) -> bool:
+    """Whether a contiguous tensor fills a storage."""
+    count = 1
+    for n in size:
+        count *= n
+    return count * dtype.itemsize == storage.nbytes()
+
+
+def _suits(base: Base, size: tuple[int, ...], dtype: Dtype) -> bool:
+    """Whether a buffer is to take another shape or dtype: once each, or a file could have it copied without end."""
+    return base.dtype in (dtype, dtypes.uint8) and (base.shape, base.dtype) != (size, dtype)
+
+
+def _rebuild_v3(
+    storage: Any, offset: int, size: Any, stride: Any, grad: bool, hooks: Any, dtype: Dtype, marks: Any = None
+) -> Tensor:
+    return _rebuild(storage, offset, size, stride, grad, hooks, marks, dtype)
+
+
+def _rebuild_v1(storage: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    return _rebuild(storage, offset, size, stride, False, None)
+
+
+def _rebuild_on_meta(dtype: Dtype, size: Any, stride: Any, grad: bool) -> Tensor:
+    size, stride, _ = checked_place(size, stride, 0, dtype.itemsize, None)
+    return empty_strided(size, stride, dtype=dtype, device=META, requires_grad=grad)
+
+
+def _rebuild_wrapper(
+    cls: type, dtype: Dtype, size: Any, stride: Any, offset: Any, layout: Any, device: Any, grad: bool
+) -> Any:
+    size, stride, offset = checked_place(size, stride, offset, dtype.itemsize, None)
+    return rebuild(cls, dtype, size, stride, offset, layout, device, grad)
+
+
+def _rebuild_sparse(layout: Any, parts: tuple) -> Tensor:
+    if layout is not formats.LAYOUTS["sparse_coo"]:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    indices, values, size, *coalesced = parts
+    if not isinstance(indices, Tensor) or not isinstance(values, Tensor):
+        raise TypeError(f"a sparse tensor is made of tensors, not {type(indices).__name__}, {type(values).__name__}")
+    size, _, _ = checked_place(size, (0,) * len(size), 0, 1, None)
+    made: Tensor = names_of("torch")["sparse_coo_tensor"](indices, values, size, is_coalesced=any(coalesced))
+    return made
+
+
+def _parameter(data: Any, requires_grad: Any, hooks: Any, state: Any = None) -> Parameter:
+    if not isinstance(data, Tensor) or not isinstance(requires_grad, bool):
+        kinds = f"{type(data).__name__} and {type(requires_grad).__name__}"
+        raise TypeError(f"a parameter is made of a tensor and a bool, not of {kinds}")
+    made = Parameter(data, requires_grad)
+    _give(made, state)
+    return made
+
+
+def _subclass(function: Any, kind: Any, args: tuple, state: Any) -> Any:
+    if function not in _REBUILDING:
+        raise TypeError(f"{getattr(function, '__name__', type(function).__name__)} does not rebuild tensors")
+    if not isinstance(kind, type) or not issubclass(kind, Tensor):
+        raise TypeError(
+            "Creating a Tensor subclass from a class that does not inherit from Tensor is not possible. Make sure your "
+            "class inherits from Tensor."
+        )
+    made = function(*args)
+    made = made if type(made) is kind else made._of_class(kind)
+    _give(made, state)
+    return made
+
+
+def _give(t: Tensor, state: Any) -> None:
+    """Gives a tensor the attributes that it had; what its class is made of is not among them.
+
+    Raises:
+        AttributeError: for a name of a method, property or slot of tensors, or of Python's own.
+    """
+    for part in state if isinstance(state, tuple) else (state,):
+        for name, value in (part or {}).items():
+            check_attribute(type(t), name)
+            setattr(t, name, value)
+
+
+def check_attribute(cls: type, name: Any) -> None:
+    """Whether an attribute may come from a file: what programs put on objects, not what the objects work by.
+
+    Raises:
+        AttributeError: if not.
+    """
+    if isinstance(name, str) and not name.startswith("__"):
+        definer = next((c for c in cls.__mro__ if name in vars(c)), None)
+        if definer is None or definer.__module__.partition(".")[0] not in _DEFINED:
+            return
+        found = vars(definer)[name]
+        if not callable(found) and not hasattr(found, "__get__"):
+            return
+    raise AttributeError(f"{name!r:.60} is no attribute that a file may give to an object of {cls}")
+
+
+#: Where classes are defined whose methods and slots no file changes.
+_DEFINED = frozenset(("torch", "compat", "builtins", "collections"))
+
+
+def _layout(text: str) -> Any:
+    return formats.LAYOUTS[text.removeprefix("torch.")]
+
+
+#: What makes tensors of the base class, which ``_subclass`` then makes of another.
+_REBUILDING = (_rebuild, _rebuild_v3, _rebuild_v1, _rebuild_on_meta, _rebuild_sparse, _rebuild_wrapper, _parameter)
+
+
+def _known() -> dict[Global, Any]:
+    """What may stand in any file."""
+    table: dict[Global, Any] = {
+        TENSOR: _rebuild,
+        TENSOR_OF: _rebuild_v3,
+        address("torch._utils._rebuild_tensor"): _rebuild_v1,
+        TENSOR_ON_META: _rebuild_on_meta,
+        SUBCLASS: _subclass,
+        WRAPPER: _rebuild_wrapper,
+        SPARSE: _rebuild_sparse,
+        PARAMETER: _parameter,
+        PARAMETER_WITH: _parameter,
+        LAYOUT: _layout,
+        address("torch.storage.TypedStorage"): TypedStorage,
+        address("torch.Tensor"): Tensor,
+        address("collections.OrderedDict"): OrderedDict,
+        address("collections.Counter"): Counter,
+        address("_codecs.encode"): codecs.encode,
+    }
+    table.update({name: cls for cls, name in CLASSES.items()})
+    table.update({name: d for d, name in DTYPES.items()})
+    table.update({name: StorageKind(d) for d, name in TYPED.items()})
+    for builtin in (bytearray, complex, set):
+        table[Global("builtins", builtin.__name__)] = table[Global("__builtin__", builtin.__name__)] = builtin
+    return table
+
+
+KNOWN = _known()
+
+
+#: Modules of which nothing may stand in a file that is only to hold weights.
+_BLOCKED = frozenset(("sys", "os", "posix", "nt"))
+
+
+def _today(wanted: Global) -> Global:
+    """What pickles that Python 2 can read call otherwise: ``__builtin__.print`` is ``builtins.print``."""
+    module, name = _compat_pickle.NAME_MAPPING.get(wanted, wanted)
+    return Global(_compat_pickle.IMPORT_MAPPING.get(module, module), name)
+
+
+class Forbidden(pickle.UnpicklingError):
+    """A name in a file that may not be used."""
+
+
+class _Reading:
+    """What makes an unpickler find PyTorch's names here.
+
+    Args:
+        loaded: the storages.
+    """
+
+    def __init__(self, file: Any, loaded: Loaded, **options: Any):
+        super().__init__(file, **options)  # type: ignore[call-arg]
+        self._loaded = loaded
+
+    def persistent_load(self, reference: Any) -> Any:
+        """The storage that is referred to."""
+        return self._loaded.storage(reference)
+
+    def find_class(self, module: str, name: str) -> Any:
+        """What a name stands for."""
+        known = KNOWN.get(Global(module, name))
+        if known is not None:
+            return known
+        place = ours(module)
+        if place is None:
+            return super().find_class(module, name)  # type: ignore[misc]
+        found: Any = importlib.import_module(place)
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+
+class Reader(_Reading, pickle.Unpickler):
+    """An unpickler that finds PyTorch's names here, and runs whatever a file says."""
+
+
+def reader_on(module: Any) -> type[Reader]:
+    """``Reader``, on the unpickler of another module than the standard library's."""
+    return Reader if module in (None, pickle) else type("Reader", (_Reading, module.Unpickler), {})
+
+
+# ---------------------------------------------------------------- reading what is only to hold weights
+
+
+def machine_on(data: bytes, start: int, loaded: Loaded, allowed: Mapping[Global, Any], encoding: str) -> Machine:
+    """What reads a pickle that may hold only tensors, containers, plain values, and what the program listed.
+
+    Args:
+        data: the bytes in which the pickle is.
+        start: where it begins.
+        loaded: the storages.
+        allowed: what the program listed, by name.
+        encoding: of text that Python 2 wrote.
+    """
+    own = {id(value) for value in allowed.values()} - _CALLABLES.keys()
+
+    def find(module: str, name: str) -> Any:
+        wanted = Global(module, name)
+        found = KNOWN.get(wanted)
+        if found is not None:
+            return found
+        if module.partition(".")[0] in _BLOCKED:
+            raise pickle.UnpicklingError(
+                f"Trying to load unsupported GLOBAL {module}.{name} whose module {module} is blocked."
+            )
+        wanted = _today(wanted)
+        if wanted not in allowed:
+            raise Forbidden(wanted.name if wanted.module == "builtins" else f"{wanted.module}.{wanted.name}")
+        return allowed[wanted]
+
+    return Machine(
+        data,
+        start,
+        find=find,
+        persistent=loaded.storage,
+        is_own=lambda value: id(value) in own,
+        callables=_CALLABLES,
+        build=_build,
+        encoding=encoding,
+    )
+
+
+def _build(made: Any, state: Any) -> bool:
+    """Sets the state of an object of Python's or of ours; says whether such a one has any."""
+    if type(made) in (OrderedDict, Counter):
+        for name in state:
+            check_attribute(type(made), name)
+        made.__dict__.update(state)
+        return True
+    if type(made) in (Tensor, Parameter):  # as files of the first versions have it
+        storage, offset, size, stride = state
+        made.data = _rebuild_v1(storage, offset, size, stride)
+        return True
+    return False
+
+
+def _plainly(function: Any) -> Callable[..., Any]:
+    return lambda machine, *args: function(*args)
+
+
+def _new_tensor(machine: Machine) -> Tensor:
+    return Tensor()
+
+
+def _new_parameter(machine: Machine, data: Any = None, requires_grad: bool = True) -> Parameter:
+    return Parameter() if data is None else _parameter(data, requires_grad, None)
+
+
+#: How what stands in ``KNOWN`` is called by a file, by identity. Storages come by reference only: a call of their
+#: classes, or of tensors' with a size, would claim memory.
+_CALLABLES: dict[int, Callable[..., Any]] = {
+    **{id(f): _plainly(f) for f in (*_REBUILDING, _subclass, _layout, Size, Device)},
+    **{id(f): how for f, how in CALLS.items()},
+    id(Tensor): _new_tensor,
+    id(Parameter): _new_parameter,
+}
+
+
+def names_in(pickled: bytes) -> list[Global]:
+    """The classes and functions that a pickle names and that may not stand in any file, in the alphabet's order."""
+    found: set[Global] = set()
+    texts: list[str] = []
+    memo: dict[int, str | None] = {}
+    text: str | None = None
+    value: Any
+    for opcode, value, _ in pickletools.genops(pickled):
+        if opcode.name == "GLOBAL":
+            found.add(Global(*value.split(" ", 1)))
+        elif opcode.name == "STACK_GLOBAL":
+            found.add(Global(*texts[-2:]))
+        elif opcode.name == "MEMOIZE" or "PUT" in opcode.name:
+            memo[len(memo) if value is None else value] = text
+        else:
+            text = memo.get(value) if "GET" in opcode.name else value if isinstance(value, str) else None
+            texts += [text] if text is not None else []
+            continue
+        text = None
+    return sorted(map(_today, found - KNOWN.keys()))
