@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
+
+import numpy as np
 
 from funcgrad.errors import ConcretizationError
 from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
+from funcgrad.tracing import JaxArray, Tracer, check_constant, is_array, type_of
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -63,7 +66,14 @@ def _assign(self: Any, index: Any, value: Any) -> None:
 
 
 def _format(self: Any, spec: str) -> str:
-    return repr(self) if not spec else format(self.item(), spec)
+    return repr(self) if not spec else format(np.asarray(self._concrete("format(...)")).item(), spec)
+
+
+def _round(self: Any, ndigits: Any = None) -> Any:
+    """Whole numbers have no derivative; digits of a number look as if they had that of the number."""
+    if ndigits is not None:
+        check_constant(self, "round(x, n)", sys._getframe(1))
+    return rounding.round(self, ndigits or 0)
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
@@ -160,7 +170,7 @@ _METHODS: dict[str, Any] = {
     "choose": selecting.choose,
     "compress": lambda self, condition, axis=None: selecting.compress(condition, self, axis),
     "__contains__": _contains,
-    "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
+    "__round__": _round,
 }
 
 
