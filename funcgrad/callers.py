@@ -14,7 +14,7 @@ import linecache
 import types
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 from funcgrad.errors import is_installed
 
@@ -24,10 +24,29 @@ _STORE = dis.opmap["STORE_SUBSCR"]
 #: The one operator by which Python itself asks a value for its float is that of texts: ``"%.2f" % x``.
 _REMAINDER = next((i.opcode, i.arg) for i in dis.get_instructions("a % b") if i.opname.startswith("BINARY"))
 
-#: Where differentiable functions are looked for, first to last.
-NAMESPACES: Mapping[str, str] = {
-    f"funcgrad.{name}": f"funcgrad.{name}" for name in ("numpy", "special", "linalg", "nn", "lax")
-}
+
+class Api(NamedTuple):
+    """How users of an API write what is differentiated.
+
+    Attributes:
+        namespaces: the modules with differentiable functions, first to last, by the names that users know them under.
+        stopped: a constant of the same value.
+        stored: what to write in place of ``a[i] = x``.
+        as_it_is: what to write in place of a conversion.
+    """
+
+    namespaces: Mapping[str, str]
+    stopped: str
+    stored: str
+    as_it_is: str
+
+
+FUNCGRAD = Api(
+    {f"funcgrad.{name}": f"funcgrad.{name}" for name in ("numpy", "special", "linalg", "nn", "lax")},
+    "funcgrad.stop_gradient(x)",
+    "Join values with funcgrad.numpy.stack, or write a = a.at[i].set(x) to a funcgrad array",
+    "The value works like a number as it is, also in the functions of funcgrad.numpy",
+)
 #: The packages whose code calls functions for the user.
 OWN = {"funcgrad"}
 #: Functions of Python's that have other names there; all others have the same.
@@ -48,13 +67,13 @@ def formatting(frame: Frame) -> bool:
     return (code[place], code[place + 1]) == _REMAINDER
 
 
-def advice(frame: Frame, wanted: str, namespaces: Mapping[str, str] = NAMESPACES) -> tuple[str, str | None]:
+def advice(frame: Frame, wanted: str, api: Api = FUNCGRAD) -> tuple[str, str | None]:
     """What asked for a number, as a message calls it, and the differentiable function of the same name.
 
     Args:
         frame: the one that is running, below the methods of traced values.
         wanted: what a message calls it where it cannot be found out.
-        namespaces: the modules to look in, by the names that users know them under.
+        api: in whose words.
 
     Returns:
         The call, ``"math.sin(...)"``, and the address of the other function, ``"funcgrad.numpy.sin"``, or None.
@@ -65,8 +84,8 @@ def advice(frame: Frame, wanted: str, namespaces: Mapping[str, str] = NAMESPACES
     if name is None or (module == "builtins" and name not in _OF_PYTHON):
         return wanted, None
     if module == "builtins":
-        return f"{name}(...)", _instead(name, namespaces) if _OF_PYTHON[name] else None
-    return f"{module}.{name}(...)", _instead(name, namespaces)
+        return f"{name}(...)", _instead(name, api.namespaces) if _OF_PYTHON[name] else None
+    return f"{module}.{name}(...)", _instead(name, api.namespaces)
 
 
 #: Python's own functions that ask for numbers, and whether there is another one to call; others, as ``list``, pass on

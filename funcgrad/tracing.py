@@ -204,39 +204,41 @@ class Tracer:
 def _instead(frame: FrameType, wanted: str) -> str:
     asked, function = callers.advice(frame, wanted)
     if callers.storing(frame):
-        return f" {_STORED}."
+        return f" {callers.FUNCGRAD.stored}."
     return "" if function is None else f" In place of {asked} write {function}."
 
 
-_STORED = "Join values with funcgrad.numpy.stack, or write a = a.at[i].set(x) to a funcgrad array"
-
-
-def check_constant(x: Tracer, wanted: str, frame: FrameType) -> None:
+def check_constant(
+    x: Tracer,
+    wanted: str,
+    frame: FrameType,
+    among: Callable[[Interpreter], bool] = lambda interpreter: True,
+    api: callers.Api = callers.FUNCGRAD,
+) -> None:
     """Whether a number may be taken out of a traced value, to be a constant from then on.
 
     Args:
         wanted: how a message calls what was asked for.
         frame: where it was asked for.
+        among: says which transforms count.
+        api: in whose words a message says what to write.
 
     Raises:
         DerivativeLostError: if a transform differentiates with respect to it.
     """
-    by = x.differentiated_by()
-    if not by:
+    by = next(filter(among, x.differentiated_by()), None)
+    if by is None:
         return
-    asked, function = callers.advice(frame, wanted)
+    asked, function = callers.advice(frame, wanted, api)
     if callers.storing(frame):
-        write = f"{_STORED}, or store funcgrad.stop_gradient(x) where a constant is meant"
+        write = f"{api.stored}, or store {api.stopped} where a constant is meant"
     elif function is not None:
-        write = f"Write {function}, or funcgrad.stop_gradient(x) where a constant is meant"
+        write = f"Write {function}, or {api.stopped} where a constant is meant"
     else:
-        write = (
-            "The value works like a number as it is, also in the functions of funcgrad.numpy; write "
-            "funcgrad.stop_gradient(x) where a constant is meant"
-        )
+        write = f"{api.as_it_is}; write {api.stopped} where a constant is meant"
     raise DerivativeLostError(
-        f"{asked} would make a constant of a value of type {x.type} that {by[0].description} differentiates, at "
-        f"{here()}: the derivative would be lost. {write}."
+        f"{asked} would make a constant of a value of type {x.type} that {by.description} differentiates, at {here()}: "
+        f"the derivative would be lost. {write}."
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from funcgrad import trees
 from funcgrad.errors import ConcretizationError
 from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
@@ -216,13 +217,21 @@ def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable
     return method
 
 
+def _is_ours(part: Any) -> bool:
+    """Whether a part of an index is one that JAX does not know."""
+    return isinstance(part, Tracer) or (part.__class__ not in _PARTS and trees.is_other_array(type(part)))
+
+
+_PARTS = frozenset((int, slice, type(None), type(...), np.ndarray))
+
+
 def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """JAX's own indexing; ours by traced positions and lists; and an error for a number out of bounds."""
 
     def method(self: Any, index: Any) -> Any:
         kind = index.__class__
         parts = index if kind is tuple else (index,)
-        if any(isinstance(part, Tracer) for part in parts):
+        if any(map(_is_ours, parts)):
             return indexing.getitem(self, index)
         if list in map(type, parts):
             return ready(indexing.getitem(self, index))
@@ -243,7 +252,7 @@ class _At:
         self.theirs = theirs
 
     def __getitem__(self, index: Any) -> Any:
-        if any(isinstance(part, Tracer) for part in (index if isinstance(index, tuple) else (index,))):
+        if any(map(_is_ours, index if isinstance(index, tuple) else (index,))):
             return indexing.Place(self.array, index)
         return _Place(indexing.Place(self.array, index), self.theirs[index])
 
@@ -257,6 +266,7 @@ class _Place:
 
     def __getattr__(self, name: str) -> Any:
         def method(*values: Any, **options: Any) -> Any:
+            values = tuple(map(trees.array_of, values))
             traced = any(isinstance(value, Tracer) for value in values)
             return getattr(self.ours if traced else self.theirs, name)(*values, **options)
 
