@@ -11,6 +11,7 @@ from functools import cached_property, wraps
 from types import FunctionType
 from typing import Any
 
+from compat.arrays import all_taken, any_to_take
 from compat.ops.signature import ALIASES, MISSING, Param
 from compat.registry import SHORT, names_of, publish, republish
 
@@ -34,16 +35,22 @@ def publish_methods(function: Callable[..., Any], names: Iterable[str], checked:
 
 def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]:
     skip = where.startswith("Tensor.")
+    writes = where.endswith("_")
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if writes and any_to_take((*args, *kwargs.values())):  # nothing may be half done
+            return function(*all_taken(args), **dict(zip(kwargs, all_taken(kwargs.values()))))
         try:
             return function(*args, **kwargs)
         except Exception:
-            problem = complaint(where, args[skip:], kwargs)
-            if problem is None:
+            mixed = any_to_take((*args, *kwargs.values()))
+            problem = None if mixed else complaint(where, args[skip:], kwargs)
+            if problem is None and not mixed:
                 raise
-        raise problem
+        if problem is not None:
+            raise problem
+        return method(*all_taken(args), **dict(zip(kwargs, all_taken(kwargs.values()))))
 
     return method
 
@@ -53,6 +60,8 @@ def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
+        if any_to_take((*args, *kwargs.values())):
+            args, kwargs = tuple(all_taken(args)), dict(zip(kwargs, all_taken(kwargs.values())))
         problem = complaint(where, args[skip:], kwargs)
         if problem is not None:
             raise problem

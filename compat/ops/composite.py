@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from compat.arrays import all_taken, any_to_take
 from compat.grad_mode import mode, no_grad
 from compat.ops.complaints import complaint, of_tensors, publish_methods, speaks
 from compat.ops.out import check_dtype, resize_out
@@ -53,10 +54,13 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
         try:
             return function(*args, **kwargs) if out is None else into(out, args, kwargs)
         except Exception:
-            problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out})
-            if problem is None:
+            mixed = any_to_take((*args, *kwargs.values()))
+            problem = None if mixed else complaint(where, args, kwargs if out is None else kwargs | {"out": out})
+            if problem is None and not mixed:
                 raise
-        raise problem
+        if problem is not None:
+            raise problem
+        return call(*all_taken(args), out=out, **dict(zip(kwargs, all_taken(kwargs.values()))))
 
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):

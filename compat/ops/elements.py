@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
+from compat.arrays import ARRAYS, taken
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.complaints import complaint, speaks
 from compat.ops.declared import Late
@@ -400,7 +401,7 @@ def only_floating(kernel: str) -> Callable[..., None]:
 
 def is_operand(x: Any) -> bool:
     """Whether Python's operators take it beside a tensor."""
-    return isinstance(x, Tensor | bool | int | float | complex) or (
+    return isinstance(x, (Tensor, bool, int, float, complex, *ARRAYS)) or (
         isinstance(x, numpy.generic) and x.dtype.kind in "biufc"
     )
 
@@ -430,7 +431,7 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operator's method for where the tensor is the right operand."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return function(other, self) if is_operand(other) else NotImplemented
+        return function(taken(other), self) if is_operand(other) else NotImplemented
 
     return method
 
@@ -439,6 +440,6 @@ def straight(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operator's method that calls ``function``, or leaves what it cannot take to the other operand."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return function(self, other) if is_operand(other) else NotImplemented
+        return function(self, taken(other)) if is_operand(other) else NotImplemented
 
     return method

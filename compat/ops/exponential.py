@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
+from compat.arrays import taken
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.copying import to
 from compat.ops.elements import binary, category, divisor, is_operand, overloaded, refuses, unary, zeros_like
@@ -519,20 +520,20 @@ def xlogy(input: Any, other: Any) -> Op:
 
 
 def _power_of(self: Tensor, other: Any) -> Any:
-    return pow(self, other) if is_operand(other) else NotImplemented
+    return pow(self, taken(other)) if is_operand(other) else NotImplemented
 
 
 def _power_into(self: Tensor, other: Any) -> Any:
-    return pow_(self, other) if is_operand(other) else NotImplemented
+    return pow_(self, taken(other)) if is_operand(other) else NotImplemented
 
 
 def _reflected_power(self: Tensor, other: Any) -> Any:
-    return pow(other, self) if is_operand(other) else NotImplemented
+    return pow(taken(other), self) if is_operand(other) else NotImplemented
 
 
 def _reflected_quotient(self: Tensor, other: Any) -> Any:
     if is_operand(other) or isinstance(other, numpy.ndarray):
-        return reciprocal.function(self) * other
+        return reciprocal.function(self) * taken(other)
     return NotImplemented
 
 
