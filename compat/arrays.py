@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compat import dtypes, examples, lens, levels
@@ -87,6 +87,13 @@ def taken(x: Any) -> Any:
 def all_taken(args: Iterable[Any]) -> list[Any]:
     """``taken`` for arguments, and for those in lists and tuples."""
     return [type(x)(all_taken(x)) if type(x) in (list, tuple) else taken(x) for x in args]
+
+
+def mixed(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+    """``taken`` for the arguments of a call by position and by name; None where there is nothing to take."""
+    if not any_to_take((*args, *named.values())):
+        return None
+    return all_taken(args), dict(zip(named, all_taken(named.values())))
 
 
 def any_to_take(args: Iterable[Any]) -> bool:

@@ -22,7 +22,9 @@ Frame = types.FrameType
 
 _STORE = dis.opmap["STORE_SUBSCR"]
 #: The one operator by which Python itself asks a value for its float is that of texts: ``"%.2f" % x``.
-_REMAINDER = next((i.opcode, i.arg) for i in dis.get_instructions("a % b") if i.opname.startswith("BINARY"))
+_REMAINDER = next(
+    (i.opcode, i.arg) for i in dis.get_instructions(compile("a % b", "", "eval")) if i.opname.startswith("BINARY")
+)
 
 
 class Api(NamedTuple):

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from compat.arrays import all_taken, any_to_take
+from compat.arrays import mixed
 from compat.grad_mode import mode, no_grad
 from compat.ops.complaints import complaint, of_tensors, publish_methods, speaks
 from compat.ops.out import check_dtype, resize_out
@@ -54,13 +54,13 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
         try:
             return function(*args, **kwargs) if out is None else into(out, args, kwargs)
         except Exception:
-            mixed = any_to_take((*args, *kwargs.values()))
-            problem = None if mixed else complaint(where, args, kwargs if out is None else kwargs | {"out": out})
-            if problem is None and not mixed:
+            again = mixed(args, kwargs)
+            problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out}) if not again else None
+            if again is None and problem is None:
                 raise
-        if problem is not None:
-            raise problem
-        return call(*all_taken(args), out=out, **dict(zip(kwargs, all_taken(kwargs.values()))))
+        if again is not None:
+            return call(*again[0], out=out, **again[1])
+        raise problem  # type: ignore[misc]
 
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):

@@ -21,7 +21,7 @@ from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, from_array
 from compat.typed_storage import TypedStorage
-from funcgrad.tracing import Tracer
+from funcgrad.tracing import Tracer, type_of
 
 # ---------------------------------------------------------------- nested sequences
 
@@ -65,7 +65,7 @@ def _is_sequence(x: Any) -> bool:
             hasattr(x, "__len__")
             and hasattr(x, "__getitem__")
             and not isinstance(x, str | bytes | dict | Tensor | np.ndarray | np.generic)
-            and getattr(x, "ndim", 1)
+            and getattr(x, "ndim", None) != 0
         )
     )
 
@@ -73,8 +73,10 @@ def _is_sequence(x: Any) -> bool:
 def _dtype_of_scalar(x: Any) -> Dtype:
     if isinstance(x, Tensor):
         return x.dtype
-    if isinstance(x, (np.generic, np.ndarray, *ARRAYS)):
+    if isinstance(x, np.generic | np.ndarray):
         return dtypes.from_numpy(x.dtype)
+    if isinstance(x, ARRAYS):
+        return dtypes.from_numpy(type_of(x).dtype)
     for kind in (bool, int, float, complex):
         if isinstance(x, kind):
             return dtypes.of_number(kind)

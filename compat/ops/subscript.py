@@ -245,9 +245,10 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 
 
 def _is_subscript(p: Any) -> bool:
-    return p is None or p is Ellipsis or isinstance(p, Tensor | slice | list | tuple | range | str | np.ndarray) or isinstance(
-        p, ARRAYS
-    )
+    return p is None or p is Ellipsis or isinstance(p, _SUBSCRIPTS)
+
+
+_SUBSCRIPTS = (Tensor, slice, list, tuple, range, str, np.ndarray, *ARRAYS)
 
 
 @function("Tensor.__getitem__")

@@ -14,7 +14,17 @@ from funcgrad.errors import ConcretizationError, Source
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, concrete, current_source, differentiated_by, running, state, type_of, typed
+from funcgrad.tracing import (
+    Interpreter,
+    Tracer,
+    concrete,
+    current_source,
+    differentiated_by,
+    running,
+    state,
+    type_of,
+    typed,
+)
 
 
 class StagedTracer(Tracer):

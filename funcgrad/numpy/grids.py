@@ -153,7 +153,8 @@ class _Grid:
         def axis(s: slice) -> Any:
             start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
             if isinstance(step, complex):
-                return linspace(*[x if traced(x) else float(x) for x in (start, s.stop)], int(abs(step)))
+                first, last = [x if traced(x) else float(x) for x in (start, s.stop)]
+                return linspace(first, last, int(abs(step)))
             return arange(start, s.stop, step)
 
         if isinstance(key, slice):
