@@ -146,6 +146,7 @@ def _running(frame: Frame) -> ast.expr | None:
     first, last, start, end = next(islice(code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
     if first is None or last is None or start is None or end is None:
         return None
+    linecache.checkcache(code.co_filename)  # a file may have grown, as in a notebook
     lines = [line.encode() for line in linecache.getlines(code.co_filename, frame.f_globals)[first - 1 : last]]
     if len(lines) != last - first + 1:
         return None
