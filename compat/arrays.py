@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from compat import dtypes, examples, lens, levels
@@ -12,7 +13,7 @@ from compat.meta import Unknown
 from compat.tensor import Tensor, from_buffer, refresh
 from funcgrad import runtime
 from funcgrad.primitives.shape import broadcast
-from funcgrad.tracing import Interpreter, Tracer, type_of
+from funcgrad.tracing import Interpreter, JaxArray, Tracer, type_of
 
 
 class TensorTracer(Tracer):
@@ -72,6 +73,32 @@ def tensor_of(x: Any) -> Tensor:
     if traced and levels.state.levels:
         levels.mark(made, x)
     return made
+
+
+#: What funcgrad's functions compute with and give.
+ARRAYS: Any = (Tracer, JaxArray)
+
+
+def taken(x: Any) -> Any:
+    """An argument of a function of tensors: a tensor over an array of funcgrad's, traced or not; all else as it is."""
+    return tensor_of(x) if isinstance(x, ARRAYS) else x
+
+
+def all_taken(args: Iterable[Any]) -> list[Any]:
+    """``taken`` for arguments, and for those in lists and tuples."""
+    return [type(x)(all_taken(x)) if type(x) in (list, tuple) else taken(x) for x in args]
+
+
+def mixed(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]] | None:
+    """``taken`` for the arguments of a call by position and by name; None where there is nothing to take."""
+    if not any_to_take((*args, *named.values())):
+        return None
+    return all_taken(args), dict(zip(named, all_taken(named.values())))
+
+
+def any_to_take(args: Iterable[Any]) -> bool:
+    """Whether there are arrays of funcgrad's among arguments, or in lists and tuples."""
+    return any(any_to_take(x) if type(x) in (list, tuple) else isinstance(x, ARRAYS) for x in args)
 
 
 def outside(x: Any) -> Any:

@@ -139,6 +139,8 @@ def no_attribute(module: str, name: str) -> AttributeError:
 def type_name(x: object) -> str:
     """What PyTorch calls the type of an argument."""
     name = type(x).__name__
+    if type(x).__module__.partition(".")[0] == "funcgrad":
+        return f"{name} (torch.as_tensor makes a tensor of it)"
     return f"{type(x).__module__}.{name}" if type(x).__module__ == "numpy" else name
 
 

@@ -7,12 +7,14 @@ examples share cannot take what differs between them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any
 
 from compat.grad_mode import mode
 from compat.levels import Aside, Level, state
 from compat.meta import Unknown, check_values, refused
-from funcgrad import runtime
+from funcgrad import runtime, tracing
+from funcgrad.callers import OWN, Api
 from funcgrad.errors import ConcretizationError
 from funcgrad.interpreters.batching import Batching, BatchTracer, at_axis
 from funcgrad.interpreters.forward import ForwardTracer
@@ -52,6 +54,27 @@ def followers(x: Any) -> list[Level]:
         found += [entered for entered in state.levels if entered.interpreter is x.interpreter]
         x = wrapped(x)
     return found
+
+
+TORCH = Api(
+    {"torch": "compat", "torch.special": "compat.special", "torch.linalg": "compat.linalg"},
+    "x.detach()",
+    "Join tensors with torch.stack, or write to a tensor",
+    "The tensor works like a number as it is, also in the functions of torch",
+)
+OWN.add("compat")
+
+
+def check_constant(x: Any, asked: str, frame: FrameType) -> None:
+    """Whether a number may be taken out of a value. In what ``torch.func`` and duals differentiate it may, as in
+    PyTorch; in what funcgrad's own transforms do it would cut the derivative in silence.
+
+    Raises:
+        DerivativeLostError: if so.
+    """
+    if isinstance(x, Tracer):
+        known = {id(entered.interpreter) for entered in state.levels} | {id(state.duals)}
+        tracing.check_constant(x, asked, frame, lambda interpreter: id(interpreter) not in known, TORCH)
 
 
 def check_memory(t: Any, storage: bool = False) -> None:

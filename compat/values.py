@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -20,15 +21,31 @@ from compat.slots import set_state, state_of
 from compat.storage import UntypedStorage
 from compat.tensor import SHARED, WITHIN, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
+from funcgrad.callers import formatting
 from funcgrad.tracing import Tracer
 
 
-def _number(t: Tensor, asked: str = "item()") -> Any:
-    """The one element of a tensor."""
+def _check_constant(buffer: Any, asked: str) -> None:
+    """Whether who called a function of this module may have numbers of what is traced; not asked for what is shown."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__ and frame.f_back is not None:
+        frame = frame.f_back
+    if not (asked == "float()" and formatting(frame)):
+        examples.check_constant(buffer, asked, frame)
+
+
+def _number(t: Tensor, asked: str = "item()", constant: str = "") -> Any:
+    """The one element of a tensor.
+
+    Args:
+        constant: what makes a constant of it, if that is how it is asked for.
+    """
     if t._view is not None:
         refresh(t)
     if t._layout.base.traced:
         read = lens.read(runtime.ready(t._storage.buffer), t._layout, t._offset)
+        if constant:
+            _check_constant(read, constant)
         return np.asarray(examples.concrete(read, asked)).item()
     value = lens.to_numpy(t._storage.buffer, t._layout, t._offset).item()
     return float(value) if t._layout.dtype is dtypes.bfloat16 else value
@@ -73,6 +90,8 @@ def numpy(self: Tensor, *, force: bool = False) -> np.ndarray:
     if layout.dtype is dtypes.bfloat16:
         raise TypeError("Got unsupported ScalarType BFloat16")
     examples.check_memory(self)
+    if layout.base.traced and not force:
+        _check_constant(self._storage.buffer, "numpy()")
     if layout.base.traced or layout.conj or layout.neg:
         return np.array(array_of(self))
     return lent(self._storage, layout, self._offset)
@@ -109,7 +128,7 @@ def item(self: Tensor) -> Any:
     """
     if self._layout.numel != 1:
         raise RuntimeError(f"a Tensor with {self._layout.numel} elements cannot be converted to Scalar")
-    return _number(self)
+    return _number(self, constant="item()")
 
 
 @function("Tensor.tolist")
@@ -121,6 +140,8 @@ def tolist(self: Tensor) -> Any:
         >>> torch.tensor([[1, 2], [3, 4]]).tolist()
         [[1, 2], [3, 4]]
     """
+    if self._layout.base.traced:
+        _check_constant(self._storage.buffer, "tolist()")
     array = array_of(self)
     return (array.astype(np.float32) if self._layout.dtype is dtypes.bfloat16 else array).tolist()
 
@@ -152,7 +173,7 @@ def _scalar(self: Tensor, convert: Callable[[Any], Any]) -> Any:
         Once.warn(_IN_GRAPH)
     if self._layout.numel != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
-    number = _number(self)
+    number = _number(self, constant="" if convert is int else f"{convert.__name__}()")
     if isinstance(number, complex) and convert is not complex:
         if number.imag:
             raise RuntimeError(f"value cannot be converted to type {_C_NAMES[convert]} without overflow")
@@ -245,7 +266,7 @@ def _told(self: Tensor, contents: str | None) -> str:
 def formatted(self: Tensor, spec: str) -> str:
     """A tensor without dimensions formatted as its number; others take no format."""
     if self._layout.ndim == 0 and type(self) is Tensor and not on_meta(self):
-        return format(self.item(), spec)
+        return format(_number(self), spec)
     if spec:
         raise TypeError("unsupported format string passed to Tensor.__format__")
     return str(self)

@@ -34,6 +34,7 @@ from funcgrad.custom import custom_jvp, custom_vjp
 from funcgrad.differential import elementwise_grad, make_ggnvp, multigrad_dict
 from funcgrad.errors import (
     ConcretizationError,
+    DerivativeLostError,
     FuncgradError,
     LeakedTracerError,
     NonDifferentiableError,
@@ -54,8 +55,9 @@ remat = checkpoint
 
 __version__ = "0.1.0"
 __all__ = [
-    "ArrayType", "ConcretizationError", "FuncgradError", "LeakedTracerError", "NonDifferentiableError", "Program",
-    "ProgramError", "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "block_until_ready",
+    "ArrayType", "ConcretizationError", "DerivativeLostError", "FuncgradError", "LeakedTracerError",
+    "NonDifferentiableError", "Program", "ProgramError",
+    "all_gather", "all_to_all", "associative_scan", "axis_index", "axis_size", "block_until_ready",
     "checkpoint", "checkpoint_name", "checkpoint_policies", "closure_convert", "cond", "custom_jvp", "custom_vjp",
     "debug", "device_get", "device_put", "devices", "disable_jit", "elementwise_grad", "eval_shape", "export",
     "extend", "fft", "flatten_util", "fori_loop", "grad", "hessian", "hvp", "initializers", "interop", "jacfwd",

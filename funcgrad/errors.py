@@ -20,6 +20,10 @@ class ConcretizationError(FuncgradError, TypeError):
     """A Python value was asked of an array that has only a shape and dtype, as under ``jit``."""
 
 
+class DerivativeLostError(ConcretizationError):
+    """A Python number was asked of a value that is being differentiated: what is computed of it would be constant."""
+
+
 class LeakedTracerError(FuncgradError, RuntimeError):
     """A tracer was used after the transform that made it had returned."""
 
@@ -38,11 +42,13 @@ def hide_frames_below(folder: str) -> None:
     _library.clear()
 
 
-def _is_library(filename: str) -> bool:
+def is_library(filename: str) -> bool:
+    """Whether a file is one of those that messages do not show."""
     return filename.startswith((*_HIDDEN, "<frozen")) or f"{os.sep}jax{os.sep}" in filename
 
 
-def _is_installed(filename: str) -> bool:
+def is_installed(filename: str) -> bool:
+    """Whether a file is part of Python's standard library, or of a package that was installed."""
     return filename.startswith(_STANDARD) or bool({"site-packages", "dist-packages"} & set(filename.split(os.sep)))
 
 
@@ -64,7 +70,7 @@ def user_location(skip: int = 0) -> Source | None:
         filename = code.co_filename
         hidden = _library.get(filename)
         if hidden is None:
-            hidden = _library[filename] = _is_library(filename)
+            hidden = _library[filename] = is_library(filename)
         if not hidden:
             return code, frame.f_lasti
         frame = frame.f_back  # type: ignore[assignment]
@@ -101,9 +107,9 @@ def here() -> str:
     """The user's line that is running now, described; where it is of an installed library, also the one it serves."""
     source = user_location()
     found = describe_location(source)
-    if source is None or not _is_installed(source[0].co_filename):
+    if source is None or not is_installed(source[0].co_filename):
         return found
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (_is_library(frame.f_code.co_filename) or _is_installed(frame.f_code.co_filename)):
+    while frame is not None and (is_library(frame.f_code.co_filename) or is_installed(frame.f_code.co_filename)):
         frame = frame.f_back
     return found if frame is None else f"{found}, called from {describe_location((frame.f_code, frame.f_lasti))}"

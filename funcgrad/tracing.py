@@ -8,20 +8,22 @@ itself. So transforms nest without knowing of each other.
 
 from __future__ import annotations
 
-import dis
+import math
 import operator
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, NoReturn
 
 import jax
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import callers, dtypes
 from funcgrad.errors import (
     ConcretizationError,
+    DerivativeLostError,
     LeakedTracerError,
     NonDifferentiableError,
     Source,
@@ -69,9 +71,6 @@ class Interpreter:
         """Told that somebody would look at the value of one of its tracers if there were one."""
 
 
-_STORE = dis.opmap["STORE_SUBSCR"]
-
-
 class Tracer:
     """A traced array: NumPy's operators and methods work on it, and each is recorded by its interpreter.
 
@@ -108,6 +107,13 @@ class Tracer:
         """
         raise NotImplementedError
 
+    def differentiated_by(self) -> list[Interpreter]:
+        """The running transforms that differentiate with respect to it, innermost first; none for a constant.
+
+        A number that is taken out of it is a constant to them, so what they compute would be wrong.
+        """
+        return []
+
     def origin(self) -> Source | None:
         """The user's line that made it, if its interpreter remembers."""
         return None
@@ -133,42 +139,112 @@ class Tracer:
     def __bool__(self) -> bool:
         return bool(self._concrete("bool(...), as `if` and `while` do,"))
 
+    # Whole numbers have no derivative, so that of what is computed of them is right.
+
     def __int__(self) -> int:
-        self._refuse_storing()
-        return int(self._concrete("int(...)"))
-
-    def __float__(self) -> float:
-        self._refuse_storing()
-        return float(self._concrete("float(...)"))
-
-    def __complex__(self) -> complex:
-        self._refuse_storing()
-        return complex(self._concrete("complex(...)"))
+        frame = sys._getframe(1)
+        return int(self._number("int(...)", frame) if callers.storing(frame) else self._concrete("int(...)"))
 
     def __index__(self) -> int:
         return operator.index(self._concrete("an index"))
 
+    def __trunc__(self) -> int:
+        return math.trunc(float(self._concrete("math.trunc(...)")))
+
+    def __floor__(self) -> int:
+        return math.floor(float(self._concrete("math.floor(...)")))
+
+    def __ceil__(self) -> int:
+        return math.ceil(float(self._concrete("math.ceil(...)")))
+
+    # All others may cut a derivative.
+
+    def __float__(self) -> float:
+        frame = sys._getframe(1)
+        return float(self._concrete("float(...)") if callers.formatting(frame) else self._number("float(...)", frame))
+
+    def __complex__(self) -> complex:
+        return complex(self._number("complex(...)", sys._getframe(1)))
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return float(self._number("as_integer_ratio()", sys._getframe(1))).as_integer_ratio()
+
     def item(self) -> Any:
-        return np.asarray(self._concrete("item()")).item()
+        return np.asarray(self._number("item()", sys._getframe(1))).item()
 
     def tolist(self) -> Any:
-        return np.asarray(self._concrete("tolist()")).tolist()
-
-    def _refuse_storing(self) -> None:
-        """Raises where ``a[i] = x`` asks for the number, to put it into a NumPy array, which would lose the trace."""
-        frame = sys._getframe(2)
-        if frame.f_code.co_code[frame.f_lasti] == _STORE:
-            raise ConcretizationError(
-                f"a traced array of type {self.type} was stored into an array of numbers at {here()}. It would lose "
-                "the trace; join values with funcgrad.numpy.stack, or write a = a.at[i].set(x) to a funcgrad array."
-            )
+        return np.asarray(self._number("tolist()", sys._getframe(1))).tolist()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        frame = sys._getframe(1)
+        check_constant(self, "a NumPy array", frame)
         raise ConcretizationError(
             f"a NumPy array was asked of a traced array of type {self.type} at {here()}. It would lose the trace; use "
             "the functions of funcgrad.numpy. To index a plain array by a traced one, or put a traced one into it: "
-            "funcgrad.numpy.at(a)[i].get() and .set(x)."
+            f"funcgrad.numpy.at(a)[i].get() and .set(x).{_instead(frame, 'a NumPy array')}"
         )
+
+    def _number(self, wanted: str, frame: FrameType) -> Any:
+        """The value beneath, which leaves the trace, to whom ``frame`` called.
+
+        Raises:
+            DerivativeLostError: where it is being differentiated.
+            ConcretizationError: where there is none.
+        """
+        check_constant(self, wanted, frame)
+        try:
+            return concrete(self)
+        except ConcretizationError as error:
+            raise ConcretizationError(
+                f"{wanted} was asked of a traced array of type {self.type} at {here()}. {error}"
+                f"{_instead(frame, wanted)}"
+            ) from None
+
+
+def _instead(frame: FrameType, wanted: str) -> str:
+    asked, function = callers.advice(frame, wanted)
+    if callers.storing(frame):
+        return f" {callers.FUNCGRAD.stored}."
+    return "" if function is None else f" In place of {asked} write {function}."
+
+
+def check_constant(
+    x: Tracer,
+    wanted: str,
+    frame: FrameType,
+    among: Callable[[Interpreter], bool] = lambda interpreter: True,
+    api: callers.Api = callers.FUNCGRAD,
+) -> None:
+    """Whether a number may be taken out of a traced value, to be a constant from then on.
+
+    Args:
+        wanted: how a message calls what was asked for.
+        frame: where it was asked for.
+        among: says which transforms count.
+        api: in whose words a message says what to write.
+
+    Raises:
+        DerivativeLostError: if a transform differentiates with respect to it.
+    """
+    by = next(filter(among, x.differentiated_by()), None)
+    if by is None:
+        return
+    asked, function = callers.advice(frame, wanted, api)
+    if callers.storing(frame):
+        write = f"{api.stored}, or store {api.stopped} where a constant is meant"
+    elif function is not None:
+        write = f"Write {function}, or {api.stopped} where a constant is meant"
+    else:
+        write = f"{api.as_it_is}; write {api.stopped} where a constant is meant"
+    raise DerivativeLostError(
+        f"{asked} would make a constant of a value of type {x.type} that {by.description} differentiates, at {here()}: "
+        f"the derivative would be lost. {write}."
+    )
+
+
+def differentiated_by(x: Any) -> list[Interpreter]:
+    """The running transforms that differentiate with respect to ``x``, innermost first; none for plain values."""
+    return x.differentiated_by() if isinstance(x, Tracer) else []
 
 
 def concrete(x: Any) -> Any:

@@ -230,7 +230,8 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of a scalar function.
 
-    Outside ``jit`` the function runs on values: ``if``, ``while``, ``float(x)`` and printing work.
+    Outside ``jit`` the function runs on values: ``if``, ``while``, ``int(x)`` and printing work. What would make a
+    constant of what is differentiated, as ``float(x)`` or ``math.sin(x)``, raises a ``DerivativeLostError``.
 
     Args:
         f, argnums, has_aux, holomorphic, allow_int: as for ``value_and_grad``.

@@ -26,7 +26,7 @@ from jax.tree_util import tree_structure as structure
 from jax.tree_util import tree_transpose as transpose
 from jax.tree_util import tree_unflatten as unflatten
 
-from funcgrad.tracing import Tracer
+from funcgrad.tracing import Tracer, array_classes
 
 __all__ = [
     "all", "flatten", "flatten_with_path", "keystr", "leaves", "leaves_with_path", "map", "map_with_path",
@@ -42,15 +42,21 @@ class _Elements:
         return ""
 
 
-def register_array_type(cls: type, to_array: Callable[[Any], Any], from_array: Callable[[Any], Any]) -> None:
-    """Makes another library's arrays arguments and results of transforms: functions get and return that library's.
+def register_array_type(
+    cls: type,
+    to_array: Callable[[Any], Any],
+    from_array: Callable[[Any], Any],
+    to_operand: Callable[[Any], Any] | None = None,
+) -> None:
+    """Makes another library's arrays arguments and results of transforms, and operands of the functions of this one.
 
-    An instance becomes a pytree of one leaf, its elements.
+    As an argument an instance becomes a pytree of one leaf, its elements; functions get and return that library's.
 
     Args:
-        cls: the class, and no subclass of it.
+        cls: the class; what is said of arguments and results is said of no subclass of it.
         to_array: from an instance to an array or a tracer of funcgrad's.
         from_array: the way back. Whatever else a program puts where elements were (their shapes, say) is left as it is.
+        to_operand: as ``to_array``, for an instance that is an operand of a function: where that is something else.
 
     Raises:
         TypeError: for what is no class, or no function.
@@ -84,16 +90,26 @@ def register_array_type(cls: type, to_array: Callable[[Any], Any], from_array: C
         return ((_Elements(), to_array(x)),), None
 
     register_pytree_with_keys(cls, named_parts, restored, parts)
-    _array_types.add(cls)
+    _operands[cls] = to_operand or to_array
 
 
-#: Other libraries' arrays.
-_array_types: set[type] = set()
+#: Other libraries' arrays: by class, what makes operands of them.
+_operands: dict[type, Callable[[Any], Any]] = {}
+
+
+def is_other_array(cls: type) -> bool:
+    """Whether a class is that of another library's arrays, or a subclass."""
+    return cls not in array_classes and any(kind in _operands for kind in cls.__mro__)
 
 
 def array_of(x: Any) -> Any:
-    """The elements of another library's array; anything else as it is."""
-    return leaves(x)[0] if type(x) in _array_types else x
+    """The elements of another library's array, as an operand; anything else as it is."""
+    if x.__class__ in array_classes:
+        return x
+    for kind in type(x).__mro__:
+        if kind in _operands:
+            return _operands[kind](x)
+    return x
 
 
 def bare(tree: Any) -> Any:

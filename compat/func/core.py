@@ -6,10 +6,32 @@ trace. Only elements go in and come out: the graph of a tensor that requires gra
 
 from __future__ import annotations
 
-from compat.arrays import elements, tensor_of
+from typing import Any
+
+from compat import levels
+from compat.arrays import array, elements, tensor_of
+from compat.grad_mode import mode
 from compat.nn.parameter import Parameter
 from compat.tensor import Tensor
 from funcgrad.trees import register_array_type
 
+
+def operand(t: Tensor) -> Any:
+    """A tensor as an operand of a function of funcgrad.
+
+    Raises:
+        RuntimeError: for one that is in a graph of tensors which nothing here would go on with.
+        TypeError: for a sparse one.
+    """
+    if t.is_sparse:
+        raise TypeError("A function of funcgrad was given a sparse tensor. Use tensor.to_dense() instead.")
+    if t.requires_grad and mode.grad and levels.in_graph(t) and not (levels.state.levels or levels.state.duals):
+        raise RuntimeError(
+            "A function of funcgrad was given a Tensor that requires grad, whose graph would end there. Use "
+            "tensor.detach() instead, or differentiate by the tensor with funcgrad.grad."
+        )
+    return array(t)
+
+
 for kind in (Tensor, Parameter):
-    register_array_type(kind, elements, tensor_of)
+    register_array_type(kind, elements, tensor_of, operand)

@@ -11,6 +11,7 @@ from functools import cached_property, wraps
 from types import FunctionType
 from typing import Any
 
+from compat.arrays import mixed
 from compat.ops.signature import ALIASES, MISSING, Param
 from compat.registry import SHORT, names_of, publish, republish
 
@@ -32,18 +33,28 @@ def publish_methods(function: Callable[..., Any], names: Iterable[str], checked:
         publish((_checking if checked else _complaining)(function, name), name)
 
 
-def _complaining(function: Callable[..., Any], where: str) -> Callable[..., Any]:
+def _complaining(function: Callable[..., Any], where: str, known: bool = True) -> Callable[..., Any]:
+    """A function that looks at its arguments when it has failed: arrays of funcgrad's among them it takes as tensors.
+
+    Args:
+        known: whether it is known what PyTorch says of wrong ones.
+    """
     skip = where.startswith("Tensor.")
+    writes = where.endswith("_")  # then nothing may be half done
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
+        again = mixed(args, kwargs) if writes else None
         try:
-            return function(*args, **kwargs)
+            return function(*args, **kwargs) if again is None else function(*again[0], **again[1])
         except Exception:
-            problem = complaint(where, args[skip:], kwargs)
-            if problem is None:
+            again = mixed(args, kwargs) if again is None else None
+            problem = complaint(where, args[skip:], kwargs) if known and again is None else None
+            if again is None and problem is None:
                 raise
-        raise problem
+        if again is not None:
+            return method(*again[0], **again[1])
+        raise problem  # type: ignore[misc]
 
     return method
 
@@ -53,6 +64,7 @@ def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
+        args, kwargs = mixed(args, kwargs) or (args, kwargs)
         problem = complaint(where, args[skip:], kwargs)
         if problem is not None:
             raise problem
@@ -196,19 +208,32 @@ def speaks(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def complain_everywhere() -> None:
-    """Has the public functions that are no declared operations complain of their arguments in PyTorch's words."""
+    """Has the public functions that are no declared operations complain of their arguments in PyTorch's words, where
+    it has any, and take arrays of funcgrad's for tensors."""
     from compat.ops.function_signatures import known
     from compat.ops.namespace_signatures import IN_TORCH
 
-    lenient = frozenset(_LENIENT.split())
-    for where in known():
+    lenient, told = frozenset(_LENIENT.split()), dict.fromkeys(known())
+    plain = {f"{place}.{name}": None for place in _OF_TENSORS for name in names_of(place) if not name.startswith("_")}
+    for where in told | plain:
         place, _, name = where.rpartition(".")
         function = names_of(place).get(name)
         if not isinstance(function, FunctionType) or function in _speaking or "words" in function.__globals__:
             continue
-        said = (_checking if where in lenient else _complaining)(function, where)
+        if where not in told and not _takes_tensors(function):
+            continue
+        said = _checking(function, where) if where in lenient else _complaining(function, where, where in told)
         said.__module__, said.__qualname__ = "compat" if place == "torch" else f"compat.{place}", name
         republish(said, where)
     of_torch = names_of("torch")
     for name in IN_TORCH.split():
         republish(of_torch[name], f"nn.functional.{name}")
+
+
+#: Where functions of tensors are public.
+_OF_TENSORS = ("torch", "nn.functional", "linalg", "special", "fft")
+
+
+def _takes_tensors(function: Callable[..., Any]) -> bool:
+    """Whether a parameter of a function is said to be a tensor, or several."""
+    return any("Tensor" in str(kind) for name, kind in function.__annotations__.items() if name != "return")

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from compat.arrays import mixed
 from compat.grad_mode import mode, no_grad
 from compat.ops.complaints import complaint, of_tensors, publish_methods, speaks
 from compat.ops.out import check_dtype, resize_out
@@ -53,10 +54,13 @@ def _with_out(function: Callable[..., Any], takes: Callable[..., None], where: s
         try:
             return function(*args, **kwargs) if out is None else into(out, args, kwargs)
         except Exception:
-            problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out})
-            if problem is None:
+            again = mixed(args, kwargs)
+            problem = complaint(where, args, kwargs if out is None else kwargs | {"out": out}) if not again else None
+            if again is None and problem is None:
                 raise
-        raise problem
+        if again is not None:
+            return call(*again[0], out=out, **again[1])
+        raise problem  # type: ignore[misc]
 
     def into(out: Any, args: tuple, kwargs: dict[str, Any]) -> Tensor:
         if not isinstance(out, Tensor):

@@ -8,6 +8,7 @@ from typing import Any
 
 import opt_einsum  # type: ignore[import-untyped]
 
+from compat.arrays import all_taken
 from compat.errors import type_name
 from compat.ops.parts import diagonal
 from compat.ops.products import bmm
@@ -313,6 +314,7 @@ def einsum(*args: Any) -> Tensor:
         equation, operands = _from_lists(args)
     if len(operands) == 1 and isinstance(operands[0], list | tuple):
         operands = tuple(operands[0])
+    operands = all_taken(operands)
     if not operands:
         raise ValueError(_INCOMPLETE)
     for i, t in enumerate(operands):

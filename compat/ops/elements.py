@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
+from compat.arrays import ARRAYS, mixed, taken
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.complaints import complaint, speaks
 from compat.ops.declared import Late
@@ -342,12 +343,15 @@ def _calling(where: str, choose: Callable[..., Op], which: str, signatures: Sequ
             given = {k: v for k, v in named.items() if k != "out"}
             return getattr(choose(*args, **given), which)(*args, **(given if named.get("out") is None else named))
         except Exception as error:
-            problem = complaint(where, args[method:], named)
+            again = mixed(args, named)
+            problem = complaint(where, args[method:], named) if again is None else None
             told = isinstance(error, TypeError) and str(error).startswith(f"{name}(")
-            if problem is None and not (told and signatures):
+            if again is None and problem is None and not (told and signatures):
                 raise
-        taken = of_methods(signatures) if method else signatures
-        raise problem or fits_none(name, args[method:], named, taken)
+        if again is not None:
+            return call(*again[0], **again[1])
+        wanted = of_methods(signatures) if method else signatures
+        raise problem or fits_none(name, args[method:], named, wanted)
 
     call.__name__ = call.__qualname__ = name
     call.__doc__, call.__module__ = choose.__doc__, choose.__module__
@@ -400,7 +404,7 @@ def only_floating(kernel: str) -> Callable[..., None]:
 
 def is_operand(x: Any) -> bool:
     """Whether Python's operators take it beside a tensor."""
-    return isinstance(x, Tensor | bool | int | float | complex) or (
+    return isinstance(x, (Tensor, bool, int, float, complex, *ARRAYS)) or (
         isinstance(x, numpy.generic) and x.dtype.kind in "biufc"
     )
 
@@ -430,7 +434,7 @@ def reflected(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operator's method for where the tensor is the right operand."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return function(other, self) if is_operand(other) else NotImplemented
+        return function(taken(other), self) if is_operand(other) else NotImplemented
 
     return method
 
@@ -439,6 +443,6 @@ def straight(function: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """An operator's method that calls ``function``, or leaves what it cannot take to the other operand."""
 
     def method(self: Tensor, other: Any) -> Any:
-        return function(self, other) if is_operand(other) else NotImplemented
+        return function(self, taken(other)) if is_operand(other) else NotImplemented
 
     return method

@@ -8,6 +8,7 @@ from typing import Any
 import numpy
 
 from compat import dtypes
+from compat.arrays import ARRAYS, taken
 from compat.ops.arguments import fits_none, of_methods
 from compat.ops.copying import to
 from compat.ops.elements import binary, category, divisor, is_operand, overloaded, refuses, unary, zeros_like
@@ -325,6 +326,7 @@ def pow(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
         >>> torch.pow(torch.tensor([1.0, 2.0, 3.0]), 2)
         tensor([1., 4., 9.])
     """
+    exponent = taken(exponent) if isinstance(exponent, ARRAYS) else exponent
     if isinstance(exponent, Tensor):
         chosen = _pow_tensor if isinstance(input, Tensor) else _pow_of_number
         return chosen.function(input, exponent) if out is None else chosen.function(input, exponent, out=out)
@@ -392,6 +394,7 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
         >>> torch.float_power(torch.tensor([1, 2]), -1)
         tensor([1.0000, 0.5000], dtype=torch.float64)
     """
+    input, exponent = taken(input), taken(exponent)
     if not (isinstance(input, Tensor) or isinstance(exponent, Tensor)) or not (
         is_operand(input) and is_operand(exponent)
     ):
@@ -519,20 +522,20 @@ def xlogy(input: Any, other: Any) -> Op:
 
 
 def _power_of(self: Tensor, other: Any) -> Any:
-    return pow(self, other) if is_operand(other) else NotImplemented
+    return pow(self, taken(other)) if is_operand(other) else NotImplemented
 
 
 def _power_into(self: Tensor, other: Any) -> Any:
-    return pow_(self, other) if is_operand(other) else NotImplemented
+    return pow_(self, taken(other)) if is_operand(other) else NotImplemented
 
 
 def _reflected_power(self: Tensor, other: Any) -> Any:
-    return pow(other, self) if is_operand(other) else NotImplemented
+    return pow(taken(other), self) if is_operand(other) else NotImplemented
 
 
 def _reflected_quotient(self: Tensor, other: Any) -> Any:
     if is_operand(other) or isinstance(other, numpy.ndarray):
-        return reciprocal.function(self) * other
+        return reciprocal.function(self) * taken(other)
     return NotImplemented
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes
+from compat.arrays import ARRAYS, tensor_of
 from compat.device import place
 from compat.dlpack import array_from
 from compat.dtypes import dtype as Dtype
@@ -20,6 +21,7 @@ from compat.registry import function
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, from_array
 from compat.typed_storage import TypedStorage
+from funcgrad.tracing import Tracer, type_of
 
 # ---------------------------------------------------------------- nested sequences
 
@@ -63,6 +65,7 @@ def _is_sequence(x: Any) -> bool:
             hasattr(x, "__len__")
             and hasattr(x, "__getitem__")
             and not isinstance(x, str | bytes | dict | Tensor | np.ndarray | np.generic)
+            and getattr(x, "ndim", None) != 0
         )
     )
 
@@ -72,6 +75,8 @@ def _dtype_of_scalar(x: Any) -> Dtype:
         return x.dtype
     if isinstance(x, np.generic | np.ndarray):
         return dtypes.from_numpy(x.dtype)
+    if isinstance(x, ARRAYS):
+        return dtypes.from_numpy(type_of(x).dtype)
     for kind in (bool, int, float, complex):
         if isinstance(x, kind):
             return dtypes.of_number(kind)
@@ -243,6 +248,9 @@ def tensor(
         return _copied(
             "torch.tensor", data, dtype or data.dtype, data.device if device is None else where, requires_grad
         )
+    if isinstance(data, Tracer):
+        # A copy that nothing follows, which is refused where a transform would lose it.
+        data = np.array(tensor_of(data).numpy())
     array, dtype = _array(data, dtype)
     return with_grad(placed(from_array(array, dtype), where), requires_grad)
 

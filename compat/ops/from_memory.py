@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from compat import dlpack, dtypes
+from compat.arrays import tensor_of
 from compat.device import META, available, place
 from compat.dtypes import dtype as Dtype
 from compat.errors import warn
@@ -20,6 +21,7 @@ from compat.ops.from_data import reject_negative_strides, tensor
 from compat.ops.signature import MISSING
 from compat.registry import function
 from compat.tensor import Tensor, from_array, wrap
+from funcgrad.tracing import Tracer
 
 
 @cache
@@ -177,6 +179,7 @@ def as_tensor(data: Any = MISSING, dtype: Dtype | None = None, device: Any = Non
     if data is MISSING:
         raise missing("as_tensor", "data")
     where = place(device)
+    data = tensor_of(data) if isinstance(data, Tracer) else data
     if isinstance(data, Tensor):
         return data.to(data.device if device is None else where, data.dtype if dtype is None else dtype)
     if isinstance(data, np.ndarray):
@@ -213,6 +216,7 @@ def asarray(
     if obj is MISSING:
         raise missing("asarray", "obj")
     where = place(device)
+    obj = tensor_of(obj) if isinstance(obj, Tracer) else obj
     found = _aliased(obj, dtype, copy)
     if found is None:
         if copy is False:

@@ -6,6 +6,7 @@ from math import prod
 from typing import Any
 
 from compat import examples
+from compat.arrays import taken
 from compat.dtypes import bool_
 from compat.errors import cpp_name, type_text
 from compat.grad_mode import mode, no_grad
@@ -530,11 +531,13 @@ def _broadcast_product(a: Tensor, b: Tensor) -> Tensor:
 
 @function("Tensor.__matmul__")
 def _matmul_operator(self: Tensor, other: Any) -> Any:
+    other = taken(other)
     return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
 
 
 @function("Tensor.__rmatmul__")
 def _reflected_matmul(self: Tensor, other: Any) -> Any:
+    other = taken(other)
     return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
 
 

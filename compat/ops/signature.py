@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from compat import dtypes
+from compat.arrays import all_taken, taken
 from compat.errors import wrap_dim, wrap_dims, wrong_argument
 from compat.grad_mode import mode
 from compat.tensor import Tensor, refresh, sync, sync_written
@@ -161,17 +162,18 @@ def cleaned(function: str, p: Param, position: int, value: Any, numbers: bool) -
     if value is None and p.default == ():
         return ()
     if p.kind == "array":
-        return _array(function, p, position, value, numbers)
+        return _array(function, p, position, taken(value), numbers)
     if p.kind == "arrays":
         return _arrays(p, function, position, value)
     if p.kind == "scalar":
-        return _scalar(function, p, position, value)
+        return _scalar(function, p, position, taken(value))
     if p.kind == "dim":
         return _integer(function, p, position, value)
     if p.kind in ("dims", "ints"):
         return _integers(function, p, position, value)
     if p.kind == "static" and p.name == "dtype":
         return dtypes.wanted(function, value)
+    value = taken(value) if p.plain else value
     if p.plain and not _PLAIN[p.plain](value) and not _stands_for_number(p.plain, value):
         raise wrong_argument(function, p.name, None if p.keyword else position, p.plain, value)
     if p.plain == "int":
@@ -216,6 +218,7 @@ def _array(function: str, p: Param, position: int, value: Any, numbers: bool) ->
 def _arrays(p: Param, function: str, position: int, value: Any) -> tuple:
     if not isinstance(value, tuple | list):
         raise wrong_argument(function, p.name, position, "tuple of Tensors", value)
+    value = all_taken(value)
     for i, t in enumerate(value):
         if not isinstance(t, Tensor) and (p.edge or t is not None):
             raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from compat import dtypes, examples
+from compat.arrays import ARRAYS, tensor_of
 from compat.errors import type_name, warn
 from compat.grad_mode import mode
 from compat.hosted import array_over, is_large
@@ -120,6 +121,8 @@ def _as_index(value: Any) -> Tensor:
     """
     if isinstance(value, Tensor):
         found = value
+    elif isinstance(value, ARRAYS):
+        found = tensor_of(value)
     elif isinstance(value, np.ndarray | np.generic):
         found = names_of("torch")["from_numpy"](np.asarray(value))
     elif isinstance(value, list | tuple | range):
@@ -219,7 +222,7 @@ def _apply(x: Tensor, index: tuple[Any, ...]) -> tuple[Tensor, list[Tensor | Non
 def _is_basic(p: Any) -> bool:
     if p is None or p is Ellipsis or isinstance(p, slice | bool | int):
         return True
-    return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, Tensor | np.ndarray))
+    return isinstance(p, np.integer) or (hasattr(p, "__index__") and not isinstance(p, (Tensor, np.ndarray, *ARRAYS)))
 
 
 # As long as a sequence of subscripts may be that is no tuple.
@@ -242,7 +245,10 @@ def _as_tuple(index: Any) -> tuple[Any, ...]:
 
 
 def _is_subscript(p: Any) -> bool:
-    return p is None or p is Ellipsis or isinstance(p, Tensor | slice | list | tuple | range | str | np.ndarray)
+    return p is None or p is Ellipsis or isinstance(p, _SUBSCRIPTS)
+
+
+_SUBSCRIPTS = (Tensor, slice, list, tuple, range, str, np.ndarray, *ARRAYS)
 
 
 @function("Tensor.__getitem__")
@@ -312,7 +318,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
                 [0., 0.]])
     """
     if not isinstance(value, Tensor):
-        value = _value(self, value)
+        value = tensor_of(value) if isinstance(value, ARRAYS) else _value(self, value)
     kind = type(index)
     if kind is int:
         _write(_integer(self, 0, index), value)

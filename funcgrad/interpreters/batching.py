@@ -11,7 +11,7 @@ from funcgrad.errors import ConcretizationError, FuncgradError, here
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import broadcast, moved, reshape
-from funcgrad.tracing import Interpreter, Tracer, bind, running, state, type_of
+from funcgrad.tracing import Interpreter, Tracer, bind, differentiated_by, running, state, type_of
 
 
 class BatchTracer(Tracer):
@@ -36,6 +36,9 @@ class BatchTracer(Tracer):
             f"Under vmap it stands for {self.interpreter.size} values at once. Choose between arrays with "
             "funcgrad.numpy.where instead."
         )
+
+    def differentiated_by(self) -> list[Interpreter]:
+        return differentiated_by(self.value)
 
 
 class Batching(Interpreter):

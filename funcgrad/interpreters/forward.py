@@ -8,7 +8,7 @@ from typing import Any
 from funcgrad import dtypes
 from funcgrad.interpreters.rules import no_rule, push
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, check_outside, running, type_of
+from funcgrad.tracing import Interpreter, Tracer, bind, check_outside, differentiated_by, running, type_of
 
 
 class ForwardTracer(Tracer):
@@ -24,6 +24,10 @@ class ForwardTracer(Tracer):
 
     def underlying(self) -> Any:
         return self.primal
+
+    def differentiated_by(self) -> list[Interpreter]:
+        beneath = differentiated_by(self.primal)
+        return [self.interpreter, *beneath] if self.tangent is not None and self.interpreter.alive else beneath
 
 
 class Forward(Interpreter):

@@ -23,6 +23,7 @@ from funcgrad.tracing import (
     bind,
     check_outside,
     current_source,
+    differentiated_by,
     running,
     state,
     surrounding,
@@ -43,6 +44,10 @@ class ReverseTracer(Tracer):
 
     def underlying(self) -> Any:
         return self.value
+
+    def differentiated_by(self) -> list[Interpreter]:
+        beneath = differentiated_by(self.value)
+        return [self.interpreter, *beneath] if self.interpreter.alive else beneath
 
     def origin(self) -> Source | None:
         for entry in self.interpreter.tape:

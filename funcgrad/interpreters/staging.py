@@ -14,7 +14,17 @@ from funcgrad.errors import ConcretizationError, Source
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, concrete, current_source, running, state, type_of, typed
+from funcgrad.tracing import (
+    Interpreter,
+    Tracer,
+    concrete,
+    current_source,
+    differentiated_by,
+    running,
+    state,
+    type_of,
+    typed,
+)
 
 
 class StagedTracer(Tracer):
@@ -37,6 +47,9 @@ class StagedTracer(Tracer):
             "arrays with funcgrad.numpy.where and between computations with funcgrad.cond, repeat with "
             "funcgrad.while_loop or scan, or make the argument that decides static (static_argnums)."
         )
+
+    def differentiated_by(self) -> list[Interpreter]:
+        return self.interpreter.differentiated_by(self.variable)
 
     def origin(self) -> Source | None:
         for equation in self.interpreter.equations:
@@ -119,6 +132,15 @@ class Staging(Interpreter):
                 places.add(made)
                 pending.extend(self.equations[made].inputs)
         return [self.equations[place] for place in sorted(places)]
+
+    def differentiated_by(self, variable: Var) -> list[Interpreter]:
+        """The outer transforms that differentiate what a variable comes of."""
+        found = {v: by for v, x in self.constants if (by := differentiated_by(x))}
+        for equation in self.equations if found else ():
+            by = list(dict.fromkeys(i for a in equation.inputs if isinstance(a, Var) for i in found.get(a, ())))
+            if by and equation.primitive.differentiable:
+                found.update((v, by) for v in equation.outputs if v.type.inexact)
+        return found.get(variable, [])
 
     def value(self, variable: Var, needed: list[Equation]) -> Any:
         """What a variable holds that comes of constants alone, which it has also while the function is traced.

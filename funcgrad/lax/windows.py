@@ -15,7 +15,7 @@ from funcgrad.lax.reductions import MONOIDS, Combine, elementwise_of, monoid
 from funcgrad.primitives import shape as s
 from funcgrad.primitives import windows as w
 from funcgrad.primitives.geometry import Axis, check_window, dilated, sliding
-from funcgrad.tracing import concrete, type_of, typed
+from funcgrad.tracing import concrete, differentiated_by, type_of, typed
 
 __all__ = ["padtype_to_pads", "reduce_window", "reduce_window_shape_tuple"]
 
@@ -121,7 +121,9 @@ def reduce_window_shape_tuple(
 
 
 def _is_neutral(value: Any, kind: str, dtype: np.dtype) -> bool:
-    """Whether a number is known, and changes nothing."""
+    """Whether a number is known, and changes nothing, nor do its derivatives."""
+    if differentiated_by(value):
+        return False
     try:
         return builtins.bool(np.asarray(concrete(value)) == MONOIDS[kind][1](dtype))
     except ConcretizationError:

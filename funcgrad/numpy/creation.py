@@ -54,7 +54,7 @@ def _made(x: Any, dtype: Any, device: Any, copy: bool | None) -> Any:
     if isinstance(x, list | tuple):
         x = from_sequence(x, wanted)
     elif not is_array(x):
-        x = np.asarray(asoperand(x, "asarray"))
+        x = asoperand(x, "asarray")
     if type(x) in dtypes.DEFAULT:
         x = np.asarray(x, dtypes.DEFAULT[type(x)] if wanted is None else wanted)
     if wanted is not None and type_of(x).dtype != wanted:

@@ -14,7 +14,7 @@ from funcgrad.numpy.positions import flatnonzero
 from funcgrad.numpy.promotion import asoperand, astype, promoted
 from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import broadcast_to, ravel, reshape, stack
-from funcgrad.tracing import type_of
+from funcgrad.tracing import traced, type_of
 
 
 @composite
@@ -153,7 +153,8 @@ class _Grid:
         def axis(s: slice) -> Any:
             start, step = 0 if s.start is None else s.start, 1 if s.step is None else s.step
             if isinstance(step, complex):
-                return linspace(float(start), float(s.stop), int(abs(step)))
+                first, last = [x if traced(x) else float(x) for x in (start, s.stop)]
+                return linspace(first, last, int(abs(step)))
             return arange(start, s.stop, step)
 
         if isinstance(key, slice):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import dtypes, trees
 from funcgrad.errors import ConcretizationError, here
 from funcgrad.ir import ArrayType
 from funcgrad.numpy.promotion import from_sequence
@@ -99,6 +99,7 @@ def parse(index: Any, type: ArrayType) -> Index:
 def _as_entry(entry: Any, type: ArrayType) -> Any:
     if entry is None or entry is Ellipsis or isinstance(entry, slice):
         return entry
+    entry = trees.array_of(entry)
     if isinstance(entry, list | tuple):
         entry = from_sequence(entry) if len(entry) else np.zeros(0, np.int32)
     if is_array(entry) and (is_mask(entry) or dtypes.is_integer(type_of(entry).dtype)):

@@ -9,7 +9,7 @@ from funcgrad.numpy.creation import asarray
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.numpy.ranges import arange, linspace
 from funcgrad.numpy.shape import concatenate, moveaxis, reshape
-from funcgrad.tracing import type_of
+from funcgrad.tracing import traced, type_of
 
 
 class _Joined:
@@ -70,8 +70,13 @@ class _Joined:
 def _range(part: slice) -> Any:
     start, step = 0 if part.start is None else part.start, 1 if part.step is None else part.step
     if isinstance(step, complex):
-        return linspace(float(start), float(part.stop), operator.index(int(abs(step))))
+        return linspace(_bound(start), _bound(part.stop), operator.index(int(abs(step))))
     return arange(start, part.stop, step)
+
+
+def _bound(x: Any) -> Any:
+    """A number as a floating one, which a traced one need not become."""
+    return x if traced(x) else float(x)
 
 
 r_, c_ = _Joined("r_", 0, 1, -1), _Joined("c_", -1, 2, 0)

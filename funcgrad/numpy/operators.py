@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
+import numpy as np
+
+from funcgrad import trees
 from funcgrad.errors import ConcretizationError
 from funcgrad.numpy import diagonals, indexing, positions, products, reductions, rounding, selecting, shape, sorting
 from funcgrad.numpy import elementwise as e
 from funcgrad.numpy.promotion import astype, placed
 from funcgrad.runtime.deferred import ready
-from funcgrad.tracing import JaxArray, Tracer, is_array, type_of
+from funcgrad.tracing import JaxArray, Tracer, check_constant, is_array, type_of
 
 
 def _operator(function: Callable[[Any, Any], Any], reflected: bool = False) -> Callable[[Any, Any], Any]:
@@ -63,7 +67,14 @@ def _assign(self: Any, index: Any, value: Any) -> None:
 
 
 def _format(self: Any, spec: str) -> str:
-    return repr(self) if not spec else format(self.item(), spec)
+    return repr(self) if not spec else format(np.asarray(self._concrete("format(...)")).item(), spec)
+
+
+def _round(self: Any, ndigits: Any = None) -> Any:
+    """Whole numbers have no derivative; digits of a number look as if they had that of the number."""
+    if ndigits is not None:
+        check_constant(self, "round(x, n)", sys._getframe(1))
+    return rounding.round(self, ndigits or 0)
 
 
 def _itself(self: Any, memo: Any = None) -> Any:
@@ -160,7 +171,7 @@ _METHODS: dict[str, Any] = {
     "choose": selecting.choose,
     "compress": lambda self, condition, axis=None: selecting.compress(condition, self, axis),
     "__contains__": _contains,
-    "__round__": lambda self, ndigits=0: rounding.round(self, ndigits or 0),
+    "__round__": _round,
 }
 
 
@@ -206,13 +217,21 @@ def _averaging(theirs: Callable[..., Any], ours: Callable[..., Any]) -> Callable
     return method
 
 
+def _is_ours(part: Any) -> bool:
+    """Whether a part of an index is one that JAX does not know."""
+    return isinstance(part, Tracer) or (part.__class__ not in _PARTS and trees.is_other_array(type(part)))
+
+
+_PARTS = frozenset((int, slice, type(None), type(...), np.ndarray))
+
+
 def _indexing(theirs: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
     """JAX's own indexing; ours by traced positions and lists; and an error for a number out of bounds."""
 
     def method(self: Any, index: Any) -> Any:
         kind = index.__class__
         parts = index if kind is tuple else (index,)
-        if any(isinstance(part, Tracer) for part in parts):
+        if any(map(_is_ours, parts)):
             return indexing.getitem(self, index)
         if list in map(type, parts):
             return ready(indexing.getitem(self, index))
@@ -233,7 +252,7 @@ class _At:
         self.theirs = theirs
 
     def __getitem__(self, index: Any) -> Any:
-        if any(isinstance(part, Tracer) for part in (index if isinstance(index, tuple) else (index,))):
+        if any(map(_is_ours, index if isinstance(index, tuple) else (index,))):
             return indexing.Place(self.array, index)
         return _Place(indexing.Place(self.array, index), self.theirs[index])
 
@@ -247,6 +266,7 @@ class _Place:
 
     def __getattr__(self, name: str) -> Any:
         def method(*values: Any, **options: Any) -> Any:
+            values = tuple(map(trees.array_of, values))
             traced = any(isinstance(value, Tracer) for value in values)
             return getattr(self.ours if traced else self.theirs, name)(*values, **options)
 

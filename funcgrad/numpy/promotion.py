@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from funcgrad import dtypes
+from funcgrad import dtypes, trees
 from funcgrad.arguments import kind
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast
@@ -40,6 +40,9 @@ def asoperand(x: Any, name: str = "argument") -> Any:
         return x
     if isinstance(x, list | tuple):
         return from_sequence(x)
+    x = trees.array_of(x)
+    if is_array(x):
+        return x
     if hasattr(x, "__array__"):
         return np.asarray(x)
     raise TypeError(f"{name}: got {kind(x)}, wanted an array or a number")
@@ -88,6 +91,8 @@ def from_sequence(x: Sequence[Any], dtype: np.dtype | None = None) -> Any:
     """
     leaves: list[Any] = []
     _collect(x, leaves)
+    if any(map(trees.is_other_array, set(map(type, leaves)))):
+        return from_sequence(_converted(x), dtype)
     if not any(isinstance(leaf, Tracer) for leaf in leaves):
         # In the dtype that is wanted at once: a float64 must not be a float32 in between.
         try:
@@ -115,6 +120,11 @@ def _shown(x: Any) -> str:
     """A sequence as a message quotes it."""
     text = repr(x)
     return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def _converted(x: Sequence[Any]) -> list[Any]:
+    """A nested sequence with arrays of this library in the place of others."""
+    return [_converted(e) if isinstance(e, list | tuple) else trees.array_of(e) for e in x]
 
 
 def _collect(x: Any, leaves: list[Any]) -> None:

@@ -15,7 +15,7 @@ from funcgrad import trees
 from funcgrad.numpy.indexing import At
 from funcgrad.numpy.promotion import asoperand
 from funcgrad.primitive import Primitive
-from funcgrad.tracing import Interpreter, Tracer, bind, type_of
+from funcgrad.tracing import Interpreter, Tracer, bind, differentiated_by, type_of
 
 
 class Writable(Tracer):
@@ -35,6 +35,9 @@ class Writable(Tracer):
 
     def underlying(self) -> Any:
         return self.held
+
+    def differentiated_by(self) -> list[Interpreter]:
+        return differentiated_by(self.held)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.held = At(self.held)[index].set(value)
@@ -67,15 +70,6 @@ class Writable(Tracer):
         if isinstance(self.held, Tracer):
             raise AttributeError("__jax_array__")
         return lambda: self.held
-
-    @property
-    def _refuse_storing(self) -> Callable[[], None]:
-        # A property: the function that it gives looks at who calls it.
-        return super()._refuse_storing if isinstance(self.held, Tracer) else _allow_storing
-
-
-def _allow_storing() -> None:
-    """Numbers go into NumPy arrays."""
 
 
 class _Holding(Interpreter):

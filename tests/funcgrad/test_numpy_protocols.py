@@ -169,9 +169,9 @@ def test_names_are_numpy_s() -> None:
         (lambda x: np.sin(x, where=X > 0), TypeError, r"numpy\.sin of a traced array: .*'where'"),
         (lambda x: np.sum(x, nonsense=3), TypeError, "nonsense"),
         (lambda x: np.sum(x, axis=7), ValueError, "sum: axis 7 is out of range"),
-        (lambda x: np.array([x, x]), fg.ConcretizationError, "a NumPy array was asked of a traced array"),
-        (np.asarray, fg.ConcretizationError, "a NumPy array was asked of .*lose the trace"),
-        (lambda x: np.sum([x, x]), fg.ConcretizationError, r"a NumPy array was asked .*test_numpy_protocols\.py"),
+        (lambda x: np.array([x, x]), fg.ConcretizationError, r"numpy\.array\(\.\.\.\) would make a constant"),
+        (np.asarray, fg.ConcretizationError, "would make a constant .* derivative would be lost"),
+        (lambda x: np.sum([x, x]), fg.ConcretizationError, r"numpy\.sum\(.* would make .*test_numpy_protocols\.py"),
     ],
 )  # fmt: skip
 def test_refusals(f: Any, error: type[Exception], message: str) -> None:
@@ -273,4 +273,4 @@ def test_copies_of_plain_arrays_are_arrays() -> None:
     # As with any traced number: NumPy has its own error, and ours for its cause.
     with pytest.raises(ValueError) as raised:
         fg.grad(stored)(2.0)
-    assert "would lose the trace" in str(raised.value.__cause__)
+    assert "derivative would be lost" in str(raised.value.__cause__)

@@ -153,7 +153,7 @@ def test_truth_and_hash() -> None:
 
 def test_sums_of_lists() -> None:
     assert_close(fg.grad(lambda x: sum([x, x * x, 3]))(np.float64(2)), np.float64(5), "Python's sum")
-    assert_close(fg.grad(lambda x: max(x, x * x) + min(x, 0.0) + round(float(x)))(np.float64(2)), np.float64(4), "max")
+    assert_close(fg.grad(lambda x: max(x, x * x) + min(x, 0.0) + round(x))(np.float64(2)), np.float64(4), "max")
     assert_close(
         fg.jit(lambda x: fnp.asarray([[x, 1.0], [2, x]]))(np.float64(2)), np.array([[2.0, 1], [2, 2]]), "lists"
     )

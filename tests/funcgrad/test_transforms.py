@@ -142,7 +142,7 @@ def loop(x: Any) -> Any:
             total = total * 0.5
         else:
             total = total * total + 1.0
-    while float(total) < 10.0:
+    while total < 10.0:
         total = total * 1.5
     return total
 
@@ -164,13 +164,15 @@ def test_values_are_there_under_grad() -> None:
     seen = []
 
     def f(x: Any) -> Any:
-        seen.extend([float(x), int(x), complex(x), bool(x), x.item(), x.tolist(), f"{x:.1f}", [0, 1, 2][int(x)]])
+        kept = fg.stop_gradient(x)
+        seen.extend([float(kept), complex(kept), kept.item(), kept.tolist()])
+        seen.extend([int(x), bool(x), f"{x:.1f}", "%.1f" % x, [0, 1, 2][int(x)]])  # noqa: UP031
         return x * x
 
     for x in (2.0, np.float64(2.0), np.array(2.0)):
         seen.clear()
         assert float(fg.grad(f)(x)) == 4.0
-        assert seen == [2.0, 2, 2 + 0j, True, 2.0, 2.0, "2.0", 2]
+        assert seen == [2.0, 2 + 0j, 2.0, 2.0, 2, True, "2.0", "2.0", 2]
 
 
 # ---------------------------------------------------------------- Python scalars, and arrays of every dtype and size
