@@ -14,7 +14,7 @@ from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
 from funcgrad.runtime.constants import scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
-from funcgrad.runtime.programs import Executable, executable
+from funcgrad.runtime.programs import CALL_COST, Executable, executable
 from funcgrad.tracing import Base, JaxArray, set_base, state, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
@@ -166,6 +166,9 @@ class Stepwise(Executable):
     """A program that is compiled only as part of a window; until then its equations are run one by one."""
 
     __slots__ = ()
+
+    def takes_alone(self) -> float:
+        return min(self.takes(), super().takes_alone() + CALL_COST * (self.size - 1))
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
         program = self.program
