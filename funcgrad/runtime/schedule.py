@@ -13,8 +13,8 @@ from math import ceil
 from funcgrad.runtime.deferred import settings
 
 #: How many times as long as a window has gone one by one when it is asked for, it goes on until its program is used. By
-#: then compiling, which is asked for after a quarter of what it takes, has as a rule been done.
-BEHIND = 6
+#: then compiling, which is asked for after a quarter of what it takes, has as a rule been done: a step takes Python, too.
+BEHIND = 2
 #: At this meeting a program is used at the latest, where that saves anything: estimates may be wrong.
 LAST = 1000
 #: The debt at which twice as many meetings are waited for, in milliseconds.
