@@ -138,8 +138,13 @@ class Executable:
 
     def takes_alone(self) -> float:
         """About how long ``now`` takes, in milliseconds."""
-        by_itself = CALL_COST + ELEMENT_COST * host.elements(self.program)
-        return min(by_itself, self.takes()) if by_numpy() else by_itself
+        if by_numpy() and self.takes() <= self._most():
+            return self.takes()
+        return CALL_COST + ELEMENT_COST * host.elements(self.program)
+
+    def _most(self) -> float:
+        """How long it may take by NumPy, in milliseconds."""
+        return self.compile_cost() / 2
 
     def light(self) -> bool:
         """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny.
@@ -149,7 +154,7 @@ class Executable:
         if not by_numpy() or self.spent == math.inf:
             return False
         takes = self.takes()
-        return takes <= CALL_COST or (takes <= self.compile_cost() / 2 and self.spent <= PATIENCE * self.compile_cost())
+        return takes <= CALL_COST or (takes <= self._most() and self.spent <= PATIENCE * self.compile_cost())
 
     def cold(self) -> set[Executable]:
         """What would have to be compiled for ``now``."""

@@ -1,9 +1,9 @@
 """At which of its meetings a window is compiled.
 
-Rounding differs between operations that run one by one and the one program that they become, so the moment of the change
-must be the same whenever a program is run. It is a number of meetings, which follows from what running and compiling are
-estimated to take. No clock is read here, and no look is taken at how far the compiler has come: a program that is ready
-early waits for its meeting, and a meeting waits for a program that is late.
+Rounding differs between operations that run one by one and the one program that they become, so the moment of the
+change must be the same whenever a program is run. It is a number of meetings, which follows from what running and
+compiling are estimated to take. No clock is read here, and no look is taken at how far the compiler has come: a program
+that is ready early waits for its meeting, and a meeting waits for a program that is late.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from math import ceil
 
 from funcgrad.runtime.deferred import settings
 
-#: How many times as long as a window has gone one by one when it is asked for, it goes on until its program is used. By
-#: then compiling, which is asked for after a quarter of what it takes, has as a rule been done: a step takes Python, too.
+#: How many times as long as a window has gone one by one when it is asked for, it goes on until its program is used.
+#: Steps take Python, too, so that compiling has as a rule been done by then.
 BEHIND = 2
 #: At this meeting a program is used at the latest, where that saves anything: estimates may be wrong.
 LAST = 1000
