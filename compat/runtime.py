@@ -40,7 +40,7 @@ def flush() -> None:
 def synchronize() -> None:
     """Runs what all threads have noted down, and waits until windows asked for are compiled.
 
-    Those met so far are asked for when they come again, however light: after two runs with a ``synchronize`` after
+    Those met so far are asked for when they come again, however light: after three runs with a ``synchronize`` after
     each, what follows runs as it will in the long run.
     """
     _runtime.flush_all()

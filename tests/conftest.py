@@ -32,8 +32,9 @@ def _checked(self: Program, *args: Any, **kwargs: Any) -> None:
 Program.__init__ = _checked  # type: ignore[method-assign]
 
 
-# What runs a second time runs compiled: with patience, tests would hardly see that.
+# What runs a third time runs compiled: with patience, tests would hardly see that.
 runtime.settings.patience = 0.0
+runtime.settings.meetings = 2
 
 
 @pytest.fixture(autouse=True)

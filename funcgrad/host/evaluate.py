@@ -133,10 +133,22 @@ def milliseconds(program: Program) -> float:
 
 
 def _cost(equation: Equation) -> float:
-    name, params = equation.primitive.name, equation.params
-    if name not in RULES:
+    if equation.primitive.name not in RULES:
         return math.inf
-    inner = [p for p in params.values() if isinstance(p, Program)]
-    elements = max([a.type.size for a in (*equation.inputs, *equation.outputs)], default=0)
-    elements = max(elements, _WORK.get(name, lambda _: 0)(equation))
-    return EQUATION_COST + ELEMENT_COST * elements + params.get("length", 1) * sum(map(milliseconds, inner))
+    inner = sum(map(milliseconds, _programs(equation)))
+    return EQUATION_COST + ELEMENT_COST * _elements(equation) + equation.params.get("length", 1) * inner
+
+
+@kept_with_program
+def elements(program: Program) -> int:
+    """The elements of each equation's largest operand or result, or what it does instead of so many, in all."""
+    return sum(_elements(e) + e.params.get("length", 1) * sum(map(elements, _programs(e))) for e in program.equations)
+
+
+def _programs(equation: Equation) -> list[Program]:
+    return [p for p in equation.params.values() if isinstance(p, Program)]
+
+
+def _elements(equation: Equation) -> int:
+    largest = max([a.type.size for a in (*equation.inputs, *equation.outputs)], default=0)
+    return max(largest, _WORK.get(equation.primitive.name, lambda _: 0)(equation))

@@ -101,7 +101,7 @@ def elementwise(
         accepts: which dtypes, a key of the table above.
         result: the dtype of the result where it is not the operands'.
     """
-    lowering = of_both_kinds(name, lower)
+    lowering = of_both_kinds(name, _in_float32(lower) if name in _APPROXIMATED else lower)
     return Primitive(
         name,
         infer=_infer(name, accepts, result),
@@ -110,6 +110,26 @@ def elementwise(
         elementwise=True,
         differentiable=partials is not None,
     )
+
+
+#: What XLA, or JAX for it, computes by several steps. In short floating dtypes each of them would be rounded.
+_APPROXIMATED = frozenset((
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cbrt", "cos", "cosh", "digamma", "erf", "erf_inv",
+    "erfc", "exp", "exp2", "expm1", "lgamma", "log", "log1p", "logistic", "polygamma", "pow", "rsqrt", "sin", "sinh",
+    "tan", "tanh",
+))  # fmt: skip
+
+
+def _in_float32(lower: Callable[..., Any]) -> Callable[..., Any]:
+    """The lowering, in float32 for shorter floating dtypes, so that only the result is rounded: as NumPy has it here."""
+
+    def run(*xs: Any) -> Any:
+        dtype = xs[0].dtype
+        if dtypes.is_complex(dtype) or dtype.itemsize >= 4:
+            return lower(*xs)
+        return lax.convert_element_type(lower(*[lax.convert_element_type(x, np.float32) for x in xs]), dtype)
+
+    return run
 
 
 def number(value: complex, like: Any) -> np.generic:
@@ -243,9 +263,17 @@ absolute = elementwise(
     accepts="ordered",
 )
 square = elementwise("square", lambda x: lax.mul(x, x), (lambda g, out, x: mul(g, scale(x, 2)),))
+
+
+def _atan2_lower(y: Any, x: Any) -> Any:
+    # LLVM compiles it wrongly for registers of 512 bits where x is known to be 1: angles are off by up to 2. So x must
+    # not be known: where y is NaN, which makes the result NaN, it is y.
+    return lax.atan2(y, lax.select(y == y, x, y))
+
+
 atan2 = elementwise(
     "atan2",
-    lax.atan2,
+    _atan2_lower,
     (
         lambda g, out, y, x: mul(g, div(x, add(square(x), square(y)))),
         lambda g, out, y, x: neg(mul(g, div(y, add(square(x), square(y))))),
@@ -281,7 +309,12 @@ cos = elementwise("cos", lax.cos, (lambda g, out, x: neg(mul(g, sin(x))),), acce
 tan = elementwise("tan", lax.tan, (lambda g, out, x: mul(g, shift(square(out), 1)),), accepts="inexact")
 asin = elementwise("asin", lax.asin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), accepts="inexact")
 acos = elementwise("acos", lax.acos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), accepts="inexact")
-atan = elementwise("atan", lax.atan, (lambda g, out, x: div(g, shift(square(x), 1)),), accepts="inexact")
+atan = elementwise(
+    "atan",
+    lambda x: _atan2_lower(x, lax.full_like(x, 1)),
+    (lambda g, out, x: div(g, shift(square(x), 1)),),
+    accepts="inexact",
+)
 sinh = elementwise("sinh", lax.sinh, (lambda g, out, x: mul(g, cosh(x)),), accepts="inexact")
 cosh = elementwise("cosh", lax.cosh, (lambda g, out, x: mul(g, sinh(x)),), accepts="inexact")
 tanh = elementwise("tanh", lax.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), accepts="inexact")

@@ -101,7 +101,7 @@ class _Local(threading.local):
     def __init__(self) -> None:
         self.queue = Queue()
         self.ops = self.queue.ops
-        with lock:
+        with _beginning:  # not ``lock``: who holds that may be waiting for this thread to compile something
             # Kept also after the thread's end: its results may be wanted then.
             queues[:] = [q for q in queues if q.ops or q.backlog or q.owner.is_alive()]
             queues.append(self.queue)
@@ -110,6 +110,8 @@ class _Local(threading.local):
 #: Held while a window is taken and run. One for all threads: a window may need what another thread has noted down.
 lock = threading.RLock()
 queues: list[Queue] = []
+#: Held while a thread's queue is added.
+_beginning = threading.Lock()
 local = _Local()
 
 
@@ -122,10 +124,12 @@ class Settings:
         backwards: how many backward passes a window has at most. Where there are optimizers, a window ends with their
             steps, and gradients may be accumulated before; else a backward pass is what repeats.
         by_numpy: whether small operations that are not compiled yet run by NumPy.
-        patience: how long a window that is seen again goes on one by one, as a part of the time that compiling takes.
+        patience: how long a window that is seen again goes on one by one before it is compiled, as a part of the time
+            that compiling takes.
+        meetings: how often a window runs one by one at least: what a program does a few times it does alike each time.
     """
 
-    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience")
+    __slots__ = ("limit", "background", "backwards", "by_numpy", "patience", "meetings")
 
     def __init__(self) -> None:
         self.limit = 600
@@ -133,6 +137,7 @@ class Settings:
         self.backwards = 1
         self.by_numpy = True
         self.patience = 0.25
+        self.meetings = 3
 
 
 settings = Settings()

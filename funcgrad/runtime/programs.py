@@ -22,10 +22,13 @@ from funcgrad.tracing import JaxArray, type_of
 #: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
 #: convolutional network and a transformer.
 PROGRAM_COST, EQUATION_COST = 14.0, 1.5
-#: How many times as long as compiling takes a program runs by NumPy: its window may be compiled meanwhile.
-PATIENCE = 4
+#: How many times as long as compiling takes a program runs by NumPy, as both are estimated: its window may be compiled
+#: meanwhile. From there on it is XLA's for good, so this is long: what comes a few times is computed alike each time.
+PATIENCE = 16
 #: What it takes to call a compiled program and to look at its result, in milliseconds.
 CALL_COST = 0.03
+#: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
+ELEMENT_COST = 1e-6
 
 
 def compile_cost(equations: int) -> float:
@@ -45,7 +48,8 @@ class Executable:
         numbers: the dtypes of the inputs that are numbers.
         results: how many results it has.
         warm: whether it has been compiled.
-        spent: how long it has run by NumPy, in milliseconds, about.
+        spent: how long it has run by NumPy, in milliseconds, as ``takes`` has it: no clock is read, so that how an
+            operation runs follows from the operations before it; infinite if NumPy has no rule for it.
         windows: what was compiled of windows that it is in, if it is one that may not live long.
     """
 
@@ -100,12 +104,18 @@ class Executable:
             try:
                 found = self.by_numpy(buffers, numbers)
             except host.NotHere:
+                if self.spent:  # not for these values; for others it goes on as before
+                    return self._by_xla(buffers, numbers)
                 self.spent = math.inf
             else:
                 self.spent += self._takes
                 return found
-        found = self.run(*buffers, *[scalar(n, dtype) for n, dtype in zip(numbers, self.numbers)])
+        found = self._by_xla(buffers, numbers)
         self.warm = True
+        return found
+
+    def _by_xla(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[Any]:
+        found: list[Any] = self.run(*buffers, *[scalar(n, dtype) for n, dtype in zip(numbers, self.numbers)])
         return found
 
     def by_numpy(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> list[np.ndarray]:
@@ -126,12 +136,25 @@ class Executable:
             self._takes = host.milliseconds(self.program)
         return self._takes
 
+    def takes_alone(self) -> float:
+        """About how long ``now`` takes, in milliseconds."""
+        if by_numpy() and self.takes() <= self._most():
+            return self.takes()
+        return CALL_COST + ELEMENT_COST * host.elements(self.program)
+
+    def _most(self) -> float:
+        """How long it may take by NumPy, in milliseconds."""
+        return self.compile_cost() / 2
+
     def light(self) -> bool:
-        """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny."""
+        """Whether to run it by NumPy rather than compile it: it is small, and did not run often or is tiny.
+
+        It depends on the program and on how often it ran, on nothing else.
+        """
         if not by_numpy() or self.spent == math.inf:
             return False
         takes = self.takes()
-        return takes <= CALL_COST or (takes <= self.compile_cost() / 2 and self.spent <= PATIENCE * self.compile_cost())
+        return takes <= CALL_COST or (takes <= self._most() and self.spent <= PATIENCE * self.compile_cost())
 
     def cold(self) -> set[Executable]:
         """What would have to be compiled for ``now``."""

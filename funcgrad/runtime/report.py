@@ -57,43 +57,7 @@ class Stats:
             setattr(self, field.name, field.default)
 
 
-#: The debt at which twice as much patience is asked for, in milliseconds.
-DEBT = 2000.0
-
-
-class Pace:
-    """How long compiling takes here and now, as a multiple of what is expected; and whether it has paid.
-
-    Attributes:
-        expected, taken: of what was compiled, in milliseconds. At first as if half a second had gone as expected.
-        debt: of the time that compiling took, what running the compiled programs has not saved yet, in milliseconds.
-            Where sizes depend on data, structures come a few times and then never again.
-    """
-
-    __slots__ = ("expected", "taken", "debt")
-
-    def __init__(self) -> None:
-        self.expected = self.taken = 500.0
-        self.debt = 0.0
-
-    def note(self, expected: float, taken: float, owed: bool) -> None:
-        """Takes account of something that was compiled; ``owed`` if that is to pay by its runs."""
-        self.expected += expected
-        self.taken += taken
-        if owed:
-            self.debt += taken
-
-    def saved(self, milliseconds: float) -> None:
-        """Takes account of a run of something compiled."""
-        self.debt = max(0.0, self.debt - milliseconds)
-
-    def factor(self) -> float:
-        """What is to be compiled waits for so many times what compiling is expected to take."""
-        return self.taken / self.expected * (1 + (self.debt / DEBT) ** 2)
-
-
 stats = Stats()
-pace = Pace()
 _lock = threading.Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 _last = ""
@@ -128,7 +92,6 @@ def compiled(window: Window, seconds: float) -> None:
     with _lock:
         stats.compiles += 1
         stats.compile_seconds += seconds
-        pace.note(window.compile_cost(), seconds * 1e3, window.saves > 0)
         if len(_counts) > 4096:
             _counts.clear()
         count, total = _counts.get(names, (0, 0.0))

@@ -41,6 +41,9 @@ class Joined(Executable):
     def cold(self) -> set[Executable]:
         return set().union(*[code.cold() for code in self.parts])
 
+    def takes_alone(self) -> float:
+        return sum([code.takes_alone() for code in self.parts])
+
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         results: list[Any] = []
         at = number = 0

@@ -5,12 +5,14 @@ and which results are still held by anybody, are the window's *structure*, the k
 run recordings of that structure:
 
 - one operation after the other, each by an executable of its own, when the structure is new;
-- as one program, compiled whole, when it is seen again, and has by then taken a part of the time that compiling takes:
-  where sizes depend on values, small windows may come again now and then only. Results that nobody holds are then never
-  materialized, and buffers that nobody else holds are given to XLA for the results.
+- as one program, compiled whole, from a certain meeting on (``schedule``): where sizes depend on values, small windows
+  may come again now and then only. Results that nobody holds are then never materialized, and buffers that nobody else
+  holds are given to XLA for the results.
 
-A new structure is compiled whole at once if most of its operations would have to be compiled as well. Whether somebody
-holds a buffer is read from reference counts, once the flush has let go of its own references.
+A new structure is compiled whole at once if most of its operations would have to be compiled as well. Which way it is
+run follows from structures and counts, never from a clock or from how far the compiler has come, so a program that is
+run again rounds as it did before. Whether somebody holds a buffer is read from reference counts, once the flush has let
+go of its own references.
 """
 
 from __future__ import annotations
@@ -30,12 +32,13 @@ import numpy as np
 from funcgrad import host
 from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
-from funcgrad.runtime.background import compile_soon
+from funcgrad.runtime.background import compile_soon, finish
 from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
 from funcgrad.runtime.programs import CALL_COST, Executable, compile_cost, lasting
+from funcgrad.runtime.schedule import adopted_at, debt, due
 from funcgrad.tracing import state
 
 #: How many operations never run before make a window the beginning of something.
@@ -151,12 +154,12 @@ class Window:
         codes, wires: as in a recording.
         live: which results somebody holds.
         seen: how often it was met.
-        spent: how much longer it has run operation by operation than a compiled program takes at least, in
-            milliseconds.
-        saves: how much of that a run of the compiled program saves, in milliseconds.
-        asked: whether it is being compiled.
+        saves: about how many milliseconds a run of the compiled program saves, where compiling is to pay by that.
+        adopted: at which meeting the compiled program is used; 0 if that is not said yet.
         age: how often ``insist`` had been called when it was met.
-        run: the compiled program, once there is one: ``(*inputs, *numbers) -> buffers``.
+        made: what was compiled for it in the background, until it is used.
+        failed: whether compiling has failed: then it runs one by one for ever.
+        run: the compiled program, once it is used: ``(*inputs, *numbers) -> buffers``.
         outputs: the results that it gives, by their numbers.
         spread: from what the program gives to those, where equal ones are computed once.
         donated: the inputs whose buffers the compiled program takes over.
@@ -168,10 +171,11 @@ class Window:
         "wires",
         "live",
         "seen",
-        "spent",
         "saves",
-        "asked",
+        "adopted",
         "age",
+        "made",
+        "failed",
         "_cost",
         "run",
         "outputs",
@@ -189,9 +193,11 @@ class Window:
         self.wires = recording.wires
         self.live = live
         self.seen = 0
-        self.spent = self.saves = 0.0
-        self.asked = False
+        self.saves = 0.0
+        self.adopted = 0
         self.age = _age
+        self.made: Executable | None = None
+        self.failed = False
         self._cost = compile_cost(sum([code.size for code in self.codes]))
         self.run: Callable[..., Any] | None = None
         self.outputs = [i for i, held in enumerate(live) if held]
@@ -311,9 +317,27 @@ class Window:
         """About how long compiling it takes, in milliseconds."""
         return self._cost
 
-    def due(self) -> bool:
-        """Whether it comes so often that it is to be compiled."""
-        return self.age < _age or self.spent >= settings.patience * self.compile_cost() * report.pace.factor()
+    def takes(self) -> float:
+        """About how long it takes one by one, in milliseconds."""
+        return sum([code.takes_alone() for code in self.codes])
+
+    def ask(self, recording: Recording) -> None:
+        """Has it compiled in the background, and says when that is used, if it is to be; it was met before."""
+        cost, saves = self.compile_cost(), max(0.0, self.takes() - CALL_COST)
+        if self.age < _age or due(self.seen, saves, cost):
+            self.saves, self.adopted = saves, adopted_at(self.seen, saves, cost)
+            debt.owe(cost)
+            if settings.background:
+                compile_soon(self, free_inputs(recording))
+
+    def ready(self) -> bool:
+        """Whether a meeting has come at which the compiled program is used.
+
+        Who insists wants it sooner; but not before it has been insisted on as often as it runs one by one at least, so
+        that what is run a few times with ``insist`` in between is run alike, however often windows come in it.
+        """
+        insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
+        return insisted or 0 < self.adopted <= self.seen
 
 
 def _bytes(t: ArrayType) -> int:
@@ -498,40 +522,46 @@ def _run(recording: Recording, known: OrderedDict[tuple, Window], whole: bool) -
     stats = report.stats
     stats.windows += 1
     stats.operations += len(window.codes)
+    if window.run is None and not window.failed:
+        if whole or (window.ready() if window.seen > 1 else window.worth_compiling()):
+            _adopt(window, recording)
+        elif window.seen > 1 and not window.adopted:
+            window.ask(recording)
     if window.run is not None:
         window.whole(recording, window.run)
-        stats.hits += 1
-        report.pace.saved(window.saves)
-    elif whole or (not window.asked and (window.due() if window.seen > 1 else window.worth_compiling())):
-        _compile_and_run(window, recording, settings.background and window.seen > 1 and not whole)
+        stats.hits += window.seen > 1
+        debt.saved(window.saves)
     else:
-        _run_one_by_one(window, recording)
+        with host.quiet():
+            window.one_by_one(recording)
+        stats.one_by_one += 1
     stats.run_seconds += perf_counter() - started
     return window
 
 
-def _run_one_by_one(window: Window, recording: Recording) -> None:
-    started = perf_counter()
-    with host.quiet():
-        window.one_by_one(recording)
-    window.spent += max(0, (perf_counter() - started) * 1e3 - CALL_COST)
-    report.stats.one_by_one += 1
-
-
-def _compile_and_run(window: Window, recording: Recording, later: bool) -> None:
-    """Runs a structure that is to be compiled: whole, or, if that is to be done later, one by one meanwhile."""
+def free_inputs(recording: Recording) -> list[int]:
+    """The inputs that nobody else holds."""
     recording.put()
-    free = [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
-    if later:
-        window.asked, window.saves = True, window.spent / (window.seen - 1)
-        compile_soon(window, free)
-        _run_one_by_one(window, recording)
-        return
-    started = perf_counter()
-    run = window.compile(free).run
-    window.whole(recording, run)
-    window.run = run
-    report.compiled(window, perf_counter() - started)
+    return [i for i, count in enumerate(map(_refs, recording.inputs)) if count <= _UNHELD]
+
+
+def _adopt(window: Window, recording: Recording) -> None:
+    """Puts the compiled program in place, which is waited for if it is not there yet."""
+    finish(window)
+    made, window.made = window.made, None
+    if made is None and not window.failed:
+        free = free_inputs(recording)
+        started = perf_counter()
+        try:
+            made = window.compile(free)
+            made.prepare()
+        except Exception as error:
+            window.failed = True
+            report.failed(window, error)
+            return
+        report.compiled(window, perf_counter() - started)
+    if made is not None:
+        window.run = made.run
 
 
 def _take_up(queue: Queue) -> None:

@@ -447,7 +447,7 @@ def test_a_loop_that_compiles_without_end_is_told_once(monkeypatch: pytest.Monke
     monkeypatch.setattr(deferred.settings, "background", False)
 
     def run() -> None:
-        for n in (1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7):
+        for n in [n for n in range(1, 8) for _ in range(3)]:
             kept = torch.exp(torch.sin(torch.ones(n)))
             runtime.flush()
             del kept

@@ -117,7 +117,7 @@ def test_an_exception_in_a_flush_loses_nothing(
     raised = 0
     with runtime.eager():
         trained(1)  # so that a new window runs one by one
-    for steps in (0, 1, 3):  # new, to be compiled, compiled
+    for steps in (0, 1, 2, 3):  # new, asked for, compiled now, compiled
         for at in (1, 3) if name == "now" else (1,):
             for before in (True, False):
                 windows.clear()
@@ -134,7 +134,8 @@ def test_an_exception_in_a_flush_loses_nothing(
                 training.step()
                 training.check()
                 runtime.synchronize()
-    assert raised
+    # What cannot be compiled runs one by one, and nobody else is told.
+    assert raised or (name == "compile" and error is not KeyboardInterrupt)
 
 
 def test_an_exception_while_compiling_in_the_background_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import compat as torch
 import compat.nn.functional as F
+from funcgrad.runtime import windows
 
 NUMBER = 1.5707963
 
@@ -248,3 +249,26 @@ def test_the_slope_of_logsigmoid_has_one_at_zero() -> None:
     (second,) = torch.autograd.grad(first.sum(), x)
     y = x.detach().sigmoid()
     assert torch.allclose(first.detach(), 1 - y) and torch.allclose(second, -y * (1 - y))
+
+
+UNARY = (
+    "acos", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "log",
+    "log1p", "rsqrt", "sigmoid", "sin", "sinh", "tan", "tanh",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", UNARY)
+def test_a_function_is_rounded_once_by_numpy_and_by_xla(name: str, dtype: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = ((torch.arange(500) + 0.5) / 512).to(dtype)
+
+    def gated(x: Any) -> Any:
+        return getattr(x, name)() * x
+
+    wanted = gated(x.float()).double()
+    once = (getattr(x.float(), name)().to(dtype).float() * x.float()).to(dtype)
+    found = [gated(x).tolist()]
+    windows.clear()
+    monkeypatch.setattr(windows.Window, "worth_compiling", lambda self: True)
+    found.append(gated(x).tolist())
+    assert found[0] == found[1] == once.tolist(), (torch.tensor(found[1]) - wanted).abs().max()

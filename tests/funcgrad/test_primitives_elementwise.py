@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jax import lax
 
+import funcgrad as fg
 from funcgrad import dtypes
 from funcgrad.ir import ArrayType
 from funcgrad.primitives import elementwise as p
 from funcgrad.primitives.integers import gcd
+from funcgrad.runtime import executable
 from tests.funcgrad.oracle import (
     Case,
     Ours,
@@ -332,3 +334,21 @@ def test_no_axes_and_no_elements(shape: tuple[int, ...]) -> None:
         Case(each(PRIMITIVES.__getitem__), each(lambda n: rows[n].theirs), flat, order=1, differences=False),
         batched=False,
     )
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_angles_of_many_numbers(dtype: Any) -> None:
+    """Compiled for the widest registers, where what is known of an operand must not mislead the compiler."""
+
+    def compiled(function: Callable[..., Any], *xs: Any) -> Any:
+        (found,) = executable(fg.trace(function, *xs))(*xs)
+        return found
+
+    x = np.linspace(-3, 3, 1000, dtype=dtype)
+    for function in (p.atan, lambda x: p.atan2(x, np.ones_like(x)), lambda x: p.atan2(x, dtype(1))):
+        tolerance = 1e-6 if dtype is np.float32 else 1e-14
+        np.testing.assert_allclose(compiled(function, x), np.arctan(x), rtol=tolerance)
+    odd = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0], dtype)
+    for y, x in ((odd, dtype(1)), (dtype(1), odd), (odd, odd), (odd, odd[::-1].copy())):
+        y, x = map(np.array, np.broadcast_arrays(y, x))
+        np.testing.assert_allclose(compiled(p.atan2, y, x), np.arctan2(y, x), rtol=1e-6)

@@ -86,21 +86,6 @@ def test_a_new_window_of_warm_operations_runs_one_by_one_and_then_whole() -> Non
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
 
 
-def test_a_light_window_is_compiled_when_it_has_taken_a_part_of_what_that_takes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(runtime.settings, "patience", 0.5)
-    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
-    for _ in range(3):
-        runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
-    (window,) = windows._windows.values()
-    assert (window.seen, report.stats.one_by_one, window.asked) == (3, 3, False) and window.spent > 0
-    window.spent = 0.5 * window.compile_cost() * report.pace.factor()
-    runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
-    runtime.wait()
-    assert (report.stats.one_by_one, report.stats.compiles) == (4, 1)
-
-
 def test_who_waits_for_compiling_has_no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runtime.settings, "patience", 1e9)
     sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
@@ -109,41 +94,6 @@ def test_who_waits_for_compiling_has_no_patience(monkeypatch: pytest.MonkeyPatch
         runtime.insist()
         runtime.wait()
     assert (report.stats.one_by_one, report.stats.compiles, report.stats.hits) == (2, 1, 1)
-
-
-def test_compiling_is_expected_to_take_what_it_took() -> None:
-    pace, window = report.Pace(), windows.Window(windows.Recording(()), ())
-    assert pace.factor() == 1
-    for _ in range(100):
-        pace.note(window.compile_cost(), 3 * window.compile_cost(), owed=False)
-    assert 2 < pace.factor() < 3
-
-
-def test_after_compiling_that_did_not_pay_there_is_more_patience() -> None:
-    pace = report.Pace()
-    pace.note(2000.0, 2000.0, owed=True)
-    assert pace.factor() == 2
-    pace.saved(1000.0)
-    assert pace.factor() == 1.25
-    pace.saved(1e6)
-    pace.note(2000.0, 2000.0, owed=True)
-    assert pace.factor() == 2  # what was saved once is no credit for ever
-
-
-def test_runs_of_what_was_compiled_pay_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(report, "pace", report.Pace())
-    sin, plus = warmed(executable(fnp.sin)), warmed(executable(fnp.add, 1, 1))
-    debts = []
-    for _ in range(4):
-        runtime.ready(runtime.record(plus, [runtime.record(sin, [START])], [0.5]))
-        runtime.wait()
-        (window,) = windows._windows.values()
-        if not window.asked:
-            window.spent = 1.5  # milliseconds, as if it were more than it is
-        debts.append(report.pace.debt)
-    saves = window.saves
-    assert debts[0] == 0 < debts[1] and saves == 1.5
-    assert debts[2:] == [max(0, debts[1] - saves), max(0, debts[1] - 2 * saves)]
 
 
 def test_new_shapes_are_put_on_the_device_without_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,11 +220,9 @@ def test_of_many_structures_the_latest_are_compiled(monkeypatch: pytest.MonkeyPa
     assert len(background._waiting) == background.MOST_WAITING
     going.set()
     runtime.wait()
-    compiled = {len(w.codes) for w in windows._windows.values() if w.run is not None}
+    compiled = {len(w.codes) for w in windows._windows.values() if w.made is not None}
     assert set(lengths[-background.MOST_WAITING :]) <= compiled and len(compiled) <= background.MOST_WAITING + 1
-    for _ in range(2):
-        run(4)
-    runtime.wait()
+    run(4)  # what was dropped is compiled when its meeting has come
     assert 4 in {len(w.codes) for w in windows._windows.values() if w.run is not None}
 
 

@@ -1,0 +1,217 @@
+"""When windows are compiled: by counts and estimates, so that what is run again is computed as it was."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import random
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jax
+import numpy as np
+import pytest
+
+import funcgrad as fg
+import funcgrad.numpy as fnp
+from funcgrad import host, runtime
+from funcgrad.primitives import elementwise as p
+from funcgrad.runtime import background, deferred, programs, report, schedule, windows
+
+pytestmark = pytest.mark.deferral
+
+X = np.linspace(-3, 3, 500, dtype=np.float32)
+
+
+@pytest.fixture(autouse=True)
+def as_shipped(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The settings are those that users have, and nothing is known or owed."""
+    runtime.flush()
+    runtime.wait()
+    for name in ("patience", "meetings"):
+        monkeypatch.setattr(runtime.settings, name, getattr(deferred.Settings(), name))
+    monkeypatch.setattr(schedule.debt, "owed", 0.0)
+    windows.clear()
+    runtime.stats.reset()
+    yield
+    runtime.wait()
+
+
+@pytest.fixture
+def worth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows are worth compiling in a few meetings: asked for at the third, used from the sixth."""
+    monkeypatch.setattr(windows.Window, "takes", lambda self: programs.CALL_COST + self.compile_cost() / 5)
+
+
+def step() -> bytes:
+    """Of which rounding shows how it was run."""
+
+    def f(x: Any) -> Any:
+        return fnp.sum(fnp.tanh(x * x + x) * fnp.exp(x))
+
+    return bytes(np.asarray(fg.grad(f)(fnp.array(X))))
+
+
+def how(steps: int, between: Callable[[], Any] = lambda: None) -> list[str]:
+    """How the windows of each step were run."""
+    told = []
+    for _ in range(steps):
+        before = runtime.stats.as_dict()
+        step()
+        between()
+        after = runtime.stats.as_dict()
+        told.append("whole" if after["hits"] > before["hits"] else "one by one")
+    return told
+
+
+AT_THE_SIXTH = ["one by one"] * 5 + ["whole"] * 3
+
+
+@pytest.mark.usefixtures("worth")
+def test_a_program_that_is_ready_early_waits_for_its_meeting() -> None:
+    assert how(8, runtime.wait) == AT_THE_SIXTH
+
+
+@pytest.mark.usefixtures("worth")
+def test_a_meeting_waits_for_a_program_that_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, going, compile_ = threading.Event(), threading.Event(), windows.Window.compile
+
+    def slow(self: Any, free: Any) -> Any:
+        begun.set()
+        assert going.wait(60)
+        return compile_(self, free)
+
+    monkeypatch.setattr(windows.Window, "compile", slow)
+    assert how(5) == AT_THE_SIXTH[:5] and begun.wait(60)
+    threading.Timer(0.3, going.set).start()
+    assert how(3) == AT_THE_SIXTH[5:]
+
+
+@pytest.mark.usefixtures("worth")
+def test_what_waits_in_the_queue_at_its_meeting_is_compiled_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(windows, "compile_soon", lambda window, free: background._waiting.append((window, free)))
+    assert how(8) == AT_THE_SIXTH
+    assert not background._waiting
+
+
+@pytest.mark.usefixtures("worth")
+def test_without_a_compiler_behind_it_is_the_same_meeting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime.settings, "background", False)
+    assert how(8) == AT_THE_SIXTH
+
+
+@pytest.mark.usefixtures("worth")
+def test_no_clock_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    chance, now = random.Random(1), [0.0]
+
+    def clock() -> float:
+        now[0] += chance.choice((0.0, 1e-9, 1e6))
+        return now[0]
+
+    for module in (windows, background):
+        monkeypatch.setattr(module, "perf_counter", clock)
+    assert how(8, runtime.wait) == AT_THE_SIXTH
+    assert runtime.stats.run_seconds > 1e3  # only told
+    for module in (schedule, programs, host):
+        assert "perf_counter" not in inspect.getsource(module) and not hasattr(module, "time")
+
+
+@pytest.mark.usefixtures("worth")
+@pytest.mark.parametrize("behind", [True, False])
+def test_what_cannot_be_compiled_goes_on_one_by_one(behind: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = step()
+    windows.clear()
+    monkeypatch.setattr(runtime.settings, "background", behind)
+
+    def fails(self: Any, free: Any) -> Any:
+        raise RuntimeError("it cannot be compiled")
+
+    monkeypatch.setattr(windows.Window, "compile", fails)
+    for _ in range(9):
+        assert step() == wanted
+        runtime.wait()
+    assert runtime.stats.failures == len(windows._windows) > 0
+    assert "it cannot be compiled" in runtime.explain() and runtime.stats.hits == 0
+    report.reset()
+
+
+def synchronize() -> None:
+    runtime.insist()
+    runtime.wait()
+
+
+@pytest.mark.parametrize("between", [lambda: None, runtime.wait, synchronize])
+def test_three_runs_are_alike_whatever_is_waited_for(
+    between: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows.Window, "takes", lambda self: 1e6)  # nothing could be more worth compiling
+    runs = []
+    for _ in range(3):
+        runs.append(step())
+        between()
+    assert runs[0] == runs[1] == runs[2] and runtime.stats.hits == 0
+    step()
+    assert runtime.stats.hits > 0
+
+
+def test_who_insists_has_light_windows_compiled_after_three_times() -> None:
+    """However often they come in between: what is run three times, and waited for, is run alike."""
+    runs = []
+    for _ in range(3):
+        runs.append([step() for _ in range(3)])
+        synchronize()
+    assert runs[0] == runs[1] == runs[2] == [runs[0][0]] * 3 and runtime.stats.hits == 0
+    step()
+    assert runtime.stats.hits == len(windows._windows) > 0
+
+
+def test_when_follows_from_what_is_saved_and_what_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked(saves: float, cost: float) -> int:
+        return next(seen for seen in range(1, 10**6) if schedule.due(seen, saves, cost))
+
+    assert asked(10, 100) == 4 and schedule.adopted_at(4, 10, 100) == 9
+    assert asked(100, 100) == 2 and schedule.adopted_at(2, 100, 100) == 4  # three times one by one at least
+    assert schedule.adopted_at(2, math.inf, 100) == 4
+    assert asked(1e-3, 100) < schedule.LAST == schedule.adopted_at(600, 1e-3, 100)  # estimates may be wrong
+    assert not any(schedule.due(seen, 0.0, 20) for seen in range(10_000))  # nothing is saved
+    monkeypatch.setattr(schedule.debt, "owed", 0.0)
+    schedule.debt.owe(schedule.DEBT)
+    assert schedule.debt.factor() == 2 and asked(10, 100) == 6  # what was compiled has not paid yet
+    schedule.debt.saved(schedule.DEBT / 2)
+    assert schedule.debt.factor() == 1.25
+    schedule.debt.saved(1e9)
+    assert schedule.debt.factor() == 1  # what was saved once is no credit for ever
+
+
+@pytest.mark.usefixtures("worth")
+def test_compiling_is_owed_and_its_runs_pay() -> None:
+    how(3)
+    costs = [w.compile_cost() for w in windows._windows.values()]
+    assert schedule.debt.owed == pytest.approx(sum(costs))
+    how(3)
+    assert schedule.debt.owed == pytest.approx(sum(costs) * 0.8)
+
+
+def test_a_thread_begins_while_a_window_is_run() -> None:
+    """The compiler's own thread may be what is waited for."""
+    with deferred.lock:
+        thread = threading.Thread(target=runtime.noted)
+        thread.start()
+        thread.join(30)
+        assert not thread.is_alive()
+
+
+def test_values_that_numpy_refuses_change_nothing_for_others() -> None:
+    """The same operation on the same values is computed alike, whatever came in between."""
+    program = fg.trace(lambda x, n: fnp.tanh(x) + p.div(n, n).astype("float32"), X, np.ones(500, np.int32))
+    code = runtime.executable(program)
+    ones, zeros = (jax.numpy.full(500, n, np.int32) for n in (1, 0))
+
+    def ran(n: Any) -> bytes:
+        with host.quiet():
+            return bytes(np.asarray(code.now([jax.numpy.asarray(X), n], ())[0]))
+
+    first = ran(ones)
+    refused = ran(zeros)
+    assert ran(ones) == first and ran(zeros) == refused and code.light()
