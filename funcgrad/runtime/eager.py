@@ -8,17 +8,19 @@ from typing import Any
 import jax
 import numpy as np
 
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
+from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.programs import Executable, executable
 from funcgrad.tracing import Base, JaxArray, set_base, state, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
-_executables: dict[tuple, Callable[..., Any]] = {}
+_executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048))
 
 
 def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
@@ -26,8 +28,10 @@ def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any
     key = (primitive, *params.items())
     cache = _executables if primitive.vjp is None else _cache_of_programs(params)
     run = cache.get(key)
+    if run is None and cache is _executables:
+        run = _executables.again(key)
     if run is None:
-        run = cache[key] = jax.jit(_checked(primitive, params))
+        run = cache[key] = compiled(_checked(primitive, params), many=True)
     return run(*operands)
 
 
@@ -53,11 +57,11 @@ def _is_weak(x: Any) -> bool:
 def _execute_weak(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """What comes of Python numbers alone is weak, as it is when traced: ``x * sqrt(2.0)`` has the dtype of x."""
     key = (primitive, *map(type_of, operands), *params.items())
-    run = _executables.get(key)
+    run = _executables.get(key) or _executables.again(key)
     if run is None:
         types = [type_of(x) for x in operands]
         program = stage(lambda *xs: _as_list(primitive(*xs, **params)), types)
-        run = _executables[key] = jax.jit(lowered(program))
+        run = _executables[key] = compiled(lowered(program))
     results = run(*[typed(x) for x in operands])
     return results if primitive.multiple else results[0]
 
@@ -138,7 +142,7 @@ def set_walk(walk: Callable[..., Any]) -> None:
 # ---------------------------------------------------------------- deferred
 
 _NUMBERS = frozenset((bool, int, float, complex, np.bool_, *(np.dtype(c).type for c in "bBhHiIlLefdFD")))
-_codes: dict[tuple, tuple[Executable, list[ArrayType]]] = {}
+_codes: Cache[tuple, tuple[Executable, list[ArrayType]]] = Cache(Group("operations noted down", 8192))
 
 
 def held(x: Any) -> Any:
@@ -214,6 +218,8 @@ def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) ->
     key = (*kinds, *params.items()) if params else tuple(kinds)
     cache = _codes if primitive.vjp is None else _cache_of_programs(params)
     found = cache.get(key)
+    if found is None and cache is _codes:
+        found = _codes.again(key)
     if found is None:
         found = cache[key] = _code(primitive, params, kinds[1:])
     if cache is not _codes:

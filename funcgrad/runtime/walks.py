@@ -7,10 +7,10 @@ made anew each time. So a walk is staged when its structure is new, and noted do
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code, used_inputs
@@ -22,10 +22,8 @@ Entry = tuple[Any, ...]
 #: From a tape and pairs of a slot and a cotangent to the cotangents of all slots.
 Backward = Callable[[Sequence[Entry], Sequence[tuple[int, Any]]], list[Any]]
 
-#: How many walks are kept.
-KEPT = 256
-#: Walks by structure, the oldest first.
-_walks: OrderedDict[tuple, Walk] = OrderedDict()
+#: Walks by structure.
+_walks: Cache[tuple, Walk] = Cache(Group("walks", 512))
 
 
 class Walk:
@@ -110,11 +108,11 @@ def walk_at_once(
         return None
     # The types of results follow from the others.
     key = (primitives, slots, tuple([tuple(p.items()) if p else None for p in params]), seeded, wanted, kinds)
-    walk = _walks.get(key)  # looked up once: the hash of a long key takes time
+    walk = _walks.get(key)  # looked up once, if it is there: the hash of a long key takes time
+    if walk is None:
+        walk = _walks.again(key)
     if walk is None:
         walk = _walks[key] = Walk(backward, tape, seeded, wanted, (*kinds, *map(type_of, outs)))
-        if len(_walks) > KEPT:
-            _walks.popitem(last=False)
     return walk.note([*given, *outs])
 
 

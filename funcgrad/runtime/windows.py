@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import starmap
@@ -28,6 +27,7 @@ import jax
 import numpy as np
 
 from funcgrad import host
+from funcgrad.caching import Cache
 from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon
@@ -35,13 +35,11 @@ from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
-from funcgrad.runtime.programs import CALL_COST, Executable, compile_cost, lasting
+from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, compile_cost, lasting
 from funcgrad.tracing import state
 
 #: How many operations never run before make a window the beginning of something.
 MANY_COLD = 16
-#: How many compiled windows are kept.
-KEPT = 512
 
 _refs = sys.getrefcount
 _nothing = nullcontext()
@@ -359,8 +357,8 @@ class Numbers:
 
 # ---------------------------------------------------------------- the cache
 
-#: Windows by structure, the latest used last. Windows of executables that may not live long are kept with these.
-_windows: OrderedDict[tuple, Window] = OrderedDict()
+#: Windows by structure. Windows of executables that may not live long are kept with these.
+_windows: Cache[tuple, Window] = Cache(WINDOWS)
 
 
 _age = 0
@@ -378,17 +376,15 @@ def clear() -> None:
         _windows.clear()
 
 
-def _window_for(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
+def _window_for(recording: Recording, known: Cache[tuple, Window]) -> Window:
     live = tuple([count > _UNHELD for count in map(_refs, recording.pending)])
     key = (tuple(recording.codes), tuple(recording.wires), live)
     found = known.get(key)
     if found is None:
+        found = known.again(key)
+    if found is None:
         found = known[key] = Window(recording, live)
         report.new_structure(found)
-        if len(known) > KEPT:
-            known.popitem(last=False)
-    elif len(known) > KEPT // 2:
-        known.move_to_end(key)  # before there is need, it is not worth another hash of a long key
     return found
 
 
@@ -491,7 +487,7 @@ def _run_one(queue: Queue) -> None:
     report.stats.single += 1
 
 
-def _run(recording: Recording, known: OrderedDict[tuple, Window], whole: bool) -> Window:
+def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Window:
     started = perf_counter()
     window = recording.window = _window_for(recording, known)
     window.seen += 1
