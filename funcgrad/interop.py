@@ -50,12 +50,14 @@ class Foreign:
 
     Attributes:
         function: takes arrays, returns a pytree of them.
+        cache: what others have made of it (executables), for as long as it lives.
     """
 
-    __slots__ = ("function", "_types", "_derived", "__weakref__")
+    __slots__ = ("function", "cache", "_types", "_derived", "__weakref__")
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
+        self.cache: dict[Any, Any] = {}
         self._types: Cache[tuple[ArrayType, ...], tuple[list[ArrayType], Any]] = Cache(_TYPES)
         self._derived: Cache[Hashable, Foreign] = Cache(_FUNCTIONS)
 

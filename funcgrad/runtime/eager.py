@@ -26,7 +26,7 @@ _executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048)
 def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Runs ``primitive`` on arrays, through an executable cached by (primitive, params) and, inside JAX, by types."""
     key = (primitive, *params.items())
-    cache = _executables if primitive.vjp is None else _cache_of_programs(params)
+    cache = _executables if primitive.vjp is None else cache_of_code(params)
     run = cache.get(key)
     if run is None and cache is _executables:
         run = _executables.again(key)
@@ -35,9 +35,10 @@ def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any
     return run(*operands)
 
 
-def _cache_of_programs(params: dict[str, Any]) -> dict[tuple, Any]:
-    """Where the executable of a primitive that carries programs is kept: as long as the first of them."""
-    return next((p.cache for p in params.values() if isinstance(p, Program)), _executables)
+def cache_of_code(params: dict[str, Any]) -> dict[Any, Any]:
+    """Where the executable of a primitive that carries programs or functions is kept: as long as the first of them,
+    as they may hold what is the user's."""
+    return next((p.cache for p in params.values() if hasattr(p, "cache")), _executables)
 
 
 def _checked(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
@@ -216,7 +217,7 @@ def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any]
 def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
     """What is noted down for an operation on operands of ``kinds``, which begin with the primitive itself."""
     key = (*kinds, *params.items()) if params else tuple(kinds)
-    cache = _codes if primitive.vjp is None else _cache_of_programs(params)
+    cache = _codes if primitive.vjp is None else cache_of_code(params)
     found = cache.get(key)
     if found is None and cache is _codes:
         found = _codes.again(key)
