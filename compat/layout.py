@@ -9,7 +9,6 @@ the same layout, and a program compiled for one takes the other's offset as an a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -20,6 +19,7 @@ from compat.dtypes import array_dtype
 from compat.dtypes import dtype as Dtype
 from compat.errors import size_text
 from compat.size import Size
+from funcgrad.caching import Cache, Group, Interned, memoized
 
 Ints = tuple[int, ...]
 
@@ -34,7 +34,7 @@ class Base:
         numel: how many elements it has.
     """
 
-    __slots__ = ("shape", "dtype", "traced", "device", "numel")
+    __slots__ = ("shape", "dtype", "traced", "device", "numel", "__weakref__")
     shape: Ints
     dtype: Dtype
     traced: bool
@@ -44,12 +44,14 @@ class Base:
     def __new__(cls, shape: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Base:
         traced = traced or device is META
         key = (shape, dtype, traced, device.type)
-        self = _bases.get(key)
+        self = _known_bases.get(key)
+        if self is None:
+            self = _bases.find(key)
         if self is None:
             self = super().__new__(cls)
             self.shape, self.dtype, self.traced, self.device = tuple(shape), dtype, traced, device
             self.numel = prod(shape)
-            self = _bases.setdefault((self.shape, dtype, traced, device.type), self)
+            self = _bases.add((self.shape, dtype, traced, device.type), self)
         return self
 
     def __reduce__(self) -> tuple:
@@ -59,7 +61,8 @@ class Base:
         return f"Base({self.shape}, {self.dtype}{', traced' if self.traced else ''})"
 
 
-_bases: dict[tuple, Base] = {}
+_bases: Interned[tuple, Base] = Interned("buffers' shapes", 8192)
+_known_bases = _bases.known
 
 
 class Layout:
@@ -79,7 +82,7 @@ class Layout:
 
     __slots__ = (
         "base", "size", "stride", "dtype", "conj", "neg", "access",
-        "ndim", "numel", "whole", "contiguous", "dense", "lens",
+        "ndim", "numel", "whole", "contiguous", "dense", "lens", "__weakref__",
     )  # fmt: skip
     base: Base
     size: Size
@@ -99,7 +102,7 @@ class Layout:
         return f"Layout({tuple(self.size)}, stride={self.stride}, {self.dtype}, {self.access[0]} of {self.base})"
 
 
-_layouts: dict[tuple, Layout] = {}
+_layouts: Interned[tuple, Layout] = Interned("layouts", 16384)
 
 
 def layout_of(
@@ -112,21 +115,22 @@ def layout_of(
     place = (base, size, stride, offset, dtype, conj, neg)
     found = _places.get(place)
     if found is None:
-        if len(_places) >= _PLACES:
-            _places.clear()
+        found = _places.again(place)
+    if found is None:
         found = _places[place] = _intern(base, tuple(size), tuple(stride), offset, dtype or base.dtype, conj, neg)
     return found
 
 
 # What was asked, offsets included, is remembered for a while: finding how to reach elements takes longer than looking.
-_PLACES = 16384
-_places: dict[tuple, Layout] = {}
+_places: Cache[tuple, Layout] = Cache(Group("layouts by offset", 16384))
 
 
 def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, conj: bool, neg: bool) -> Layout:
     access = access_of(cells(base, dtype), size, stride, offset)
     key = (base, size, stride, dtype, conj, neg, access)
-    found = _layouts.get(key)
+    found = _layouts.known.get(key)
+    if found is None:
+        found = _layouts.find(key)
     if found is None:
         array_dtype(dtype)  # raises where there are no arrays
         layout = Layout()
@@ -137,7 +141,7 @@ def _intern(base: Base, size: Ints, stride: Ints, offset: int, dtype: Dtype, con
         layout.contiguous = is_contiguous(size, stride)
         layout.dense = is_dense(size, stride)
         layout.lens = None
-        found = _layouts.setdefault((base, layout.size, layout.stride, dtype, conj, neg, access), layout)
+        found = _layouts.add((base, layout.size, layout.stride, dtype, conj, neg, access), layout)
     return found
 
 
@@ -147,18 +151,23 @@ def contiguous_layout(size: Ints, dtype: Dtype, traced: bool = False, device: De
     key = (size, dtype, traced, device.type)
     found = _contiguous.get(key)
     if found is None:
+        found = _contiguous.again(key)
+    if found is None:
         found = layout_of(Base(size, dtype, traced, device), size, contiguous_strides(size), 0)
         _contiguous[key] = found
     return found
 
 
-_contiguous: dict[tuple, Layout] = {}
+_NEW = Group("layouts of new tensors", 16384)
+_contiguous: Cache[tuple, Layout] = Cache(_NEW)
 
 
 def dense_layout(size: Ints, stride: Ints, dtype: Dtype, traced: bool = False, device: Device = CPU) -> Layout:
     """The layout of a new tensor with gapless strides; its buffer has the dimensions in memory order."""
     key = (size, stride, dtype, traced, device.type)
     found = _dense.get(key)
+    if found is None:
+        found = _dense.again(key)
     if found is None:
         order = [d for d in range(len(size)) if size[d] != 1]
         if prod(size):
@@ -168,7 +177,7 @@ def dense_layout(size: Ints, stride: Ints, dtype: Dtype, traced: bool = False, d
     return found
 
 
-_dense: dict[tuple, Layout] = {}
+_dense: Cache[tuple, Layout] = Cache(_NEW)
 
 
 def cells(base: Base, dtype: Dtype) -> Ints:
@@ -387,7 +396,7 @@ def is_dense(size: Ints, stride: Ints) -> bool:
     return True
 
 
-@lru_cache(4096)
+@memoized("strides of views", 4096)
 def view_strides(size: Ints, stride: Ints, new: Ints) -> Ints | None:
     """The strides with which a tensor can be seen in another shape, or None where it must be copied.
 

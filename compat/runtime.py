@@ -53,7 +53,9 @@ def stats() -> dict[str, Any]:
 
     ``windows`` run, ``operations`` in them, ``single`` operations run alone; ``compiles`` of whole windows, ``hits`` by
     compiled ones, ``one_by_one`` windows run operation by operation; ``compile_seconds``, ``run_seconds``;
-    ``bytes_out`` of results kept and ``bytes_reused`` of buffers given to results; ``failures`` to compile.
+    ``bytes_out`` of results kept and ``bytes_reused`` of buffers given to results; ``failures`` to compile. ``caches``
+    says, by name, of everything that is kept to be used again, how many entries there are, how many there may be
+    (``limit``), and how many were let go since the start (``evictions``).
     """
     return _report.stats.as_dict()
 

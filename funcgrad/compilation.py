@@ -19,12 +19,14 @@ import numpy as np
 
 from funcgrad import dtypes, trees
 from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
+from funcgrad.caching import Cache, Group
 from funcgrad.control.call import call_program
 from funcgrad.inspection import argument_names, eval_shape
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.runtime.compiled import compiled
 from funcgrad.tracing import Tracer, call_when_running, is_array, state, type_of
 
 
@@ -82,12 +84,13 @@ def jit(
     statics = _Statics(f, static_argnums, static_argnames)
     traced = _Traced(f, statics)
     shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
-    compiled = jax.jit(
-        traced.stage, static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
+    made = compiled(
+        traced.stage, many=True,
+        static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
         donate_argnums=donate_argnums, donate_argnames=donate_argnames, keep_unused=keep_unused,
         **{name: given for name, given in shardings.items() if given is not None},
     )  # fmt: skip
-    return Jitted(f, compiled, traced)
+    return Jitted(f, made, traced)
 
 
 @contextmanager
@@ -212,6 +215,9 @@ class _Statics:
         return (dynamic, {k: v for k, v in kwargs.items() if k not in self.names}), (fixed, named)
 
 
+_PROGRAMS = Group("programs of jit", 2048)
+
+
 class _Traced:
     """A function to be compiled, and the programs that its calls under other transforms have left.
 
@@ -225,7 +231,7 @@ class _Traced:
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self.statics = statics
-        self.programs: dict[tuple, tuple[Program, Any, _Results]] = {}
+        self.programs: Cache[tuple, tuple[Program, Any, _Results]] = Cache(_PROGRAMS)
 
     @property
     def stage(self) -> Callable[..., Any]:
@@ -288,7 +294,7 @@ class _Traced:
         axes = tuple((name, size) for name, (_, size) in state.axes.items())
         key = (tree, tuple(type_of(x) for x in leaves), static, kinds, nothing, axes)
         try:
-            found = self.programs.get(key)
+            found = self.programs.get(key) or self.programs.again(key)
         except TypeError:
             raise TypeError(f"jit: static arguments must be hashable, got {static}") from None
         if found is None:

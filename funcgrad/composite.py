@@ -11,14 +11,14 @@ down each time, and the runtime takes them as one window.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial, wraps
-from typing import Any, ParamSpec, TypeVar, cast
+from functools import wraps
+from typing import Any, Literal, ParamSpec, TypeVar, cast
 
 import numpy as np
 
 from funcgrad import host, trees
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.staging import StagedTracer, Staging, stage
 from funcgrad.ir import Equation, Program, Var
 from funcgrad.passes import common_subexpressions, dead_code
@@ -30,9 +30,10 @@ from funcgrad.tracing import JaxArray, deferring, located, state, traced, type_o
 P = ParamSpec("P")
 R = TypeVar("R")
 
-#: How many kinds of calls are remembered, of all functions; how many of them compiled, which takes megabytes each; and
-#: how many that differ in a float only are traced.
-KINDS, COMPILED, VALUES = 4096, 256, 4
+#: How many calls that differ in a float only are traced.
+VALUES = 4
+_KINDS = Group("calls of functions", 4096)
+_VALUES = Group("calls of functions with floats", 4096)
 
 
 def composite(function: Callable[P, R]) -> Callable[P, R]:
@@ -96,8 +97,8 @@ class _Calls:
     def __init__(self, function: Callable[..., Any], at_once: bool):
         self.function = function
         self.at_once = at_once
-        self.known: dict[tuple, Callable[[Sequence[Any]], Any] | None] = {}
-        self.values: dict[tuple, int] = {}
+        self.known: Cache[tuple, Callable[[Sequence[Any]], Any] | Literal[False]] = Cache(_KINDS)
+        self.values: Cache[tuple, int] = Cache(_VALUES)
 
     def found(self, args: tuple, kwargs: dict[str, Any], arrays: list[Any]) -> Callable[[Sequence[Any]], Any] | None:
         """What runs a call with such arguments on ``arrays``, which are the arrays among them; None if nothing does."""
@@ -111,24 +112,19 @@ class _Calls:
         base = tuple(kinds)
         key = (*base, *floats) if floats else base
         try:
-            return self.known[key]
+            return self.known[key] or None
         except KeyError:
             pass
         if floats:
-            count = self.values[base] = self.values.get(base, 0) + 1
+            count = self.values[base] = (self.values.get(base) or self.values.again(base) or 0) + 1
             if count > VALUES:
                 return None  # each would be traced and compiled for itself
-        call = self.known[key] = self._traced(key, args, kwargs, arrays)
-        _remember(_kinds, KINDS, partial(self.forget, key))
+        call = self._traced(args, kwargs, arrays)
+        self.known[key] = call or False
         return call
 
-    def forget(self, key: tuple) -> None:
-        """Lets a kind of call go."""
-        self.known.pop(key, None)
-        self.values.clear()
-
     def _traced(
-        self, key: tuple, args: tuple, kwargs: dict[str, Any], arrays: Sequence[Any]
+        self, args: tuple, kwargs: dict[str, Any], arrays: Sequence[Any]
     ) -> Callable[[Sequence[Any]], Any] | None:
         trees_out: list[Any] = []
 
@@ -151,27 +147,14 @@ class _Calls:
         if any(traced(x) for _, x in program.constants):
             return None
         program = dead_code(common_subexpressions(program))
-        return _runner(program, trees_out[0], self.at_once, partial(self.forget, key))
+        return _runner(program, trees_out[0], self.at_once)
 
 
-#: What lets go of each kind of call that is known, and of each that is compiled, from the oldest on.
-_kinds: deque[Callable[[], None]] = deque()
-_compiled: deque[Callable[[], None]] = deque()
-
-
-def _remember(kept: deque[Callable[[], None]], most: int, forget: Callable[[], None]) -> None:
-    """Notes what is kept; where kinds are ever new, the oldest must go, or they would fill the memory."""
-    kept.append(forget)
-    while len(kept) > most:
-        kept.popleft()()
-
-
-def _runner(program: Program, tree: Any, at_once: bool, forget: Callable[[], None]) -> Callable[[Sequence[Any]], Any]:
+def _runner(program: Program, tree: Any, at_once: bool) -> Callable[[Sequence[Any]], Any]:
     """What runs a program on arrays, and makes a result of the structure ``tree`` of its outputs.
 
     Args:
         at_once: whether it is compiled when it first runs.
-        forget: lets go of it.
     """
     code = Executable(program)
     single = tree == _LEAF
@@ -184,8 +167,6 @@ def _runner(program: Program, tree: Any, at_once: bool, forget: Callable[[], Non
                 first = code.run(*arrays) if at_once else code.now(arrays, ())
             found = [copied(x) if x.__class__ is np.ndarray else x for x in first]
             code.warm = code.warm or at_once
-            if code.warm:
-                _remember(_compiled, COMPILED, forget)
         return found[0] if single else trees.unflatten(tree, found)
 
     return run

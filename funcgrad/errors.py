@@ -8,6 +8,8 @@ import sys
 import sysconfig
 from types import CodeType, FrameType
 
+from funcgrad.caching import Cache, Group
+
 _HIDDEN = [os.path.dirname(os.path.abspath(__file__)) + os.sep]
 _STANDARD = sysconfig.get_path("stdlib") + os.sep
 
@@ -55,7 +57,7 @@ def is_installed(filename: str) -> bool:
 Source = tuple[CodeType, int]
 """A place in the user's code: a code object and the offset of an instruction in it."""
 
-_library: dict[str, bool] = {}
+_library: Cache[str, bool] = Cache(Group("files of code", 4096))
 
 
 def user_location(skip: int = 0) -> Source | None:

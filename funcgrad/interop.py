@@ -17,6 +17,7 @@ import jax
 from jax.interpreters import ad, batching
 
 from funcgrad import checks, trees
+from funcgrad.caching import Cache, Group
 from funcgrad.compilation import Jitted, jit
 from funcgrad.control.call import batched_program
 from funcgrad.control.split import split_for_forward
@@ -40,19 +41,25 @@ Mask = tuple[bool, ...]
 # ---------------------------------------------------------------- JAX's functions here
 
 
+_TYPES = Group("types of JAX's functions", 2048)
+_FUNCTIONS = Group("JAX's functions", 1024)
+
+
 class Foreign:
     """A JAX function of flat arrays, and those that JAX derives from it, each of which is made once.
 
     Attributes:
         function: takes arrays, returns a pytree of them.
+        cache: what others have made of it (executables), for as long as it lives.
     """
 
-    __slots__ = ("function", "_types", "_derived", "__weakref__")
+    __slots__ = ("function", "cache", "_types", "_derived", "__weakref__")
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
-        self._types: dict[tuple[ArrayType, ...], tuple[list[ArrayType], Any]] = {}
-        self._derived: dict[Hashable, Foreign] = {}
+        self.cache: dict[Any, Any] = {}
+        self._types: Cache[tuple[ArrayType, ...], tuple[list[ArrayType], Any]] = Cache(_TYPES)
+        self._derived: Cache[Hashable, Foreign] = Cache(_FUNCTIONS)
 
     def __call__(self, *operands: Any) -> list[Any]:
         return trees.leaves(self.function(*operands))
@@ -60,7 +67,7 @@ class Foreign:
     def results(self, types: Sequence[ArrayType]) -> tuple[list[ArrayType], Any]:
         """The types of the results, and their structure."""
         key = tuple(types)
-        found = self._types.get(key)
+        found = self._types.get(key) or self._types.again(key)
         if found is None:
             given = [jax.ShapeDtypeStruct(t.shape, t.dtype, weak_type=t.weak) for t in types]
             with jax.core.eval_context(), _folding(False):
@@ -70,7 +77,7 @@ class Foreign:
 
     def derived(self, key: Hashable, make: Callable[[], Callable[..., Any]]) -> Foreign:
         """The function that ``make`` makes, once for each key."""
-        found = self._derived.get(key)
+        found = self._derived.get(key) or self._derived.again(key)
         if found is None:
             found = self._derived[key] = Foreign(make())
         return found
@@ -231,7 +238,7 @@ def from_jax(f: Callable[..., Any]) -> Callable[..., Any]:
         [ 8.  12.5]
     """
     checks.function("from_jax", f)
-    functions: dict[Hashable, Foreign] = {}
+    functions: Cache[Hashable, Foreign] = Cache(_FUNCTIONS)
 
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         leaves, tree = trees.flatten((args, kwargs))

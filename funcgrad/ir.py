@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from funcgrad import dtypes
+from funcgrad.caching import Interned
 from funcgrad.errors import ProgramError, describe_location
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ class ArrayType:
         True
     """
 
-    __slots__ = ("shape", "dtype", "weak", "ndim", "size", "inexact", "_strong")
+    __slots__ = ("shape", "dtype", "weak", "ndim", "size", "inexact", "_strong", "__weakref__")
     shape: Shape
     dtype: np.dtype
     weak: bool
@@ -48,7 +49,9 @@ class ArrayType:
 
     def __new__(cls, shape: Shape, dtype: np.dtype, weak: bool = False) -> ArrayType:
         key = (shape, dtype, weak)
-        self = _types.get(key)
+        self = _known_types.get(key)
+        if self is None:
+            self = _types.find(key)
         if self is None:
             self = super().__new__(cls)
             self.shape = tuple(int(n) for n in shape)
@@ -58,9 +61,10 @@ class ArrayType:
             self.size = math.prod(self.shape)
             self.inexact = dtypes.is_inexact(self.dtype)
             self._strong = ArrayType(self.shape, self.dtype) if self.weak else self
-            # setdefault: two threads that meet here must leave with the same object.
-            self = _types.setdefault((self.shape, self.dtype, self.weak), self)
-            _types[key] = self
+            # Two threads that meet here leave with the same object.
+            self = _types.add((self.shape, self.dtype, self.weak), self)
+            if key not in _known_types:  # another way to write it
+                _known_types[key] = self
         return self
 
     def __reduce__(self) -> tuple:
@@ -80,7 +84,8 @@ class ArrayType:
         return self._strong
 
 
-_types: dict[tuple, ArrayType] = {}
+_types: Interned[tuple, ArrayType] = Interned("types of arrays", 16384)
+_known_types = _types.known
 
 
 class Var:
@@ -135,7 +140,8 @@ class Program:
         outputs: variables or literals.
         name: what it is called when printed.
         arguments: what the inputs are called, as ``params['w']``; empty if nobody has said.
-        cache: what others have made of it (executables), for as long as it lives.
+        cache: what others have made of it (executables), for as long as it lives: a few of each kind, since its types
+            and its equations never change.
     """
 
     __slots__ = ("inputs", "constants", "equations", "outputs", "name", "arguments", "cache", "__weakref__")

@@ -27,10 +27,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from funcgrad.caching import Cache, Group
 from funcgrad.errors import locate
 from funcgrad.ir import ArrayType
 
 Rule = Callable[..., Any]
+
+
+_RESULTS = Group("types of results", 16384)
 
 
 class Primitive:
@@ -85,7 +89,7 @@ class Primitive:
         self.elementwise = elementwise
         self.differentiable = differentiable
         self.effect = effect
-        self._types: dict[tuple, list[ArrayType]] = {}
+        self._types: Cache[tuple, list[ArrayType]] = Cache(_RESULTS)
 
     def __call__(self, *operands: Any, **params: Any) -> Any:
         return _bind(self, operands, params)
@@ -100,6 +104,8 @@ class Primitive:
             return self._infer(types, params)
         key = (*types, *params.items()) if params else tuple(types)
         result = self._types.get(key)
+        if result is None:
+            result = self._types.again(key)
         if result is None:
             result = self._types[key] = self._infer(types, params)
         return result

@@ -21,6 +21,7 @@ import jax
 import numpy as np
 
 from funcgrad import callers, dtypes
+from funcgrad.caching import Cache, Group
 from funcgrad.errors import (
     ConcretizationError,
     DerivativeLostError,
@@ -42,7 +43,7 @@ jax.config.update("jax_enable_x64", True)
 JaxArray: Any = next((c for c in jax.Array.__subclasses__() if c.__name__ == "ArrayImpl"), None)
 if JaxArray is None:
     JaxArray = type(jax.numpy.zeros(()))
-_of_aval: dict[Any, ArrayType] = {}
+_of_aval: Cache[Any, ArrayType] = Cache(Group("types of JAX's arrays", 8192))
 _SCALARS = {t: ArrayType((), d, weak=t is not bool) for t, d in dtypes.DEFAULT.items()}
 
 
@@ -459,6 +460,8 @@ def type_of(x: Any) -> ArrayType:
     if isinstance(x, JaxArray):
         aval = x.aval
         known = _of_aval.get(aval)
+        if known is None:
+            known = _of_aval.again(aval)
         if known is None:
             known = _of_aval[aval] = ArrayType(aval.shape, aval.dtype, aval.weak_type)
         return known

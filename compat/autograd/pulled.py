@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from compat import levels
@@ -15,6 +15,7 @@ from compat.errors import FREED
 from compat.grad_mode import mode, next_sequence, no_grad
 from compat.size import Size
 from compat.tensor import Tensor
+from funcgrad.caching import memoized
 
 #: ``pull(gradient, kept)``: for each operand, what makes its gradient, or None where there is none.
 Pull = Callable[[Tensor, Mapping[str, Any]], Sequence[Callable[[], Tensor | None] | None]]
@@ -57,7 +58,7 @@ class PulledNode(Node):
         ]
 
 
-@cache
+@memoized("classes of custom nodes", 4096)
 def _node_class(name: str, tensors: tuple[str, ...], others: tuple[str, ...]) -> type[PulledNode]:
     namespace: dict[str, Any] = {"__slots__": (), "__module__": "builtins", "names": tensors}
     for place, kept in enumerate(tensors):

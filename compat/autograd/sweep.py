@@ -12,7 +12,6 @@ through the engine.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -23,11 +22,10 @@ from compat.grad_mode import mode
 from compat.layout import Layout
 from compat.tensor import Tensor, autograd_of, from_buffer
 from funcgrad import runtime
+from funcgrad.caching import Cache, Group
 
 #: Graphs of fewer nodes go through the engine, which has them done as quickly.
 FEWEST = 4
-#: How many structures are kept.
-KEPT = 512
 
 _sequence = attrgetter("_sequence")
 
@@ -64,7 +62,8 @@ class Sweep(NamedTuple):
 
 
 #: By whether nodes keep what they saved, and by structure.
-_sweeps: tuple[OrderedDict[tuple, Sweep], OrderedDict[tuple, Sweep]] = (OrderedDict(), OrderedDict())
+_SWEEPS = Group("backward passes", 512)
+_sweeps: tuple[Cache[tuple, Sweep], Cache[tuple, Sweep]] = (Cache(_SWEEPS), Cache(_SWEEPS))
 
 
 class Walk:
@@ -228,14 +227,12 @@ def sweep(
     known = _sweeps[keep_graph]
     found = known.get(walk.key)
     if found is None:
+        found = known.again(walk.key)
+    if found is None:
         made = _first(walk, engine)
         if made is not None:
             known[walk.key] = made
-            if len(known) > KEPT:
-                known.popitem(last=False)
         return
-    if len(known) > KEPT // 2:
-        known.move_to_end(walk.key)  # before there is need, it is not worth another hash of a long key
     _again(found, walk)
     if not keep_graph:
         for node in walk.nodes:

@@ -19,11 +19,14 @@ from compat.nn.modules.module import Module
 from compat.registry import function
 from compat.tensor import Tensor, sync
 from funcgrad import runtime, trees
+from funcgrad.caching import Cache, Group
 
 __all__ = ["Compiled", "OptimizedModule", "compile"]
 
 #: How many kinds of calls are captured, and how often a kind is tried.
 KINDS, TRIES = 8, 5
+_CALLS = Group("calls of compiled functions", 512)
+_TRIES = Group("calls of compiled functions, counted", 8192)
 
 
 class Compiled:
@@ -38,8 +41,8 @@ class Compiled:
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.fullgraph = fullgraph
-        self._kinds: dict[tuple, list[Any]] = {}
-        self._tries: dict[tuple, int] = {}
+        self._kinds: Cache[tuple, list[Any]] = Cache(_CALLS)
+        self._tries: Cache[tuple, int] = Cache(_TRIES)
         self._lock = threading.Lock()
         #: Why the last call that was captured cannot be replayed; None if it can.
         self.reason: str | None = None
@@ -50,13 +53,13 @@ class Compiled:
         leaves, shape = _flat(args, kwargs)
         key = (shape, *_kind(leaves))
         tensors = [x for x in leaves if isinstance(x, Tensor)]
-        for found in self._kinds.get(key, ()):
+        for found in self._kinds.get(key) or self._kinds.again(key) or ():
             if found.holds(tensors):
                 return found(tensors)
         return self._capture(key, args, kwargs, tensors, [x for x in leaves if not isinstance(x, Tensor)])
 
     def _capture(self, key: tuple, args: tuple, kwargs: dict, tensors: list[Tensor], others: list[Any]) -> Any:
-        tries = self._tries[key] = self._tries.get(key, 0) + 1
+        tries = self._tries[key] = (self._tries.get(key) or self._tries.again(key) or 0) + 1
         # The first call makes what later ones find: an optimizer's state, parameters made when first needed.
         if (tries == 1 and not self.fullgraph) or tries > TRIES:
             return self.function(*args, **kwargs)
@@ -76,7 +79,9 @@ class Compiled:
             self.reason = str(why)
             return capturing.result
         with self._lock:
-            kinds = self._kinds.setdefault(key, [])
+            kinds = self._kinds.get(key) or self._kinds.again(key)
+            if kinds is None:
+                kinds = self._kinds[key] = []
             kinds.insert(0, made)
             if len(kinds) > KINDS:
                 del kinds[KINDS:]

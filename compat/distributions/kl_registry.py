@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from compat.errors import warn
+from funcgrad.caching import Cache, Group
 
 __all__ = ["kl_divergence", "register_kl"]
 
 _functions: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
-_found: dict[tuple[type, type], Callable[[Any, Any], Any] | None] = {}
+_found: Cache[tuple[type, type], Callable[[Any, Any], Any] | Literal[False]] = Cache(Group("divergences", 1024))
 
 
 def register_kl(type_p: type, type_q: type) -> Callable[[Callable[[Any, Any], Any]], Callable[[Any, Any], Any]]:
@@ -72,10 +73,10 @@ def kl_divergence(p: Any, q: Any) -> Any:
         tensor(0.5000)
     """
     kinds = type(p), type(q)
-    if kinds not in _found:
-        _found[kinds] = _function_for(*kinds)
-    function = _found[kinds]
+    function = _found.get(kinds)
     if function is None:
+        function = _found[kinds] = _found.again(kinds) or _function_for(*kinds) or False
+    if not function:
         raise NotImplementedError(
             f"No KL(p || q) is implemented for p type {type(p).__name__} and q type {type(q).__name__}"
         )

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from functools import cache
 from typing import Any
 
 from compat import dtypes, lens, levels
@@ -26,6 +25,7 @@ from compat.layout import Layout, contiguous_layout
 from compat.size import Size
 from compat.tensor import Tensor, from_buffer
 from funcgrad import runtime
+from funcgrad.caching import memoized
 from funcgrad.interpreters.reverse import ReverseTracer
 from funcgrad.interpreters.rules import accumulate, pull
 from funcgrad.tracing import type_of
@@ -146,7 +146,7 @@ def _level_of(x: Any) -> levels.Level | None:
     return None
 
 
-@cache
+@memoized("classes of transforms' nodes", 4096)
 def _node_class(name: str) -> type[Followed]:
     return type(name, (Followed,), {"__slots__": (), "__module__": "builtins"})
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from compat import levels
 from compat.arrays import TensorTracer, elements, tensor_of
-from compat.ops.kernel import Kernel
+from compat.ops.kernel import KERNELS, Kernel
 from compat.ops.node import make_node_class
 from compat.tensor import Tensor, sync
+from funcgrad.caching import Cache
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import stop_gradient
 from funcgrad.tracing import Interpreter, bind
@@ -50,13 +51,13 @@ def node_name(primitive: Primitive) -> str:
     return f"{''.join(part.capitalize() for part in primitive.name.split('_'))}Backward0"
 
 
-_kernels: dict[tuple, Kernel] = {}
+_kernels: Cache[tuple, Kernel] = Cache(KERNELS)
 
 
 def _kernel(primitive: Primitive, count: int, params: dict[str, Any]) -> Kernel:
     """A primitive as an operation."""
     key = (primitive, count, *params.items())
-    found = _kernels.get(key) if primitive.vjp is None else None  # programs are not remembered
+    found = _kernels.get(key) or _kernels.again(key) if primitive.vjp is None else None  # programs are not remembered
     if found is None:
 
         def body(*arrays: Any) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from compat.ops.overloads import OpOverload, aten, showing
 from compat.registry import function, publish
 from compat.tensor import Tensor
 from compat.trees import tree_leaves
+from funcgrad.caching import memoized
 
 
 class _State(threading.local):
@@ -91,13 +91,14 @@ class AskingLayout(Layout):
     plain: Layout
 
 
-@functools.cache
+@memoized("layouts of types that are asked", 4096)
 def asking_layout(layout: Layout) -> AskingLayout:
     """A layout with which no plan is found."""
     made = AskingLayout()
     made.plain = layout
     for slot in Layout.__slots__:
-        setattr(made, slot, getattr(layout, slot))
+        if slot != "__weakref__":
+            setattr(made, slot, getattr(layout, slot))
     made.whole = False  # there are no short cuts through it
     return made
 

@@ -11,7 +11,10 @@ from compat.ops.complaints import Complaints, of_tensors
 from compat.ops.older import older_call
 from compat.ops.signature import MISSING, cleaned, entry, parse, renamed, wrapped
 from compat.registry import address_of, publish
+from funcgrad.caching import Cache, Group
 
+#: What operations do for arguments of a kind, of all operations.
+CALLS = Group("calls of operations", 8192)
 _every: list[Declared] = []
 #: The modules whose functions are told by their own names, each: ``erf`` and ``special_erf``.
 _SPOKEN = frozenset(["torch", "linalg", "special", "fft"])
@@ -58,7 +61,7 @@ class Declared:
         self.__doc__, self.__module__ = body.__doc__, body.__module__
         self.body = body
         self.params = parse(body)
-        self.plans: dict[tuple, Any] = {}
+        self.plans: Cache[tuple, Any] = Cache(CALLS)
         self.numbers = False
         #: The functions that were made for it to be called by, and whether each writes into the first argument.
         self.entries: list[tuple[FunctionType, bool]] = []

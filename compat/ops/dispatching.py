@@ -48,6 +48,7 @@ from compat.registry import names_of
 from compat.tensor import Tensor, Version
 from compat.torch_function import Overridable, OverridableProperty, disabled, when_subclassed
 from compat.trees import tree_flatten, tree_leaves, tree_unflatten
+from funcgrad.caching import memoized
 
 # ---------------------------------------------------------------- layouts that are no keys
 
@@ -171,7 +172,7 @@ def _keep(node: Any, new: Tensor, nr: int) -> None:
 # ---------------------------------------------------------------- programs
 
 
-@functools.cache
+@memoized("derivatives shown", 2048)
 def _derivative(kernel: kernels.Kernel) -> Shown:
     """The derivative of an operation: of what it needs, one gradient or a tuple of them."""
 

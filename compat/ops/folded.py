@@ -12,7 +12,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from compat.autograd.node import NO_EDGE, Edge, Node, edge_of
@@ -25,6 +24,7 @@ from compat.ops.node import OpNode
 from compat.size import Size
 from compat.tensor import Tensor, from_buffer
 from compat.torch_function import DisableTorchFunction
+from funcgrad.caching import memoized
 
 Results = Sequence[Tensor]
 
@@ -135,7 +135,7 @@ def _looks_behind(name: str) -> property:
     return property(lambda node: getattr(_unfolded(node), name))
 
 
-@cache
+@memoized("classes of folded nodes", 4096)
 def _class_of(kind: type[OpNode]) -> type[OpNode]:
     """The class of folded nodes that are to become ``kind``; it has that name already."""
     names = ["next_functions", "program", *(n for n in dir(kind) if n.startswith(("_saved_", "_raw_saved_")))]

@@ -6,7 +6,7 @@ It has the node of each tensor's own operation inside, and hands gradients on to
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -17,6 +17,7 @@ from compat.dtypes import dtype as Dtype
 from compat.grad_mode import mode, next_sequence
 from compat.size import Size
 from compat.tensor import Tensor
+from funcgrad.caching import memoized
 
 #: What PyTorch's formulas for lists save, by operation and overload: the node's number, and the names.
 _STATED = {
@@ -96,7 +97,7 @@ def _shown(prefix: str, name: str, node: ForeachNode) -> Any:
     return tuple(None if keeper is None else getattr(keeper, prefix + name) for keeper, _ in node._inner)
 
 
-@cache
+@memoized("classes of nodes of lists", 4096)
 def _class_of(called: str, names: str, numbers: frozenset[str]) -> type[ForeachNode]:
     members: dict[str, Any] = {"__slots__": (), "__module__": "builtins", "_called": called}
     for name in names.split():

@@ -18,6 +18,7 @@ from compat.ops.fitting import Rule
 from compat.ops.node import Underivable, derived_node_class
 from compat.ops.plan import Kind, Plan, is_number
 from compat.tensor import Tensor, sync
+from funcgrad.caching import Cache, Group
 from funcgrad.dtypes import is_complex, is_inexact
 from funcgrad.interpreters.conjugating import conjugated_late
 from funcgrad.interpreters.evaluate import evaluate
@@ -32,6 +33,13 @@ from funcgrad.tracing import located, type_of
 #: Those who say what a kernel gives on values of types that have a say; each gives None if none of the values has
 #: (``compat.ops.dispatching``, ``compat.sparse``).
 askers: list[Callable[[Kernel, Sequence[Any]], Sequence[Tensor] | None]] = []
+
+
+#: Kernels by static arguments; and what all kernels have made of themselves.
+KERNELS = Group("kernels", 4096)
+_PLANS = Group("plans", 8192)
+_PROGRAMS = Group("programs of kernels", 8192)
+_DERIVATIVES = Group("derivatives of kernels", 16384)
 
 
 class OpDeclarationError(Exception):
@@ -103,9 +111,9 @@ class Kernel:
         self.strict = strict
         self.formula = formula
         self.fits = fits
-        self.plans: dict[tuple, Any] = {}
-        self._programs: dict[tuple, Program] = {}
-        self._derivatives: dict[tuple, Derivative] = {}
+        self.plans: Cache[tuple, Any] = Cache(_PLANS)
+        self._programs: Cache[tuple, Program] = Cache(_PROGRAMS)
+        self._derivatives: Cache[tuple, Derivative] = Cache(_DERIVATIVES)
 
     def call(self, values: Sequence[Any]) -> Sequence[Tensor]:
         """Runs it on tensors and numbers."""
@@ -131,7 +139,7 @@ class Kernel:
             target: the input that the result is written into; None for a new tensor.
         """
         key = (kinds, mask, target, mode.inference)
-        found = self.plans.get(key)
+        found = self.plans.get(key) or self.plans.again(key)
         if found is None:
             with located():
                 found = self.plans[key] = Plan(self, kinds, mask or (False,) * len(kinds), target)
@@ -139,7 +147,7 @@ class Kernel:
 
     def program(self, types: tuple[ArrayType | None, ...]) -> Program:
         """What it does to arrays of ``types``; absent inputs (None) have no variable."""
-        found = self._programs.get(types)
+        found = self._programs.get(types) or self._programs.again(types)
         if found is None:
             present = [t for t in types if t is not None]
 
@@ -155,7 +163,7 @@ class Kernel:
 
     def derivative(self, types: tuple[ArrayType | None, ...], mask: tuple[bool, ...]) -> Derivative:
         """The backward for inputs of ``types``, giving gradients where ``mask`` says."""
-        found = self._derivatives.get((types, mask))
+        found = self._derivatives.get((types, mask)) or self._derivatives.again((types, mask))
         if found is None:
             found = self._derivatives[types, mask] = Derivative(self, types, mask)
         return found
@@ -204,8 +212,8 @@ class Derivative:
         self.results = len(self.out_types)
         wanted = [m for m, t in zip(mask, types) if t is not None]
         self._depend = _dependent(self.forward, wanted) if kernel.formula else None
-        self._backwards: dict[tuple, Backward] = {}
-        self._staged: dict[tuple[bool, ...], tuple[Program, list[int]]] = {}
+        self._backwards: Cache[tuple, Backward] = Cache(_DERIVATIVES)
+        self._staged: Cache[tuple[bool, ...], tuple[Program, list[int]]] = Cache(_DERIVATIVES)
         used = (
             self._used() if kernel.derivable and any(self.differentiable()) else [False] * (len(types) + self.results)
         )
@@ -239,7 +247,7 @@ class Derivative:
         Args:
             strides: how to lay out the gradient of each input, None for row-major.
         """
-        found = self._backwards.get((present, strides))
+        found = self._backwards.get((present, strides)) or self._backwards.again((present, strides))
         if found is None:
             found = self._backwards[present, strides] = self._make(present, strides)
         return found
@@ -272,7 +280,7 @@ class Derivative:
 
     def _program(self, present: tuple[bool, ...]) -> tuple[Program, list[int]]:
         """Gradients from (inputs, results, incoming gradients), and which input each output is the gradient of."""
-        found = self._staged.get(present)
+        found = self._staged.get(present) or self._staged.again(present)
         if found is None:
             found = self._staged[present] = self._stage(present)
         return found

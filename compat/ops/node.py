@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 from compat.autograd.node import Node
@@ -16,6 +16,7 @@ from compat.layout import broadcast_size
 from compat.ops.derived_names import OUTERMOST
 from compat.size import Size
 from compat.tensor import Tensor
+from funcgrad.caching import Cache, Group, memoized
 from funcgrad.ir import Program
 
 
@@ -134,7 +135,7 @@ def show_given(node: Any, name: str, given: Sequence[Tensor | None]) -> None:
         node.__class__ = _showing_given(kind, name, len(given))
 
 
-@cache
+@memoized("classes of nodes that keep lists", 4096)
 def _showing_given(base: Any, name: str, count: int) -> type[OpNode]:
     """The class of a node that keeps so many tensors, behind the others, as they were given."""
 
@@ -259,7 +260,7 @@ def shown_tensors(names: Callable[[OpNode], Sequence[str]]) -> Any:
     return get
 
 
-_derived: dict[tuple[str, tuple[str, ...]], type[OpNode]] = {}
+_derived: Cache[tuple[str, tuple[str, ...]], type[OpNode]] = Cache(Group("classes of derivatives' nodes", 4096))
 
 
 def derived_node_class(of: type[OpNode] | None, names: tuple[str, ...]) -> type[OpNode]:
@@ -271,7 +272,7 @@ def derived_node_class(of: type[OpNode] | None, names: tuple[str, ...]) -> type[
     base = of.__name__ if of is not None else "Backward0"
     name = OUTERMOST.get(base) or base.rstrip("0123456789") + "Backward0"
     key = (name, names)
-    found = _derived.get(key)
+    found = _derived.get(key) or _derived.again(key)
     if found is None:
         shown = {n: shown_tensor(lambda node, n=n: node.plan.derivative.place_of(n)) for n in names}  # type: ignore[misc]
         found = _derived[key] = make_node_class(name, shown)

@@ -112,10 +112,10 @@ from compat.layout import Layout, broadcast_size, overlaps_itself, preserved_str
 from compat.ops.around import Discarding, Inspected, Within, discards
 from compat.ops.call import Call
 from compat.ops.complaints import complaint, speaks
-from compat.ops.declared import Declared, Late
+from compat.ops.declared import CALLS, Declared, Late
 from compat.ops.fitting import Rule, fitted
 from compat.ops.inplace import check_overlaps, check_recorded
-from compat.ops.kernel import Kernel
+from compat.ops.kernel import KERNELS, Kernel
 from compat.ops.node import (
     OpNode,
     Underivable,
@@ -133,6 +133,7 @@ from compat.ops.written import ONE
 from compat.registry import publish
 from compat.returns import named_result
 from compat.tensor import WITHIN, Tensor, from_array
+from funcgrad.caching import Cache
 from funcgrad.ir import ArrayType, Program
 
 # ---------------------------------------------------------------- operations
@@ -174,8 +175,8 @@ class Op(Declared):
         self.node_name = node
         self.recorded = node is not None or options.get("undifferentiable", False)
         self.saved = tuple(saved.split())
-        self.kernels: dict[tuple, Kernel] = {}
-        self.inplace_plans: dict[tuple, Any] = {}
+        self.kernels: Cache[tuple, Kernel] = Cache(KERNELS)
+        self.inplace_plans: Cache[tuple, Any] = Cache(CALLS)
         self.node = Underivable if options.get("undifferentiable") else self._node_class() if node is not None else None
         names = options.get("names")
         names = f"torch.{self.name} Tensor.{self.name}" if names is None else names
@@ -239,9 +240,9 @@ class Op(Declared):
             return self.overlapping(*args)
         return self._plan(args, self.inplace_plans, 0).run(self.values(args))
 
-    def _plan(self, args: list[Any], plans: dict, target: int | None) -> Any:
+    def _plan(self, args: list[Any], plans: Cache, target: int | None) -> Any:
         key = key_of(self.params, args, self.offsets, self.recorded)
-        plan = plans.get(key)
+        plan = plans.get(key) or plans.again(key)
         if plan is None:
             plan = plans[key] = self._make(args, target)
         return plan
@@ -353,7 +354,7 @@ class Op(Declared):
         numbers = tuple(None if isinstance(k, Layout) else k or type(None) for k in kinds)
         raw = tuple(a for p, a in zip(self.params, args) if not p.dynamic)
         key = (raw, tuple(map(type, raw)), tuple(statics.values()), counts, numbers)
-        kernel = self.kernels.get(key)
+        kernel = self.kernels.get(key) or self.kernels.again(key)
         if kernel is None:
             kernel = self.kernels[key] = self._make_kernel(args, numbers, statics)
         return kernel

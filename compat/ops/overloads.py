@@ -9,13 +9,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
 from typing import Any
 
 from compat.captures import set_overloads
 from compat.ops.declared import every
 from compat.registry import names_of
 from compat.tensor import Tensor
+from funcgrad.caching import memoized
 
 
 class _Shown(threading.local):
@@ -243,7 +243,7 @@ def _writing(base: str, overload: str) -> str:
     return _WRITING.get(f"{base}.{overload}") or ("out" if overload == "default" else f"{overload}_out")
 
 
-@cache
+@memoized("overloads", 8192)
 def _overloads(name: str) -> tuple[str, ...]:
     """The overloads of an operation; none if there is no such operation."""
     base = name if name in _CHOICES else name.removesuffix("_")

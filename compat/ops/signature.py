@@ -28,7 +28,6 @@ import inspect
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -39,6 +38,7 @@ from compat.arrays import all_taken, taken
 from compat.errors import wrap_dim, wrap_dims, wrong_argument
 from compat.grad_mode import mode
 from compat.tensor import Tensor, refresh, sync, sync_written
+from funcgrad.caching import memoized
 
 if TYPE_CHECKING:
     Array = Any
@@ -420,7 +420,7 @@ def _source(
     return source, defaults
 
 
-@cache
+@memoized("code of operations", 4096)
 def _compiled(source: str) -> Any:
     """The code of an entry function; operations with like parameters share it, since compiling is what takes time."""
     return compile(source, _HERE, "exec")

@@ -23,6 +23,7 @@ from compat.ops.view import unrecorded
 from compat.ops.views import alias, expand, unsqueeze, view_size
 from compat.registry import function, names_of
 from compat.tensor import Tensor, array_of, from_array, sync
+from funcgrad.caching import Cache, Group
 
 _END = 2**63 - 1
 #: How many layouts of cuts are kept.
@@ -46,7 +47,7 @@ def _integer(x: Tensor, dim: int, index: int, position: int = 0) -> Tensor:
 
 
 #: The layouts of what is cut out of all of a buffer: the same wherever it begins.
-_cuts: dict[tuple, Layout] = {}
+_cuts: Cache[tuple, Layout] = Cache(Group("layouts of parts", 8192))
 
 
 def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | None:
@@ -69,8 +70,8 @@ def _cut(x: Tensor, dim: int, start: int, length: int, step: int) -> Tensor | No
     found = _cuts.get(key)
     offset = start * layout.stride[dim]
     if found is None:
-        if len(_cuts) >= _PLANS:
-            _cuts.clear()
+        found = _cuts.again(key)
+    if found is None:
         size, stride = list(layout.size), list(layout.stride)
         size[dim : dim + 1], stride[dim : dim + 1] = ([length], [stride[dim] * step]) if length else ([], [])
         found = _cuts[key] = layout_of(

@@ -18,11 +18,12 @@ from compat import lens
 from compat.grad_mode import mode
 from compat.layout import Layout
 from compat.ops.inplace import check_memory, check_recorded, put, regenerate_layout
-from compat.ops.kernel import Kernel
+from compat.ops.kernel import KERNELS, Kernel
 from compat.ops.node import make_node_class
 from compat.ops.plan import run_traced, type_of_kind
 from compat.tensor import Tensor, sync
 from funcgrad import runtime
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code
@@ -67,7 +68,7 @@ class _Program(NamedTuple):
     traced: bool
 
 
-_programs: dict[tuple, _Program] = {}
+_programs: Cache[tuple, _Program] = Cache(Group("steps of optimizers", 1024))
 #: Sees to rows of tensors whose types have a say (``compat.ops.dispatching``); returns the other jobs.
 asked: Callable[[Sequence[Job]], Sequence[Job]] | None = None
 
@@ -88,7 +89,7 @@ def write_together(jobs: Sequence[Job]) -> None:
             check_memory(t, ())
         if mode.grad:
             check_recorded(t)
-    found = _programs.get(key)
+    found = _programs.get(key) or _programs.again(key)
     if found is None:
         found = _programs[key] = _compile(jobs)
     results = found.run(buffers, numbers)
@@ -276,7 +277,7 @@ def _as(value: Any, layout: Layout) -> Any:
 
 # ---------------------------------------------------------------- recorded for backward
 
-_kernels: dict[tuple, Kernel] = {}
+_kernels: Cache[tuple, Kernel] = Cache(KERNELS)
 
 
 def write_recorded(jobs: Sequence[Job]) -> None:
@@ -287,7 +288,7 @@ def write_recorded(jobs: Sequence[Job]) -> None:
     for job in jobs:
         count = len(job.numbers)
         key = (job.rule, job.settings, count, len(job.rows[0]) if job.rows else 0)
-        kernel = _kernels.get(key)
+        kernel = _kernels.get(key) or _kernels.again(key)
         if kernel is None and job.rows:
             kernel = _kernels[key] = _recorded(job)
         for row in job.rows:

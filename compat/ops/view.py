@@ -7,7 +7,7 @@ geometry through a lens over a contiguous tensor of the input's size.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from compat.size import Size
 from compat.storage import UntypedStorage
 from compat.tensor import PASSING, SHARED, Tensor, View, wrap
 from funcgrad import numpy as fnp
+from funcgrad.caching import Cache, Group
 from funcgrad.ir import ArrayType, Program
 from funcgrad.primitives.shape import zeros
 from funcgrad.tracing import type_of
@@ -95,7 +96,7 @@ class ViewNode(Node):
         return self.plan.derivative[0].shown()
 
 
-def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | None], undone: str) -> Tensor | None:
+def _undo(grad: Tensor, order: Ints, size: Ints, known: Cache[tuple, Any], undone: str) -> Tensor | None:
     """The gradient of a mere rearrangement, itself one: dimensions in ``order``, then seen in ``size``; None if that
     takes a copy.
 
@@ -110,8 +111,8 @@ def _undo(grad: Tensor, order: Ints, size: Ints, known: dict[tuple, Layout | Non
     try:
         found = known[key]
     except KeyError:
-        found = known[key] = _undone_layout(storage.base, layout, offset, order, size)
-    if found is None:
+        found = known[key] = _undone_layout(storage.base, layout, offset, order, size) or False
+    if not found:
         return None
     if found is layout and undone == "changed":
         return grad
@@ -173,6 +174,9 @@ def _averaged(memory: Any, places: np.ndarray, x: Any) -> Any:
     return fnp.divide(total, counts.astype(type_of(memory).dtype))
 
 
+_UNDONE = Group("layouts of gradients of views", 4096)
+
+
 class ViewPlan:
     """A view operation on a tensor of a given layout and offset.
 
@@ -221,7 +225,7 @@ class ViewPlan:
         self._derivative: tuple[Derivative, list[int]] | None = None
         kind = (t._layout.dtype, t._layout.conj, t._layout.neg)
         self.converts = any((g.dtype, g.conj, g.neg) != kind for g in geometries)
-        self.undone: dict[tuple, Layout | None] = {}
+        self.undone: Cache[tuple, Layout | Literal[False]] = Cache(_UNDONE)
         self.rearrangement = None if several or op.through_storage else self._rearrangement()
 
     def run(self, values: Sequence[Any]) -> Any:
@@ -304,7 +308,7 @@ class ViewPlan:
         layouts = [over(base, o) for o in outs]
         offsets = [o.offset for o in outs]
         key = (base, *layouts)
-        kernel = self.op.kernels.get(key)
+        kernel = self.op.kernels.get(key) or self.op.kernels.again(key)
         if kernel is None:
 
             def body(x: Any, *places: Any) -> list[Any]:
@@ -323,7 +327,7 @@ class ViewPlan:
         base = Base((room,), g.dtype)
         inside, outside = over(base, g), over(base, out)
         key = (base, inside, outside, g.offset)
-        kernel = self.op.kernels.get(key)
+        kernel = self.op.kernels.get(key) or self.op.kernels.again(key)
         if kernel is None:
 
             def body(x: Any, place: Any) -> list[Any]:

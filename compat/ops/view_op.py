@@ -11,13 +11,14 @@ from compat.grad_mode import mode
 from compat.hosted import rejoin
 from compat.ops.declared import Declared
 from compat.ops.inplace import become, check_recorded
-from compat.ops.kernel import Kernel
+from compat.ops.kernel import KERNELS, Kernel
 from compat.ops.node import make_node_class, metadata, uint64
 from compat.ops.signature import key_of
 from compat.ops.view import Geometry, ViewNode, ViewPlan, geometry_of
 from compat.placing import placing_of, strided
 from compat.registry import publish
 from compat.tensor import Tensor
+from funcgrad.caching import Cache
 
 
 class ViewOp(Declared):
@@ -32,7 +33,7 @@ class ViewOp(Declared):
         #: When its gradient is a view of the incoming one: "always", "changed" for unless it is the same, "" for never.
         self.undone: str = options.get("undone", "")
         self.shows: dict[str, Callable[..., Any]] = options.get("shows", {})
-        self.kernels: dict[tuple, Kernel] = {}
+        self.kernels: Cache[tuple, Kernel] = Cache(KERNELS)
         self.saved = saved
         shown = {item.replace(".", "_"): self._shown(item) for item in saved.split()}
         self.node = make_node_class(node, shown, ViewNode)
@@ -77,7 +78,7 @@ class ViewOp(Declared):
         args = self.clean(self.name, args, named)
         t = args[0]
         key = key_of(self.params, args, True)
-        plan = self.plans.get(key)
+        plan = self.plans.get(key) or self.plans.again(key)
         if plan is None:
             if self.check is not None:
                 self.check(*[a for p, a in zip(self.params, args) if not p.keyword])
@@ -94,8 +95,6 @@ class ViewOp(Declared):
             several = not isinstance(found, Geometry)
             raw = {p.name: a for p, a in zip(self.params, args) if not p.dynamic}
             plan = ViewPlan(self, t, found if several else [found], several, raw, function)
-            if len(self.plans) >= 16384:  # offsets and indices make many
-                self.plans.clear()
             self.plans[key] = plan
         return plan.run((t,))
 

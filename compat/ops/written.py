@@ -33,7 +33,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
 from operator import itemgetter
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +42,7 @@ from compat.autograd.node import NO_EDGE, leaf_edge
 from compat.autograd.saved import HookStack, save, save_result
 from compat.grad_mode import next_sequence
 from funcgrad import runtime
+from funcgrad.caching import memoized
 
 if TYPE_CHECKING:
     from compat.ops.plan import Plan
@@ -86,7 +86,7 @@ def _function(plan: Plan, source: str, scope: dict[str, Any]) -> Callable[[Seque
     return FunctionType(code.replace(co_name=f"{code.co_name} {plan.kernel.name}"), scope)
 
 
-@cache
+@memoized("code of plans", 4096)
 def _compiled(source: str) -> CodeType:
     defined: dict[str, Any] = {}
     exec(compile(source, _PLACE, "exec"), defined)

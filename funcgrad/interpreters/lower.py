@@ -9,12 +9,12 @@ line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any, cast
 
 import jax
 from jax.sharding import NamedSharding
 
+from funcgrad.caching import Cache, Group, memoized
 from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
 from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
@@ -50,7 +50,7 @@ program_p = _new_primitive("funcgrad_program")
 program_p.multiple_results = True
 
 
-@cache
+@memoized("JAX's types", 8192)
 def aval(type: ArrayType) -> jax.core.ShapedArray:
     return jax.core.ShapedArray(type.shape, type.dtype, weak_type=type.weak)
 
@@ -130,7 +130,7 @@ _UNLESS: dict[str, Callable[..., bool]] = {"dot": worth_turning}
 
 # The text of functions whose recipes can be resized, by platform and what they are resizable by; as text, since an MLIR
 # operation belongs to its module's context.
-_texts: dict[tuple, str] = {}
+_texts: Cache[tuple, str] = Cache(Group("recipes", 1024))
 
 
 class _Emitter:
@@ -210,7 +210,7 @@ class _Emitter:
         key = (primitive, *[(t.dtype, t.ndim) for t in types], *[p for p in params.items() if p[0] not in sizes])
         recipe = self.resizable.get(key)
         if recipe is None:
-            text = _texts.get((self.platforms, key))
+            text = _texts.get((self.platforms, key)) or _texts.again((self.platforms, key))
             function = ir.Operation.parse(text) if text else self.function(primitive, types, params)
             recipe = Recipe.of(function)
             if not recipe.has_sizes_in_types_only():

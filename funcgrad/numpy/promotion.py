@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad import dtypes, trees
 from funcgrad.arguments import kind
+from funcgrad.caching import Cache, Group
 from funcgrad.ir import ArrayType
 from funcgrad.primitives.elementwise import cast
 from funcgrad.primitives.shape import concatenate, reshape
@@ -173,7 +174,7 @@ def _scalar(x: Any, dtype: np.dtype) -> Any:
 Convert = Callable[[Any], Any]
 PYTHON_NUMBERS = frozenset((bool, int, float, complex))
 #: By what the operands are: what is to be done with each, None for nothing.
-_promotions: dict[tuple, list[Convert | None]] = {}
+_promotions: Cache[tuple, list[Convert | None]] = Cache(Group("promotions", 8192))
 
 
 def promoted(*xs: Any, floating: bool = False) -> list[Any]:
@@ -199,6 +200,9 @@ def _kind(x: Any) -> Any:
 
 
 def _promotion(kinds: tuple, floating: bool) -> list[Convert | None]:
+    known = _promotions.again((floating, kinds))
+    if known is not None:
+        return known
     types = [k if isinstance(k, ArrayType) else type_of(k()) for k in kinds]
     dtype, weak = types[0].dtype, types[0].weak
     for t in types[1:]:

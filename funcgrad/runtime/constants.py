@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import jax
 import numpy as np
 
+from funcgrad.caching import Cache, Group
 from funcgrad.runtime.deferred import local
 
-_LIMIT, _MOST_BYTES = 4096, 65536
-_kept: dict[tuple, Any] = {}
+_MOST_BYTES = 65536
 #: The identities of those that are kept. Two tensors that begin with the same constant have nothing to do with each
 #: other, so a window takes a shared buffer for another one wherever it meets it.
 shared: set[int] = set()
 
 
+def _weight(buffer: Any) -> int:
+    """The limit is one of memory, too."""
+    return 1 + int(buffer.nbytes) // 4096
+
+
+def _forget(buffers: Iterable[Any]) -> None:
+    shared.difference_update(map(id, buffers))
+
+
+_kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
+
+
 #: From how many bytes on a copy of JAX's own takes longer than handing it one of ours. A shorter one takes 10 us less,
 #: but is compiled for each shape, for 12 ms: it begins with the copy of that shape that many others came before.
-_LARGE, _OFTEN, _SHAPES = 1 << 18, 256, 4096
-_copies: dict[tuple[tuple[int, ...], np.dtype], int] = {}
+_LARGE, _OFTEN = 1 << 18, 256
+_copies: Cache[tuple[tuple[int, ...], np.dtype], int] = Cache(Group("copies by shape", 4096))
 
 
 def copied(array: np.ndarray) -> jax.Array:
@@ -31,10 +43,8 @@ def copied(array: np.ndarray) -> jax.Array:
     """
     copy = array.copy()
     if copy.nbytes < _LARGE:
-        if len(_copies) >= _SHAPES:
-            _copies.clear()
         kind = array.shape, array.dtype
-        count = _copies[kind] = _copies.get(kind, 0) + 1
+        count = _copies[kind] = (_copies.get(kind) or _copies.again(kind) or 0) + 1
         if count > _OFTEN:
             return jax.numpy.array(copy, copy=True)
     return jax.device_put(copy)
@@ -50,7 +60,8 @@ def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
     """
     # Zeros by how they are written, also as parts: 0.0 and -0.0 are equal, but not the same number.
     key = (shape, str(value) if not value or dtype.kind == "c" else value, dtype)
-    return _kept[key] if key in _kept else table(key, lambda: np.full(shape, value, dtype))
+    found = _kept.get(key)
+    return table(key, lambda: np.full(shape, value, dtype)) if found is None else found
 
 
 def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
@@ -62,15 +73,14 @@ def table(key: tuple, make: Callable[[], np.ndarray]) -> Any:
     """
     found = _kept.get(key)
     if found is None:
+        found = _kept.again(key)
+    if found is None:
         with np.errstate(all="ignore"):  # numbers that the dtype has no room for are infinite
             array = make()
         found = copied(array)
         if array.nbytes <= _MOST_BYTES:
-            if len(_kept) >= _LIMIT:
-                _kept.clear()
-                shared.clear()
-            _kept[key] = found
             shared.add(id(found))
+            _kept[key] = found
         elif local.hold is not None:
             local.hold.from_table(found)
     return found

@@ -9,32 +9,37 @@ import jax
 import numpy as np
 
 from funcgrad import host
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
+from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
 from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, Executable, executable
 from funcgrad.tracing import Base, JaxArray, set_base, state, type_of, typed
 
 _PYTHON_NUMBERS = frozenset((int, float, complex))
-_executables: dict[tuple, Callable[..., Any]] = {}
+_executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048))
 
 
 def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Runs ``primitive`` on arrays, through an executable cached by (primitive, params) and, inside JAX, by types."""
     key = (primitive, *params.items())
-    cache = _executables if primitive.vjp is None else _cache_of_programs(params)
+    cache = _executables if primitive.vjp is None else cache_of_code(params)
     run = cache.get(key)
+    if run is None and cache is _executables:
+        run = _executables.again(key)
     if run is None:
-        run = cache[key] = jax.jit(_checked(primitive, params))
+        run = cache[key] = compiled(_checked(primitive, params), many=True)
     return run(*operands)
 
 
-def _cache_of_programs(params: dict[str, Any]) -> dict[tuple, Any]:
-    """Where the executable of a primitive that carries programs is kept: as long as the first of them."""
-    return next((p.cache for p in params.values() if isinstance(p, Program)), _executables)
+def cache_of_code(params: dict[str, Any]) -> dict[Any, Any]:
+    """Where the executable of a primitive that carries programs or functions is kept: as long as the first of them,
+    as they may hold what is the user's."""
+    return next((p.cache for p in params.values() if hasattr(p, "cache")), _executables)
 
 
 def _checked(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:
@@ -54,11 +59,11 @@ def _is_weak(x: Any) -> bool:
 def _execute_weak(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """What comes of Python numbers alone is weak, as it is when traced: ``x * sqrt(2.0)`` has the dtype of x."""
     key = (primitive, *map(type_of, operands), *params.items())
-    run = _executables.get(key)
+    run = _executables.get(key) or _executables.again(key)
     if run is None:
         types = [type_of(x) for x in operands]
         program = stage(lambda *xs: _as_list(primitive(*xs, **params)), types)
-        run = _executables[key] = jax.jit(lowered(program))
+        run = _executables[key] = compiled(lowered(program))
     results = run(*[typed(x) for x in operands])
     return results if primitive.multiple else results[0]
 
@@ -139,7 +144,7 @@ def set_walk(walk: Callable[..., Any]) -> None:
 # ---------------------------------------------------------------- deferred
 
 _NUMBERS = frozenset((bool, int, float, complex, np.bool_, *(np.dtype(c).type for c in "bBhHiIlLefdFD")))
-_codes: dict[tuple, tuple[Executable, list[ArrayType]]] = {}
+_codes: Cache[tuple, tuple[Executable, list[ArrayType]]] = Cache(Group("operations noted down", 8192))
 
 
 def held(x: Any) -> Any:
@@ -216,8 +221,10 @@ def note_all(code: Executable, types: Sequence[ArrayType], arrays: Sequence[Any]
 def _code_for(primitive: Primitive, params: dict[str, Any], kinds: list[Any]) -> tuple[Executable, list[ArrayType]]:
     """What is noted down for an operation on operands of ``kinds``, which begin with the primitive itself."""
     key = (*kinds, *params.items()) if params else tuple(kinds)
-    cache = _codes if primitive.vjp is None else _cache_of_programs(params)
+    cache = _codes if primitive.vjp is None else cache_of_code(params)
     found = cache.get(key)
+    if found is None and cache is _codes:
+        found = _codes.again(key)
     if found is None:
         found = cache[key] = _code(primitive, params, kinds[1:])
     if cache is not _codes:

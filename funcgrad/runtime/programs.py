@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -12,8 +11,10 @@ import jax
 import numpy as np
 
 from funcgrad import host
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
+from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.options import compiler_options
@@ -29,6 +30,12 @@ PATIENCE = 16
 CALL_COST = 0.03
 #: What a compiled program takes for an element of an equation's largest operand or result, in milliseconds.
 ELEMENT_COST = 1e-6
+
+
+#: All that is known of windows. Compiled ones take up to megabytes each.
+WINDOWS = Group("windows", 512)
+#: What was compiled of programs that run by themselves.
+_COMPILED = Group("compiled programs", 1024)
 
 
 def compile_cost(equations: int) -> float:
@@ -72,11 +79,11 @@ class Executable:
         self.results = results
         self.size = size
         self.donate = donate
-        self._run: Any = None
+        self._run: Cache[None, Any] | None = None
         self.warm = False
         self.spent = 0.0
         self._takes = -1.0
-        self.windows: OrderedDict[tuple, Any] = OrderedDict()
+        self.windows: Cache[tuple, Any] = Cache(WINDOWS)
 
     def __call__(self, *buffers: Any) -> list[Any]:
         return self.run(*buffers)
@@ -90,10 +97,17 @@ class Executable:
     @property
     def run(self) -> Any:
         """What JAX made of it: buffers in, list of buffers out. Many are only parts of windows and never need it."""
-        if self._run is None:
+        kept = self._run
+        if kept is None:
+            kept = self._run = Cache(_COMPILED)
+        found = kept.get(None)
+        if found is None:
+            found = kept.again(None)
+        if found is None:
             options = compiler_options()
-            self._run = jax.jit(lowered(self.program), donate_argnums=self.donate, compiler_options=options)
-        return self._run
+            found = compiled(lowered(self.program), donate_argnums=self.donate, compiler_options=options)
+            kept[None] = found
+        return found
 
     def now(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> Sequence[Any]:
         """The results, from buffers that are there, or arrays, and Python numbers: buffers, or arrays of NumPy's.

@@ -10,6 +10,9 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from funcgrad import caching
+from funcgrad.caching import Cache, Group
+
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
 
@@ -48,8 +51,8 @@ class Stats:
     failures: int = 0
 
     def as_dict(self) -> dict[str, Any]:
-        """The counts by name."""
-        return dataclasses.asdict(self)
+        """The counts by name; with ``caches``, what is kept to be used again: see ``funcgrad.caching.stats``."""
+        return {**dataclasses.asdict(self), "caches": caching.stats()}
 
     def reset(self) -> None:
         """Sets all counts to zero."""
@@ -62,7 +65,7 @@ _lock = threading.Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 _last = ""
 _last_error: BaseException | None = None
-_counts: dict[tuple[str, ...], tuple[int, float]] = {}
+_counts: Cache[tuple[str, ...], tuple[int, float]] = Cache(Group("compiled structures by operations", 512))
 _warned = False
 
 
@@ -92,9 +95,7 @@ def compiled(window: Window, seconds: float) -> None:
     with _lock:
         stats.compiles += 1
         stats.compile_seconds += seconds
-        if len(_counts) > 4096:
-            _counts.clear()
-        count, total = _counts.get(names, (0, 0.0))
+        count, total = _counts.get(names) or _counts.again(names) or (0, 0.0)
         count, total = _counts[names] = (count + 1, total + seconds)
         warn = count > MANY and total > LONG and not _warned
         _warned = _warned or warn

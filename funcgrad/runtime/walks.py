@@ -7,14 +7,15 @@ made anew each time. So a walk is staged when its structure is new, and noted do
 
 from __future__ import annotations
 
-from collections import OrderedDict
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code, used_inputs
-from funcgrad.runtime.eager import Stepwise, kind_of, note_all, set_walk
+from funcgrad.runtime.eager import Stepwise, cache_of_code, kind_of, note_all, set_walk
 from funcgrad.tracing import type_of
 
 #: An operation on a tape: see ``Reverse``.
@@ -22,10 +23,9 @@ Entry = tuple[Any, ...]
 #: From a tape and pairs of a slot and a cotangent to the cotangents of all slots.
 Backward = Callable[[Sequence[Entry], Sequence[tuple[int, Any]]], list[Any]]
 
-#: How many walks are kept.
-KEPT = 256
-#: Walks by structure, the oldest first.
-_walks: OrderedDict[tuple, Walk] = OrderedDict()
+_WALKS = Group("walks", 512)
+#: Walks by structure. Those of tapes on which there are programs or functions live as long as the first of these.
+_walks: Cache[tuple, Walk] = Cache(_WALKS)
 
 
 class Walk:
@@ -73,6 +73,9 @@ class Walk:
         return [next(found) if n else None for n in self.nonzero]
 
 
+_carries = operator.attrgetter("vjp")
+
+
 def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
@@ -110,12 +113,24 @@ def walk_at_once(
         return None
     # The types of results follow from the others.
     key = (primitives, slots, tuple([tuple(p.items()) if p else None for p in params]), seeded, wanted, kinds)
-    walk = _walks.get(key)  # looked up once: the hash of a long key takes time
+    known = _known(primitives, params)
+    walk = known.get(key)  # looked up once, if it is there: the hash of a long key takes time
     if walk is None:
-        walk = _walks[key] = Walk(backward, tape, seeded, wanted, (*kinds, *map(type_of, outs)))
-        if len(_walks) > KEPT:
-            _walks.popitem(last=False)
+        walk = known.again(key)
+    if walk is None:
+        walk = known[key] = Walk(backward, tape, seeded, wanted, (*kinds, *map(type_of, outs)))
     return walk.note([*given, *outs])
+
+
+def _known(primitives: Sequence[Any], params: Sequence[Any]) -> Cache[tuple, Walk]:
+    """Where the walks along such tapes are."""
+    if not any(map(_carries, primitives)):
+        return _walks
+    of = next(cache_of_code(p) for primitive, p in zip(primitives, params) if _carries(primitive))
+    found: Cache[tuple, Walk] | None = of.get(_WALKS)
+    if found is None:
+        found = of[_WALKS] = Cache(_WALKS)
+    return found
 
 
 set_walk(walk_at_once)

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import operator
 import sys
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from itertools import starmap
@@ -30,6 +29,7 @@ import jax
 import numpy as np
 
 from funcgrad import host
+from funcgrad.caching import Cache
 from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon, finish
@@ -37,14 +37,12 @@ from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
-from funcgrad.runtime.programs import CALL_COST, Executable, compile_cost, lasting
+from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, compile_cost, lasting
 from funcgrad.runtime.schedule import adopted_at, debt, due
 from funcgrad.tracing import state
 
 #: How many operations never run before make a window the beginning of something.
 MANY_COLD = 16
-#: How many compiled windows are kept.
-KEPT = 512
 
 _refs = sys.getrefcount
 _nothing = nullcontext()
@@ -383,8 +381,8 @@ class Numbers:
 
 # ---------------------------------------------------------------- the cache
 
-#: Windows by structure, the latest used last. Windows of executables that may not live long are kept with these.
-_windows: OrderedDict[tuple, Window] = OrderedDict()
+#: Windows by structure. Windows of executables that may not live long are kept with these.
+_windows: Cache[tuple, Window] = Cache(WINDOWS)
 
 
 _age = 0
@@ -402,17 +400,15 @@ def clear() -> None:
         _windows.clear()
 
 
-def _window_for(recording: Recording, known: OrderedDict[tuple, Window]) -> Window:
+def _window_for(recording: Recording, known: Cache[tuple, Window]) -> Window:
     live = tuple([count > _UNHELD for count in map(_refs, recording.pending)])
     key = (tuple(recording.codes), tuple(recording.wires), live)
     found = known.get(key)
     if found is None:
+        found = known.again(key)
+    if found is None:
         found = known[key] = Window(recording, live)
         report.new_structure(found)
-        if len(known) > KEPT:
-            known.popitem(last=False)
-    elif len(known) > KEPT // 2:
-        known.move_to_end(key)  # before there is need, it is not worth another hash of a long key
     return found
 
 
@@ -515,7 +511,7 @@ def _run_one(queue: Queue) -> None:
     report.stats.single += 1
 
 
-def _run(recording: Recording, known: OrderedDict[tuple, Window], whole: bool) -> Window:
+def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Window:
     started = perf_counter()
     window = recording.window = _window_for(recording, known)
     window.seen += 1

@@ -395,7 +395,8 @@ def test_stats() -> None:
     x = torch.linspace(0, 1, 5)
     x.tolist()
     runtime.reset_stats()
-    assert set(runtime.stats().values()) == {0}
+    found = runtime.stats()
+    assert found.pop("caches")["plans"].limit > 0 and set(found.values()) == {0}
     _ = (x + 1).tolist()
     assert runtime.stats()["single"] == 1 and runtime.stats()["windows"] == 0
     for _ in range(4):

@@ -9,6 +9,7 @@ import pytest
 
 import compat as torch
 from compat.ops import together
+from funcgrad.caching import Cache
 from funcgrad.runtime.deferred import settings
 from tests.compat.scripts import assert_same, cases, observe
 
@@ -53,7 +54,7 @@ def test_all_groups_are_one_program(monkeypatch: pytest.MonkeyPatch) -> None:
         program = compile_(jobs)
         return program._replace(run=lambda *buffers: runs.append(1) or program.run(*buffers))
 
-    monkeypatch.setattr(together, "_programs", {})
+    monkeypatch.setattr(together, "_programs", Cache(together._programs._group))
     monkeypatch.setattr(together, "_compile", counted)
     for _ in range(3):
         _step(net, x, optimizer)

@@ -18,6 +18,7 @@ import pytest
 import funcgrad as fg
 import funcgrad.numpy as fnp
 from funcgrad import runtime
+from funcgrad.caching import limited
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
 from funcgrad.runtime import Deferred, background, constants, deferred, programs, report, windows
@@ -179,8 +180,7 @@ def test_the_rule_weighs_what_is_cold_against_the_whole(monkeypatch: pytest.Monk
     assert new([*warm, *cold_ones]) and new(cold_ones[:2])
 
 
-def test_windows_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(windows, "KEPT", 3)
+def test_windows_used_last_are_kept() -> None:
     sin, cos = warmed(executable(fnp.sin)), warmed(executable(fnp.cos))
 
     def run(*codes: Any) -> None:
@@ -189,12 +189,16 @@ def test_windows_used_last_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
             result = runtime.record(code, [result])
         runtime.ready(result)
 
-    for length in range(2, 9):
-        run(sin, sin)
-        run(*[cos] * length)
-    assert len(windows._windows) == 3
-    assert (sin, sin) in [key[0] for key in windows._windows]  # used each time
-    assert report.stats.windows == 14
+    with limited(4, "windows"):
+        for length in range(2, 9):
+            run(sin, sin)
+            run(*[cos] * length)
+        kept = [*windows._windows, *windows._windows._old]
+        assert len(kept) <= 4
+        assert (sin, sin) in [key[0] for key in kept]  # used each time
+        assert report.stats.windows == 14
+        (used,) = (w for key, w in windows._windows.items() if key[0] == (sin, sin))
+        assert used.seen == 7
     windows.clear()
     assert not windows._windows
     run(sin, sin)

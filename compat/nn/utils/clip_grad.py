@@ -11,10 +11,11 @@ from compat import dtypes
 from compat.errors import warn
 from compat.grad_mode import no_grad
 from compat.ops.from_data import tensor
-from compat.ops.kernel import Kernel
+from compat.ops.kernel import KERNELS, Kernel
 from compat.ops.together import Job, write_together
 from compat.tensor import Tensor
 from funcgrad import numpy as np
+from funcgrad.caching import Cache
 from funcgrad.tracing import type_of
 
 
@@ -38,12 +39,12 @@ def _norm(x: Any, p: float) -> Any:
     return np.sqrt(np.sum(size * size)) if p == 2 else np.power(np.sum(np.power(size, p)), 1 / p)
 
 
-_norms: dict[tuple[float, int], Kernel] = {}
+_norms: Cache[tuple[float, int], Kernel] = Cache(KERNELS)
 
 
 def _total(norm_type: float, count: int) -> Kernel:
     """The norm of the norms of so many tensors."""
-    kernel = _norms.get((norm_type, count))
+    kernel = _norms.get((norm_type, count)) or _norms.again((norm_type, count))
     if kernel is None:
         body = lambda *arrays: [_norm(np.stack([_norm(x, norm_type) for x in arrays]), norm_type)]
         kernel = _norms[norm_type, count] = Kernel("total_norm", body, [f"tensors[{i}]" for i in range(count)])

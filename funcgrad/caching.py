@@ -1,0 +1,299 @@
+"""Caches: what was made once and would be made again, and how much of that is kept.
+
+Every cache whose keys come from outside (shapes, layouts, structures of programs, static arguments, texts) is a
+``Cache``, a dictionary that belongs to a ``Group``. The caches of a group share one limit, be it a single one or one
+for each of six hundred operators, so that what is kept has a bound however many caches there are. ``stats`` lists all
+groups.
+
+A hit is a hit of a dictionary and nothing is noted about it. What is in use is known all the same, by generations:
+entries are made in a young one; when the young ones of a group are half its limit, they become the old ones, and what
+was old until then is let go. An entry that is asked for while it is old is young again. So what was used among the last
+``limit / 2`` new entries is kept, and a hit costs more than a dictionary's once in a generation::
+
+    found = cache.get(key)             # young
+    if found is None:
+        found = cache.again(key)       # old, and young from now on
+    if found is None:
+        found = cache[key] = make()
+
+``cache[key]`` does the first two, and raises KeyError. Values are never None.
+
+An evicted entry is made anew when it is asked for again, and then it is another object. Where identity says what is
+equal (types, layouts), that must not be: see ``Interned``.
+
+Threads may use one cache at the same time. Each step is one of the dictionary's own; an entry that is made while the
+generations turn may be lost, which is a miss later, and limits may be passed by as many entries as there are threads.
+No step waits for a lock, so neither a fork nor a finalizer that makes an entry can stop one.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar, cast
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_groups: dict[str, Group] = {}
+_NOTHING: dict[Any, Any] = {}
+
+
+class Counts(NamedTuple):
+    """What is to be known of a group of caches.
+
+    Attributes:
+        entries: how many there are, young and old.
+        limit: how many there may be.
+        evictions: how many were let go since the start, not counting those of caches that are gone.
+    """
+
+    entries: int
+    limit: int
+    evictions: int
+
+
+class Group:
+    """Caches that share a limit.
+
+    Args:
+        name: what ``stats`` calls it; no two groups have the same.
+        limit: how many entries there may be in all of them.
+        weight: for how many entries one counts, by its value; by default for one.
+        evicted: called with the values that are let go.
+    """
+
+    __slots__ = (
+        "name", "limit", "evictions", "_weight", "_evicted", "_made", "_generation", "_young", "_old", "_turning",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        name: str,
+        limit: int,
+        weight: Callable[[Any], int] | None = None,
+        evicted: Callable[[Iterable[Any]], None] | None = None,
+    ):
+        if name in _groups:
+            raise ValueError(f"Group: there is already a group of caches named {name!r}")
+        self.name = name
+        self.limit = limit
+        self.evictions = 0
+        self._weight = weight
+        self._evicted = evicted
+        self._made = 0  # entries, since the generations turned
+        self._generation = 0
+        #: The caches that have young entries, and those that have old ones.
+        self._young: list[weakref.ref[Cache]] = []
+        self._old: list[weakref.ref[Cache]] = []
+        self._turning = threading.Lock()
+        _groups[name] = self
+
+    def __reduce__(self) -> tuple:
+        return _groups.__getitem__, (self.name,)
+
+    def counts(self) -> Counts:
+        """How many entries there are now."""
+        caches = {id(c): c for r in (*self._young, *self._old) if (c := r()) is not None}
+        return Counts(sum(len(c) + len(c._old) for c in caches.values()), self.limit, self.evictions)
+
+    def turn(self) -> None:
+        """Makes young entries old, and lets go of those that were old."""
+        if not self._turning.acquire(blocking=False):
+            return  # another thread is at it, or this one, in a finalizer of what it lets go
+        try:
+            gone, self._old, self._young = self._old, self._young, []
+            # After the list: a cache that notes itself down in between does so twice, which does no harm.
+            self._generation += 1
+            self._made = 0
+            for reference in gone:
+                cache = reference()
+                if cache is not None:
+                    dropped, cache._old = cache._old, _NOTHING
+                    self.evictions += len(dropped)
+                    if self._evicted is not None:
+                        self._evicted(dropped.values())
+                    del dropped  # here, whatever its finalizers do
+            for reference in self._old:
+                cache = reference()
+                if cache is not None and len(cache):
+                    cache._old = dict(cache)
+                    dict.clear(cache)
+        finally:
+            self._turning.release()
+
+
+class Cache(dict[K, V]):
+    """A dictionary that keeps what was used lately; see the module.
+
+    Args:
+        group: whose limit it shares.
+    """
+
+    __slots__ = ("_group", "_generation", "_old", "__weakref__")
+
+    def __init__(self, group: Group):
+        self._group = group
+        self._generation = -1
+        self._old: dict[K, V] = _NOTHING
+
+    def __setitem__(self, key: K, value: V) -> None:
+        dict.__setitem__(self, key, value)
+        group = self._group
+        if self._generation != group._generation:
+            self._generation = group._generation
+            group._young.append(weakref.ref(self))
+        group._made += 1 if group._weight is None else group._weight(value)
+        if group._made * 2 > group.limit:
+            group.turn()
+
+    def again(self, key: K) -> V | None:
+        """The value of an old entry, which is young from now on; None if there is none."""
+        value = self._old.pop(key, None)
+        if value is not None:
+            self[key] = value
+        return value
+
+    def __missing__(self, key: K) -> V:
+        value = self.again(key)
+        if value is None:
+            raise KeyError(key)
+        return value
+
+    def setdefault(self, key: K, value: V) -> V:  # type: ignore[override]
+        """The value that there is, or else this one: all who meet here get the same."""
+        found = self.get(key)
+        if found is None:
+            found = self.again(key)
+        if found is None:
+            found = dict.setdefault(self, key, value)
+            self[key] = found  # counted
+        return found
+
+    def pop(self, key: K, default: Any = None) -> Any:
+        """Takes an entry out; ``default`` if there is none."""
+        old = self._old.pop(key, default)
+        return dict.pop(self, key, old)
+
+    def clear(self) -> None:
+        """Takes all entries out."""
+        self._old = _NOTHING
+        dict.clear(self)
+
+    def __reduce__(self) -> tuple:
+        return Cache, (self._group,)  # a copy of who has it begins with an empty one
+
+
+class Interned(Generic[K, V]):
+    """Objects of which equal ones are the same, so that they are compared by identity.
+
+    There is no second one as long as anybody holds the first. Those that were used lately are held here; the others
+    live as long as others hold them.
+
+    Args:
+        name, limit: as for a group: how many are held here.
+
+    Attributes:
+        known: those held here, by key. Look there first.
+    """
+
+    __slots__ = ("known", "_alive", "_lock", "__weakref__")
+
+    def __init__(self, name: str, limit: int):
+        self.known: Cache[K, V] = Cache(Group(name, limit))
+        self._alive: weakref.WeakValueDictionary[K, V] = weakref.WeakValueDictionary()
+        _interned.add(self)
+        self.renew()
+
+    def renew(self) -> None:
+        """Makes a lock that nobody holds."""
+        # Whatever is made in between may collect garbage, whose finalizers may come here.
+        self._lock = threading.RLock()
+
+    def find(self, key: K) -> V | None:
+        """The object of a key, if there is one; for keys that are not in ``known``."""
+        found = self.known.again(key)
+        if found is None:
+            found = self._alive.get(key)
+            if found is not None:
+                self.known[key] = found
+        return found
+
+    def add(self, key: K, value: V) -> V:
+        """The object of a key: ``value``, or the one that another thread has made meanwhile."""
+        with self._lock:
+            found = self._alive.setdefault(key, value)
+        self.known[key] = found
+        return found
+
+
+_interned: weakref.WeakSet[Interned] = weakref.WeakSet()
+
+
+def memoized(name: str, limit: int) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator for functions of hashable arguments, given by position, whose results are kept.
+
+    Args:
+        name, limit: as for a group.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        known: Cache[Any, Any] = Cache(Group(name, limit))
+
+        @wraps(function)
+        def kept(*args: Any) -> Any:
+            try:
+                return known[args][0]
+            except KeyError:
+                pass
+            value = cast(Any, function)(*args)
+            known[args] = (value,)
+            return value
+
+        return cast("Callable[P, R]", kept)
+
+    return decorate
+
+
+def stats() -> dict[str, Counts]:
+    """By the names of all groups: how many entries they have, how many they may have, how many were let go."""
+    return {name: _groups[name].counts() for name in sorted(_groups)}
+
+
+def groups() -> Iterator[Group]:
+    """All groups."""
+    return iter(list(_groups.values()))
+
+
+@contextmanager
+def limited(most: int, *names: str) -> Iterator[None]:
+    """Within it, the groups named (all of them, if none is) keep at most so many entries, and begin with none."""
+    chosen = [_groups[name] for name in names] if names else list(groups())
+    before = [group.limit for group in chosen]
+    for group in chosen:
+        group.limit = min(most, group.limit)
+        group.turn()
+        group.turn()
+    try:
+        yield
+    finally:
+        for group, limit in zip(chosen, before, strict=True):
+            group.limit = limit
+
+
+def _forked() -> None:
+    """In a forked process: what another thread held, nobody holds."""
+    for group in groups():
+        group._turning = threading.Lock()
+    for interned in list(_interned):
+        interned.renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

@@ -1,0 +1,85 @@
+"""``jax.jit``, and how much is kept of what it compiled.
+
+Beside what runs, JAX keeps what it came from, the trace and its lowering, as long as the function lives: four fifths of
+the megabyte and a half that a small program takes. It is of no use any more once what was compiled has been called.
+JAX lets go of it when the cache of a function is cleared; that of a second ``jit`` of the same function, which has
+nothing compiled itself, will do.
+
+A function that is compiled for ever new types keeps all of them. Those of all functions have one limit; when it is
+passed, the functions that were compiled longest ago begin anew.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from functools import wraps
+from typing import Any
+
+import jax
+
+from funcgrad.caching import Cache, Group
+
+#: Options that no function here has, as JAX takes functions with the same ones for the same.
+_OTHERWISE = {"xla_allow_excess_precision": True}
+#: What was traced and perhaps not called yet: functions, with what JAX made of each.
+_traced: deque[tuple[weakref.ref, weakref.ref]] = deque(maxlen=64)
+#: What JAX made of functions of which something is to be forgotten.
+_stale: deque[weakref.ref] = deque()
+
+
+def _forget(functions: Iterable[weakref.ref]) -> None:
+    _stale.extend(dict.fromkeys(functions))
+
+
+SIGNATURES = Group("compiled for types", 2048, evicted=_forget)
+
+
+def compiled(function: Callable[..., Any], *, many: bool = False, **options: Any) -> Any:
+    """``jax.jit(function, **options)``, of which no more is kept than is of use.
+
+    Args:
+        many: whether it may be compiled for many types, rather than for those of one program.
+    """
+    known: Cache[Hashable, weakref.ref] = Cache(SIGNATURES)
+    itself: list[weakref.ref] = []  # weakly: it is to go when nobody has it any more, not when garbage is collected
+
+    @wraps(function)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        # JAX calls this when there is something new to compile.
+        _tidy()
+        _traced.append((itself[0], itself[1]))
+        if many:
+            known[object()] = itself[1]
+        return function(*args, **kwargs)
+
+    jitted = jax.jit(traced, **options)
+    itself += weakref.ref(traced), weakref.ref(jitted)
+    return jitted
+
+
+def _tidy() -> None:
+    """Lets go of the traces of what was called since, and of what is to be forgotten."""
+    while _stale:
+        jitted = _stale.popleft()()
+        if jitted is not None:
+            jitted.clear_cache()
+    for _ in range(len(_traced)):
+        try:
+            entry = _traced.popleft()
+        except IndexError:  # another thread took it
+            return
+        function, jitted = entry[0](), entry[1]()
+        if function is None or jitted is None:
+            continue
+        if _was_called(jitted):
+            jax.jit(function, compiler_options=_OTHERWISE).clear_cache()
+        else:
+            _traced.append(entry)
+
+
+def _was_called(jitted: Any) -> bool:
+    # Not public: without it traces stay as long as functions do.
+    size = getattr(jitted, "_cache_size", None)
+    return size is not None and size() > 0
