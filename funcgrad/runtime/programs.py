@@ -17,6 +17,7 @@ from funcgrad.ir import Program
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
 from funcgrad.runtime.options import compiler_options
+from funcgrad.runtime.process import process, refuse
 from funcgrad.tracing import JaxArray, type_of
 
 #: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
@@ -86,6 +87,8 @@ class Executable:
     @property
     def run(self) -> Any:
         """What JAX made of it: buffers in, list of buffers out. Many are only parts of windows and never need it."""
+        if process.forked:
+            refuse(self.program.name)
         if self._run is None:
             options = compiler_options()
             self._run = jax.jit(lowered(self.program), donate_argnums=self.donate, compiler_options=options)
@@ -96,10 +99,12 @@ class Executable:
 
         It is for the caller to be ``host.quiet``, who may have many of them to run.
         """
-        if not self.warm and self.light():
+        if process.forked or (not self.warm and self.light()):
             try:
                 found = self.by_numpy(buffers, numbers)
             except host.NotHere:
+                if process.forked:
+                    refuse(self.program.name)
                 self.spent = math.inf
             else:
                 self.spent += self._takes

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import warnings
 import weakref
 from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from funcgrad.runtime.process import Lock
 
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
@@ -94,7 +95,7 @@ class Pace:
 
 stats = Stats()
 pace = Pace()
-_lock = threading.Lock()
+_lock = Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 _last = ""
 _last_error: BaseException | None = None

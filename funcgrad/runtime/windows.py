@@ -35,6 +35,7 @@ from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
+from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, Executable, compile_cost, lasting
 from funcgrad.tracing import state
 
@@ -498,7 +499,9 @@ def _run(recording: Recording, known: OrderedDict[tuple, Window], whole: bool) -
     stats = report.stats
     stats.windows += 1
     stats.operations += len(window.codes)
-    if window.run is not None:
+    if process.forked:
+        _run_one_by_one(window, recording)
+    elif window.run is not None:
         window.whole(recording, window.run)
         stats.hits += 1
         report.pace.saved(window.saves)
