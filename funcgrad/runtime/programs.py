@@ -16,22 +16,15 @@ from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
+from funcgrad.runtime.estimate import compile_cost, size
 from funcgrad.runtime.options import compiler_options
 from funcgrad.runtime.process import process, refuse
 from funcgrad.tracing import JaxArray, type_of
 
-#: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
-#: convolutional network and a transformer.
-PROGRAM_COST, EQUATION_COST = 14.0, 1.5
 #: How many times as long as compiling takes a program runs by NumPy: its window may be compiled meanwhile.
 PATIENCE = 4
 #: What it takes to call a compiled program and to look at its result, in milliseconds.
 CALL_COST = 0.03
-
-
-def compile_cost(equations: int) -> float:
-    """About how long compiling a program of so many equations takes, in milliseconds."""
-    return PROGRAM_COST + EQUATION_COST * equations
 
 
 class Executable:
@@ -40,7 +33,7 @@ class Executable:
     Calling it takes one buffer (or typed NumPy scalar) per input and returns a list of buffers.
 
     Attributes:
-        size: how many equations its program has, about.
+        size: how many plain equations its program compares to, about.
         donate: inputs whose buffers it takes over.
         buffers: how many of its inputs, the first ones, are buffers; the others are numbers.
         numbers: the dtypes of the inputs that are numbers.
@@ -59,10 +52,10 @@ class Executable:
         self._program: Program | None = program
         buffers = len(program.inputs) - numbers
         numbered = [v.type.dtype for v in program.inputs[buffers:]]
-        self._begin(buffers, numbered, len(program.outputs), len(program), tuple(donate))
+        self._begin(buffers, numbered, len(program.outputs), size(program), tuple(donate))
 
     def _begin(
-        self, buffers: int, numbers: Sequence[np.dtype], results: int, size: int, donate: tuple[int, ...] = ()
+        self, buffers: int, numbers: Sequence[np.dtype], results: int, size: float, donate: tuple[int, ...] = ()
     ) -> None:
         self.buffers = buffers
         self.numbers = tuple(numbers)
