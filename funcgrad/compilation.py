@@ -27,6 +27,7 @@ from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.runtime.compiled import compiled
+from funcgrad.runtime.process import in_child, process, refuse
 from funcgrad.tracing import Tracer, call_when_running, is_array, state, type_of
 
 
@@ -143,6 +144,8 @@ class Jitted:
     def _call_while_running(self, /, *args: Any, **kwargs: Any) -> Any:
         if state.depth:
             return self._traced.under_transform(self._compiled, args, kwargs)
+        if process.forked:
+            refuse(repr(self))
         return self._compiled(*args, **kwargs)
 
     @property
@@ -173,7 +176,8 @@ class Jitted:
 
 
 _ROUTES = {False: Jitted.__call__, True: Jitted._call_while_running}
-call_when_running(lambda running: setattr(Jitted, "__call__", _ROUTES[running]))
+call_when_running(lambda running: setattr(Jitted, "__call__", _ROUTES[running or process.forked]))
+in_child(lambda: setattr(Jitted, "__call__", Jitted._call_while_running))
 
 
 def _refuse_backend_note(error: Exception) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from funcgrad.runtime import report
+from funcgrad.runtime.process import in_child, process
 
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
@@ -21,7 +21,7 @@ MOST_WAITING = 8
 _waiting: deque[tuple[Window, Sequence[int]]] = deque()
 _change = threading.Condition()
 _thread: threading.Thread | None = None
-_busy = _stopped = False
+_busy = False
 _compiling: Window | None = None
 
 
@@ -32,6 +32,8 @@ def compile_soon(window: Window, free: Sequence[int]) -> None:
         free: the inputs that nobody else holds.
     """
     global _thread
+    if _nobody_compiles():
+        return
     with _change:
         _waiting.append((window, free))
         if len(_waiting) > MOST_WAITING:
@@ -39,12 +41,13 @@ def compile_soon(window: Window, free: Sequence[int]) -> None:
         if _thread is None:
             _thread = threading.Thread(target=_compile_all, name="funcgrad-compiler", daemon=True)
             _thread.start()
-            atexit.register(_stop, _thread)
         _change.notify_all()
 
 
 def wait() -> None:
-    """Waits until all that was asked for is compiled."""
+    """Waits until all that was asked for is compiled, or will never be."""
+    if _nobody_compiles() or threading.current_thread() is _thread:  # where a finalizer may run
+        return
     with _change:
         _change.wait_for(lambda: not _waiting and not _busy)
 
@@ -59,15 +62,18 @@ def finish(window: Window) -> None:
         _change.wait_for(lambda: _compiling is not window)
 
 
+def _nobody_compiles() -> bool:
+    """Whether there will be no thread to compile: the process ends, or is a child that cannot use XLA."""
+    return process.ending is not None or process.forked
+
+
 def _compile_all() -> None:
     global _busy, _compiling
-    while True:
+    while process.ending is None:
         with _change:
             _busy, _compiling = False, None
             _change.notify_all()
-            _change.wait_for(lambda: _waiting or _stopped)
-            if _stopped:
-                return
+            _change.wait_for(lambda: _waiting)
             window, free = _waiting.pop()
             _busy, _compiling = True, window
         try:
@@ -84,11 +90,11 @@ def _compile_all() -> None:
             del window, free
 
 
-def _stop(thread: threading.Thread) -> None:
-    """At exit: what is being compiled is finished, what waits is dropped, since XLA cannot be left in the middle."""
-    global _stopped
-    with _change:
-        _waiting.clear()
-        _stopped = True
-        _change.notify_all()
-    thread.join()
+def _renew() -> None:
+    """Begins anew in a forked child, where the thread is gone."""
+    global _change, _thread, _busy, _compiling
+    _waiting.clear()
+    _change, _thread, _busy, _compiling = threading.Condition(), None, False, None
+
+
+in_child(_renew)

@@ -106,5 +106,5 @@ class Replay:
         flush_all()
         with lock:
             window.whole(recording, window.run, deliver=False)
-        (found,) = recording.box
+        found = recording.found()
         return found if window.spread is None else window.spread(found)

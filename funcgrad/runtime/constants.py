@@ -10,6 +10,7 @@ import numpy as np
 
 from funcgrad.caching import Cache, Group
 from funcgrad.runtime.deferred import local
+from funcgrad.runtime.process import process
 
 _MOST_BYTES = 65536
 #: The identities of those that are kept. Two tensors that begin with the same constant have nothing to do with each
@@ -32,6 +33,8 @@ _kept: Cache[tuple, Any] = Cache(Group("constants", 8192, _weight, _forget))
 #: From how many bytes on a copy of JAX's own takes longer than handing it one of ours. A shorter one takes 10 us less,
 #: but is compiled for each shape, for 12 ms: it begins with the copy of that shape that many others came before.
 _LARGE, _OFTEN = 1 << 18, 256
+#: Where a buffer of XLA's begins, in bytes.
+_ALIGNMENT = 64
 _copies: Cache[tuple[tuple[int, ...], np.dtype], int] = Cache(Group("copies by shape", 4096))
 
 
@@ -41,6 +44,8 @@ def copied(array: np.ndarray) -> jax.Array:
     JAX reads what it is given when it comes to it, which may be after the array was changed; so it gets a copy that
     nobody else has.
     """
+    if process.forked:
+        return jax.device_put(_aligned(array))
     copy = array.copy()
     if copy.nbytes < _LARGE:
         kind = array.shape, array.dtype
@@ -48,6 +53,15 @@ def copied(array: np.ndarray) -> jax.Array:
         if count > _OFTEN:
             return jax.numpy.array(copy, copy=True)
     return jax.device_put(copy)
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    """A copy that XLA takes as it is, for which it needs no thread."""
+    memory = np.empty(array.nbytes + _ALIGNMENT, np.uint8)
+    start = -memory.ctypes.data % _ALIGNMENT
+    copy = memory[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    return copy
 
 
 def filled(shape: tuple[int, ...], value: Any, dtype: np.dtype) -> Any:
@@ -93,7 +107,9 @@ def scalar(value: Any, dtype: np.dtype) -> Any:
 
 def own(buffer: Any) -> Any:
     """The buffer, or a copy of it if it is one of those that are kept."""
-    return buffer.copy() if id(buffer) in shared else buffer
+    if id(buffer) not in shared:
+        return buffer
+    return copied(np.asarray(buffer)) if process.forked else buffer.copy()
 
 
 def is_constant(buffer: Any) -> bool:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from funcgrad.runtime.process import Lock
 from funcgrad.tracing import Interpreter, Tracer
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class _Local(threading.local):
 
 
 #: Held while a window is taken and run. One for all threads: a window may need what another thread has noted down.
-lock = threading.RLock()
+lock = Lock()
 queues: list[Queue] = []
 #: Held while a thread's queue is added.
 _beginning = threading.Lock()

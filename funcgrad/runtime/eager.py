@@ -15,8 +15,9 @@ from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
 from funcgrad.runtime.compiled import compiled
-from funcgrad.runtime.constants import scalar
+from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, local, ready, record, record_all
+from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import CALL_COST, ELEMENT_COST, Executable, executable
 from funcgrad.tracing import Base, JaxArray, set_base, state, type_of, typed
 
@@ -26,6 +27,8 @@ _executables: Cache[tuple, Callable[..., Any]] = Cache(Group("operations", 2048)
 
 def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Runs ``primitive`` on arrays, through an executable cached by (primitive, params) and, inside JAX, by types."""
+    if process.forked:
+        return _without_xla(primitive, operands, params)
     key = (primitive, *params.items())
     cache = _executables if primitive.vjp is None else cache_of_code(params)
     run = cache.get(key)
@@ -34,6 +37,14 @@ def execute(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any
     if run is None:
         run = cache[key] = compiled(_checked(primitive, params), many=True)
     return run(*operands)
+
+
+def _without_xla(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """``execute`` in a forked child."""
+    code, _ = _code_for(primitive, params, [primitive, *map(type_of, operands)])
+    with host.quiet():
+        results = [copied(np.asarray(x)) for x in code.now(operands, ())]
+    return results if primitive.multiple else results[0]
 
 
 def cache_of_code(params: dict[str, Any]) -> dict[Any, Any]:
@@ -251,4 +262,6 @@ Deferred.interpreter = _eager  # type: ignore[misc]  # in the class, not in each
 
 def as_array(x: Any) -> jax.Array:
     """A JAX array of a NumPy array or scalar; JAX arrays themselves."""
-    return x if isinstance(x, jax.Array) else jax.numpy.asarray(np.asarray(x))
+    if isinstance(x, jax.Array):
+        return x
+    return copied(np.asarray(x)) if process.forked else jax.numpy.asarray(np.asarray(x))

@@ -17,12 +17,11 @@ from funcgrad.ir import Program
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
 from funcgrad.runtime.deferred import Deferred, catch_up, let_go, local, set_put, settings, value_of
+from funcgrad.runtime.estimate import compile_cost, size
 from funcgrad.runtime.options import compiler_options
+from funcgrad.runtime.process import process, refuse
 from funcgrad.tracing import JaxArray, type_of
 
-#: What compiling takes, in milliseconds: a program, and an equation in it. Measured on training steps of an MLP, a
-#: convolutional network and a transformer.
-PROGRAM_COST, EQUATION_COST = 14.0, 1.5
 #: How many times as long as compiling takes a program runs by NumPy, as both are estimated: its window may be compiled
 #: meanwhile. From there on it is XLA's for good, so this is long: what comes a few times is computed alike each time.
 PATIENCE = 16
@@ -38,18 +37,13 @@ WINDOWS = Group("windows", 512)
 _COMPILED = Group("compiled programs", 1024)
 
 
-def compile_cost(equations: int) -> float:
-    """About how long compiling a program of so many equations takes, in milliseconds."""
-    return PROGRAM_COST + EQUATION_COST * equations
-
-
 class Executable:
     """A program, compiled when it first runs; or, by ``now``, when it is too much for NumPy.
 
     Calling it takes one buffer (or typed NumPy scalar) per input and returns a list of buffers.
 
     Attributes:
-        size: how many equations its program has, about.
+        size: how many plain equations its program compares to, about.
         donate: inputs whose buffers it takes over.
         buffers: how many of its inputs, the first ones, are buffers; the others are numbers.
         numbers: the dtypes of the inputs that are numbers.
@@ -69,10 +63,10 @@ class Executable:
         self._program: Program | None = program
         buffers = len(program.inputs) - numbers
         numbered = [v.type.dtype for v in program.inputs[buffers:]]
-        self._begin(buffers, numbered, len(program.outputs), len(program), tuple(donate))
+        self._begin(buffers, numbered, len(program.outputs), size(program), tuple(donate))
 
     def _begin(
-        self, buffers: int, numbers: Sequence[np.dtype], results: int, size: int, donate: tuple[int, ...] = ()
+        self, buffers: int, numbers: Sequence[np.dtype], results: int, size: float, donate: tuple[int, ...] = ()
     ) -> None:
         self.buffers = buffers
         self.numbers = tuple(numbers)
@@ -97,6 +91,8 @@ class Executable:
     @property
     def run(self) -> Any:
         """What JAX made of it: buffers in, list of buffers out. Many are only parts of windows and never need it."""
+        if process.forked:
+            refuse(self.program.name)
         kept = self._run
         if kept is None:
             kept = self._run = Cache(_COMPILED)
@@ -114,10 +110,12 @@ class Executable:
 
         It is for the caller to be ``host.quiet``, who may have many of them to run.
         """
-        if not self.warm and self.light():
+        if process.forked or (not self.warm and self.light()):
             try:
                 found = self.by_numpy(buffers, numbers)
             except host.NotHere:
+                if process.forked:
+                    refuse(self.program.name)
                 if self.spent:  # not for these values; for others it goes on as before
                     return self._by_xla(buffers, numbers)
                 self.spent = math.inf

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import threading
 import warnings
 import weakref
 from collections import deque
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from funcgrad import caching
 from funcgrad.caching import Cache, Group
+from funcgrad.runtime.process import Lock
 
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
@@ -61,7 +61,7 @@ class Stats:
 
 
 stats = Stats()
-_lock = threading.Lock()
+_lock = Lock()
 _recent: deque[weakref.ref[Window]] = deque(maxlen=64)
 _last = ""
 _last_error: BaseException | None = None

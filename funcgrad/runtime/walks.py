@@ -12,9 +12,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from funcgrad.caching import Cache, Group
+from funcgrad.interpreters.rules import accumulate
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code, used_inputs
+from funcgrad.runtime.deferred import flush
 from funcgrad.runtime.eager import Stepwise, cache_of_code, kind_of, note_all, set_walk
 from funcgrad.tracing import type_of
 
@@ -23,6 +25,8 @@ Entry = tuple[Any, ...]
 #: From a tape and pairs of a slot and a cotangent to the cotangents of all slots.
 Backward = Callable[[Sequence[Entry], Sequence[tuple[int, Any]]], list[Any]]
 
+#: How many operations one walk has at most, and how many walks of one tape are run together.
+LONGEST, TOGETHER = 400, 4
 _WALKS = Group("walks", 512)
 #: Walks by structure. Those of tapes on which there are programs or functions live as long as the first of these.
 _walks: Cache[tuple, Walk] = Cache(_WALKS)
@@ -94,7 +98,9 @@ def _retold(tape: Sequence[Entry], of_slot: dict[int, Any], values: Sequence[Any
 def walk_at_once(
     backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
 ) -> list[Any] | None:
-    """The inputs' cotangents, by a staged walk; None if it has to be done step by step.
+    """The inputs' cotangents, by staged walks; None if it has to be done step by step.
+
+    A long tape is walked stretch by stretch: a walk of its own for each, which in a loop is the same one again.
 
     Args:
         backward: does the walk.
@@ -102,6 +108,65 @@ def walk_at_once(
         seeds: pairs of a slot and its cotangent.
         inputs: pairs of a slot and its value.
     """
+    if len(tape) <= LONGEST:
+        return _walked(backward, tape, seeds, inputs)
+    if any([entry[1] is None for entry in tape]) or any([kind_of(x) is None for _, x in (*seeds, *inputs)]):
+        return None
+    cts: dict[int, Any] = {slot: None for slot, _ in inputs}
+    for slot, ct in seeds:
+        cts[slot] = ct if cts.get(slot) is None else accumulate(cts[slot], ct)
+    end, count = len(tape), 0
+    while end:
+        begin = _stretch(tape, end)
+        if not _walk_stretch(backward, tape[begin:end], cts):
+            return None
+        end, count = begin, count + 1
+        if count % TOGETHER == 0:
+            flush()
+    return [cts[slot] for slot, _ in inputs]
+
+
+def _stretch(tape: Sequence[Entry], end: int) -> int:
+    """Where a stretch begins that ends at ``end``: where possible after an operation like its last one."""
+    if end <= LONGEST:
+        return 0
+    primitive, source = tape[end - 1][0], tape[end - 1][6]
+    alike = (i for i in range(end - LONGEST, end - LONGEST // 2) if tape[i - 1][0] is primitive and tape[i - 1][6] == source)
+    return next(alike, end - LONGEST)
+
+
+def _walk_stretch(backward: Backward, tape: Sequence[Entry], cts: dict[int, Any]) -> bool:
+    """Walks back along a part of a tape; says whether it could. Slots are numbered anew, by what was whose result.
+
+    Args:
+        cts: cotangents by slot, of which those of the part's results are replaced by those of its operands.
+    """
+    number = {entry[4]: i for i, entry in enumerate(tape)}
+    values: dict[int, Any] = {}
+    retold = []
+    for primitive, operands, slots, out, out_slot, params, source in tape:
+        for x, slot in zip(operands, slots):
+            if slot is not None and slot not in number:
+                number[slot] = len(number)
+                values[slot] = x
+        retold.append((primitive, operands, tuple([None if s is None else number[s] for s in slots]), out,
+                       number[out_slot], params, source))  # fmt: skip
+    seeds = [(number[slot], ct) for slot, ct in cts.items() if slot in number and ct is not None]
+    if not seeds:
+        return True
+    found = _walked(backward, retold, seeds, [(number[slot], x) for slot, x in values.items()])
+    if found is None:
+        return False
+    for entry in tape:
+        cts.pop(entry[4], None)
+    cts.update(zip(values, found, strict=True))
+    return True
+
+
+def _walked(
+    backward: Backward, tape: Sequence[Entry], seeds: Sequence[tuple[int, Any]], inputs: Sequence[tuple[int, Any]]
+) -> list[Any] | None:
+    """``walk_at_once``, by one walk."""
     primitives, operands, slots, outs, _, params, _ = zip(*tape, strict=True) if tape else ((),) * 7
     if None in operands:
         return None

@@ -37,7 +37,10 @@ from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
-from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, compile_cost, lasting
+from funcgrad.runtime.estimate import compile_cost
+from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
+from funcgrad.runtime.process import process
+from funcgrad.runtime.programs import CALL_COST, WINDOWS, Executable, lasting
 from funcgrad.runtime.schedule import adopted_at, debt, due
 from funcgrad.tracing import state
 
@@ -74,7 +77,7 @@ class Recording:
         numbers: the Python numbers, in order.
         pending: the results, in order.
         hosted: the places among the inputs of arrays of NumPy's, with what has them.
-        box: what a compiled run has returned, if it has.
+        box: what a compiled run has returned, if it has; or how far it has come.
         window: who runs it.
     """
 
@@ -138,6 +141,11 @@ class Recording:
                 self.inputs[i] = ready(deferred)
             del deferred
 
+    def found(self) -> Sequence[Any]:
+        """What the compiled run has returned; one in pieces goes on where it was interrupted."""
+        (found,) = self.box
+        return found.finish() if found.__class__ is Progress else found
+
     def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
         """Gives results their buffers. Done twice it does no harm."""
         pending = self.pending
@@ -194,7 +202,7 @@ class Window:
         self.saves = 0.0
         self.adopted = 0
         self.age = _age
-        self.made: Executable | None = None
+        self.made: Executable | Pieces | None = None
         self.failed = False
         self._cost = compile_cost(sum([code.size for code in self.codes]))
         self.run: Callable[..., Any] | None = None
@@ -273,8 +281,12 @@ class Window:
                 inputs[i] = inputs[i].copy()
         if self.numbers.any:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
-        # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
-        recording.box.extend(starmap(run, (inputs,)))
+        if run.__class__ is Pieces:
+            recording.box.append(Progress(run, inputs))
+            recording.found()
+        else:
+            # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
+            recording.box.extend(starmap(run, (inputs,)))
         stats = report.stats
         stats.bytes_out += self.bytes_out
         stats.bytes_reused += self.bytes_reused
@@ -283,25 +295,32 @@ class Window:
 
     def deliver(self, recording: Recording) -> None:
         """Gives the results of a compiled run to who waits for them."""
-        (found,) = recording.box
+        found = recording.found()
         recording.finish(self.outputs, found if self.spread is None else self.spread(found))
 
-    def compile(self, free: Sequence[int]) -> Executable:
-        """Composes the program; it is compiled when it runs, or by ``Executable.prepare``.
+    def compile(self, free: Sequence[int]) -> Executable | Pieces:
+        """Composes the program, in pieces where it is much; it is compiled when it runs, or by ``prepare``.
 
         Args:
             free: the inputs that nobody else holds.
         """
         program, places = compose(self.codes, self.wires, self.outputs, self.numbers.types)
-        ties = pairs(program, free)
-        first = [place for _, place in ties]
-        program, places = _reordered(program, places, first)
-        self.donated = tuple([i for i, _ in ties])
+        vectors = len({dtype for dtype, _ in self.numbers.types})
+        late = sunk(program, vectors)
+        ends = cuts(late)
+        if len(ends) > 1:
+            run: Executable | Pieces = Pieces(late, vectors, free, ends)
+            self.donated = run.donated
+        else:
+            ties = pairs(program, free)
+            program, places = _reordered(program, places, [place for _, place in ties])
+            self.donated = tuple([i for i, _ in ties])
+            run = Executable(program, 0, self.donated)
         self.bytes_out = sum(_bytes(atom.type) for atom in program.outputs)
         self.bytes_reused = sum(_bytes(program.inputs[i].type) for i in self.donated)
         if places != list(range(len(places))):
             self.spread = operator.itemgetter(*places)
-        return Executable(program, 0, self.donated)
+        return run
 
     def worth_compiling(self) -> bool:
         """Whether compiling it whole costs less than compiling those of its operations that never ran."""
@@ -518,12 +537,12 @@ def _run(recording: Recording, known: Cache[tuple, Window], whole: bool) -> Wind
     stats = report.stats
     stats.windows += 1
     stats.operations += len(window.codes)
-    if window.run is None and not window.failed:
+    if window.run is None and not window.failed and not process.forked:
         if whole or (window.ready() if window.seen > 1 else window.worth_compiling()):
             _adopt(window, recording)
         elif window.seen > 1 and not window.adopted:
             window.ask(recording)
-    if window.run is not None:
+    if window.run is not None and not process.forked:
         window.whole(recording, window.run)
         stats.hits += window.seen > 1
         debt.saved(window.saves)

@@ -1,0 +1,297 @@
+"""A program that would be expensive to compile, cut into pieces: programs of their own, run one after the other.
+
+XLA's time and memory grow faster than a program, in some the more the more of its values are needed (``estimate``). So
+there is a most that one program may come to, and what comes to more is cut: the equations in order, each piece as long
+as that allows, and ended where few values go on to later pieces. That follows from the program alone, so it is the same
+each time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no later
+piece needs is let go of, or given to XLA for a result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import starmap
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from funcgrad.ir import Atom, Equation, Literal, Program, Var
+from funcgrad.runtime.constants import scalar
+from funcgrad.runtime.donation import pairs
+from funcgrad.runtime.estimate import Fusion
+from funcgrad.runtime.process import process
+from funcgrad.runtime.programs import Executable
+
+#: What a piece comes to at most: equations, of which some compare to many; operations of one kernel; operations that are
+#: computed again in several kernels, where those are so many times its equations, since some of it is found in all
+#: programs of layers.
+EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 700, 2500, 10
+#: The part of a piece, at its end, in which it may end.
+END = 0.25
+
+#: Pieces by what they compute, as long as some program has them.
+_known: WeakValueDictionary[tuple, Executable] = WeakValueDictionary()
+
+
+class Piece:
+    """Some equations of a program, compiled.
+
+    Attributes:
+        code: what runs them.
+        reads: the places of its operands among the program's values.
+        numbers: for each vector of numbers that it reads, the vector's place and which of its elements.
+        writes: the places of its results.
+        dead: the places of values that no later piece reads.
+    """
+
+    __slots__ = ("code", "reads", "numbers", "writes", "dead")
+
+    def __init__(
+        self, code: Executable, reads: list[int], numbers: list[tuple[int, Any]], writes: list[int], dead: list[int]
+    ):
+        self.code, self.reads, self.numbers, self.writes, self.dead = code, reads, numbers, writes, dead
+
+
+class Pieces:
+    """A program in pieces. Called with the program's inputs it runs them, and gives the outputs.
+
+    Args:
+        program: the program.
+        vectors: how many of its inputs, the last ones, are vectors of numbers.
+        free: the inputs whose buffers may be taken over.
+        ends: after how many equations each piece ends.
+
+    Attributes:
+        pieces: the pieces.
+        donated: the inputs whose buffers are taken over.
+        places: how many values there are to be kept, the inputs first.
+        outputs: the places of the outputs, or the literals that they are.
+    """
+
+    __slots__ = ("pieces", "donated", "places", "outputs")
+
+    def __init__(self, program: Program, vectors: int, free: Sequence[int], ends: Sequence[int]):
+        self.pieces: list[Piece] = []
+        maker = _Maker(program, vectors, free)
+        begin = 0
+        for end in ends:
+            self.pieces.append(maker.piece(begin, end))
+            begin = end
+        self.donated = tuple(sorted(maker.donated))
+        self.places = maker.places
+        self.outputs = [a if isinstance(a, Literal) else maker.place_of[a] for a in program.outputs]
+
+    @property
+    def run(self) -> Pieces:
+        """What runs them."""
+        return self
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        return Progress(self, inputs).finish()
+
+    def prepare(self) -> None:
+        """Compiles them without running them, one after the other, unless the process ends meanwhile."""
+        for piece in self.pieces:
+            if not piece.code.warm and process.ending is None:
+                piece.code.prepare()
+                piece.code.warm = True
+
+
+class Progress:
+    """A run of pieces, which goes on where an exception has interrupted it.
+
+    Attributes:
+        pieces: what is run.
+        values: what was computed and is still needed, by place.
+        found: the results of each piece that has run.
+        kept: how many pieces' results are among the values.
+    """
+
+    __slots__ = ("pieces", "values", "found", "kept")
+
+    def __init__(self, pieces: Pieces, inputs: Sequence[Any]):
+        self.pieces = pieces
+        self.values: list[Any] = [*inputs, *[None] * (pieces.places - len(inputs))]
+        self.found: list[Sequence[Any]] = []
+        self.kept = 0
+
+    def finish(self) -> list[Any]:
+        """Runs what has not run, and gives the program's outputs."""
+        values, found = self.values, self.found
+        for number, piece in enumerate(self.pieces.pieces[self.kept :], self.kept):
+            if len(found) == number:
+                operands = [values[i] for i in piece.reads]
+                operands += [values[i][places] for i, places in piece.numbers]
+                # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
+                found.extend(starmap(piece.code.run, (operands,)))
+                piece.code.warm = True
+            for i, value in zip(piece.writes, found[number]):
+                values[i] = value
+            for i in piece.dead:
+                values[i] = None
+            found[number] = ()
+            self.kept = number + 1
+        return [scalar(i.value, i.type.dtype) if isinstance(i, Literal) else values[i] for i in self.pieces.outputs]
+
+
+def sunk(program: Program, vectors: int) -> Program:
+    """The program with what takes a number out of a vector moved to where the number is first needed."""
+    waiting: dict[Var, Equation] = {}
+    heads: set[Atom] = set(program.inputs[len(program.inputs) - vectors :])
+    equations: list[Equation] = []
+
+    def put(equation: Equation) -> None:
+        for a in equation.inputs:
+            if type(a) is Var and a in waiting:
+                put(waiting.pop(a))
+        equations.append(equation)
+
+    for e in program.equations:
+        if len(e.inputs) == len(e.outputs) == 1 and not e.primitive.effect and (e.inputs[0] in heads or e.inputs[0] in waiting):
+            waiting[e.outputs[0]] = e
+        else:
+            put(e)
+    for v in list(waiting):
+        if v in waiting:
+            put(waiting.pop(v))
+    return Program(program.inputs, program.constants, equations, program.outputs, program.name)
+
+
+def cuts(program: Program) -> list[int]:
+    """After how many equations each piece of a program ends; the last with the program."""
+    fusion = Fusion(program)
+    last = _last_uses(program)
+    kinds = [(e.primitive, *[v.type for v in e.outputs]) for e in program.equations]
+    ends: list[int] = []
+    begin = at = 0
+    while at < len(program.equations):
+        fusion.add(program.equations[at])
+        repeated = fusion.repeated() > max(REPEATED, TIMES * (at + 1 - begin))
+        if at > begin and (repeated or fusion.equations > EQUATIONS or fusion.largest > LARGEST):
+            begin = _best(program, last, kinds, begin, at)
+            ends.append(begin)
+            fusion.begin()
+            at = begin
+        else:
+            at += 1
+    return [*ends, len(program.equations)]
+
+
+def _best(program: Program, last: dict[Var, int], kinds: Sequence[tuple], begin: int, most: int) -> int:
+    """Where a piece ends that begins at ``begin``, at the latest at ``most``: where few values go on, and as late as may
+    be before an equation like its first, so that pieces of a loop are equal."""
+    first = begin + max(1, int((1 - END) * (most - begin)))
+    made = [v for e in program.equations[begin:most] for v in e.outputs]
+    outputs = set(program.outputs)
+    at = {v: i for i, e in enumerate(program.equations[begin:most], begin) for v in e.outputs}
+    change = [0] * (most - begin + 2)
+    for v in made:
+        if v not in outputs and last.get(v, -1) > at[v]:
+            change[at[v] + 1 - begin] += v.type.size
+            if last[v] < most:
+                change[last[v] + 1 - begin] -= v.type.size
+    best, found, going = None, most, 0
+    for end in range(begin + 1, most + 1):
+        going += change[end - begin]
+        if end >= first:
+            rank = going, kinds[end] != kinds[begin], -end
+            if best is None or rank < best:
+                best, found = rank, end
+    return found
+
+
+def _last_uses(program: Program) -> dict[Var, int]:
+    """Which equation is the last that reads a variable."""
+    return {a: i for i, e in enumerate(program.equations) for a in e.inputs if type(a) is Var}
+
+
+class _Maker:
+    """Pieces of a program in the making.
+
+    Attributes:
+        place_of: where values are kept that later pieces or callers need.
+        places: how many those are.
+        donated: inputs whose buffers were given away.
+    """
+
+    def __init__(self, program: Program, vectors: int, free: Sequence[int]):
+        self.program = program
+        self.place_of: dict[Atom, int] = {v: i for i, v in enumerate(program.inputs)}
+        self.places = len(program.inputs)
+        self.donated: set[int] = set()
+        self._heads: set[Atom] = set(program.inputs[len(program.inputs) - vectors :])
+        self._free: set[Atom] = {program.inputs[i] for i in free}
+        self._constants = {v: value for v, value in program.constants}
+        self._last = _last_uses(program)
+        self._outputs = set(program.outputs)
+
+    def piece(self, begin: int, end: int) -> Piece:
+        """The piece of some of the equations."""
+        equations, numbers = self._with_own_numbers(self.program.equations[begin:end])
+        made = {v for e in equations for v in e.outputs}
+        read = dict.fromkeys([a for e in equations for a in e.inputs if type(a) is Var and a not in made])
+        heads = [head for head, _, _ in numbers]
+        reads = [v for v in read if v not in self._constants and v not in heads]
+        constants = [(v, self._constants[v]) for v in read if v in self._constants]
+        results = [v for v in made if v in self._outputs or self._last.get(v, -1) >= end]
+        results.sort(key={v: i for i, e in enumerate(equations) for v in e.outputs}.__getitem__)
+        dead = [v for v in reads if self._last[v] < end and v not in self._outputs]
+        dead = [v for v in dead if self.place_of[v] >= len(self.program.inputs) or v in self._free]
+        program = Program([*reads, *heads], constants, equations, results, self.program.name)
+        ties = pairs(program, [i for i, v in enumerate(reads) if v in dead])
+        first = [results[j] for _, j in ties]
+        program.outputs = [*first, *[v for v in results if v not in first]]
+        donate = tuple([i for i, _ in ties])
+        self.donated |= {self.place_of[reads[i]] for i in donate if reads[i] in self._free}
+        for v in program.outputs:
+            self.place_of[v] = self.places
+            self.places += 1
+        places = self.place_of
+        return Piece(
+            _code(program, donate), [places[v] for v in reads], [(places[v], where) for _, v, where in numbers],
+            [places[v] for v in program.outputs], [places[v] for v in dead],
+        )  # fmt: skip
+
+    def _with_own_numbers(
+        self, equations: Sequence[Equation]
+    ) -> tuple[list[Equation], list[tuple[Var, Var, np.ndarray]]]:
+        """The equations, which take their numbers from vectors of their own; of each vector, the one that it is a part
+        of, and which of its elements it has."""
+        elements: dict[Var, dict[int, int]] = {}
+        for e in equations:
+            if e.inputs and e.inputs[0] in self._heads:
+                where = elements.setdefault(e.inputs[0], {})
+                where.setdefault(e.params["start"][0], len(where))
+        own = {head: Var(head.type.with_shape((len(where),))) for head, where in elements.items()}
+        found = []
+        for e in equations:
+            if e.inputs and e.inputs[0] in own:
+                head = e.inputs[0]
+                place = elements[head][e.params["start"][0]]
+                params = {**e.params, "start": (place,), "limit": (place + 1,)}
+                e = Equation(e.primitive, [own[head]], e.outputs, params, e.source)
+            found.append(e)
+        return found, [(own[head], head, np.array(list(where))) for head, where in elements.items()]
+
+
+def _code(program: Program, donate: tuple[int, ...]) -> Executable:
+    """The executable of a piece, or of one that is equal to it."""
+    number: dict[Atom, Any] = {v: i for i, v in enumerate(program.inputs)}
+    number |= {v: ("constant", id(value)) for v, value in program.constants}
+    key: list[Any] = [donate, *program.input_types]
+    for e in program.equations:
+        key.append((e.primitive, *[_name(a, number) for a in e.inputs], *e.params.items(), len(e.outputs)))
+        for v in e.outputs:
+            number[v] = len(number)
+            key.append(v.type)
+    key += [number[a] for a in program.outputs]
+    whole = tuple(key)
+    found = _known.get(whole)
+    if found is None:
+        found = _known[whole] = Executable(program, 0, donate)
+    return found
+
+
+def _name(atom: Atom, number: dict[Atom, Any]) -> Any:
+    return (atom.type, atom.value.tobytes()) if isinstance(atom, Literal) else number[atom]

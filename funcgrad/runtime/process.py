@@ -1,0 +1,219 @@
+"""The runtime when the process ends, and when it is forked.
+
+XLA can neither be stopped while it compiles nor be waited for, and other threads may be in the middle of anything when
+Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound by ``pthread_exit``,
+which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA works
+with. So, where there are other threads when the process ends:
+
+- the ending thread takes the runtime's locks and keeps them. Who wants one waits for ever; who has one gets ``GRACE``
+  to come back, and waits for ever when it gives its lock back;
+- what others print waits for ever, too: a thread that is ended while it has the lock of a file takes that along;
+- the C library is told to end without the destructors, and C++ to pause a thread that is unwound (``_survive``).
+
+In a forked child the threads of XLA are gone. The child computes by NumPy; what NumPy cannot compute is an error.
+"""
+
+from __future__ import annotations
+
+import atexit
+import ctypes
+import os
+import signal
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+try:
+    # Not public: without it a child of a process whose arrays were never used takes itself for one that cannot compute.
+    from jax._src.xla_bridge import backends_are_initialized
+except ImportError:
+
+    def backends_are_initialized() -> bool:
+        return True
+
+
+#: How long those who run something get to finish when the process ends, in seconds.
+GRACE = 0.1
+#: How long those who print something get for it, in seconds.
+PRINTED = 0.005
+
+
+class Process:
+    """What the process is about to do.
+
+    Attributes:
+        ending: the thread that ends it, once it is ending.
+        forked: whether it is a child whose parent had used XLA.
+    """
+
+    __slots__ = ("ending", "forked")
+
+    def __init__(self) -> None:
+        self.ending: int | None = None
+        self.forked = False
+
+
+process = Process()
+
+
+class Lock:
+    """A re-entrant lock that the thread which ends the process always gets, and that a forked child finds free."""
+
+    __slots__ = ("_lock", "__weakref__")
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        _locks.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, *exc: object) -> None:
+        if process.ending is not None:
+            pass_by()
+        self._lock.release()
+
+    def seize(self, seconds: float) -> None:
+        """Takes the lock, at the latest after so many seconds from whoever has it."""
+        if not self._lock.acquire(timeout=seconds):
+            self._lock = threading.RLock()
+            self._lock.acquire()
+
+    def renew(self) -> None:
+        """Makes it a lock that no other thread has, since there is none."""
+        if self._lock.acquire(blocking=False):
+            self._lock.release()
+        else:
+            self._lock = threading.RLock()
+
+
+_locks: weakref.WeakSet[Lock] = weakref.WeakSet()
+_renewers: list[Callable[[], None]] = []
+
+
+def in_child(renew: Callable[[], None]) -> None:
+    """Has ``renew`` called in each forked child, where no other thread is left."""
+    _renewers.append(renew)
+
+
+def pass_by() -> None:
+    """Goes on in the thread that ends the process, if it is ending; any other stays here."""
+    while process.ending is not None and process.ending != threading.get_ident():
+        time.sleep(3600)
+
+
+def refuse(name: str) -> None:
+    """Raises in a forked child, where XLA's threads are missing.
+
+    Raises:
+        RuntimeError: naming what was to be computed.
+    """
+    raise RuntimeError(
+        f"{name} has to be computed by XLA, which this process cannot use: it was forked from one that had used it, and "
+        "XLA's threads are not there. Start processes by 'spawn' or 'forkserver', as in "
+        "multiprocessing.get_context('spawn'), or fork before funcgrad is imported."
+    )
+
+
+# ---------------------------------------------------------------- the end
+
+
+class _Printed:
+    """A file that only the thread which ends the process may use."""
+
+    def __init__(self, file: Any):
+        self._file = file
+
+    def __getattr__(self, name: str) -> Any:
+        pass_by()
+        return getattr(self._file, name)
+
+
+def _end() -> None:
+    """Called when the process ends."""
+    me = process.ending = threading.get_ident()
+    if all(thread == me for thread in sys._current_frames()):
+        return
+    until = time.monotonic() + GRACE
+    for lock in list(_locks):
+        lock.seize(max(0.0, until - time.monotonic()))
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is not None:
+            setattr(sys, name, _Printed(getattr(sys, name)))
+    time.sleep(PRINTED)
+    _keep_backends()
+    _survive()
+
+
+def _survive() -> None:
+    """Lets other threads be where they are while the process ends, with glibc and libstdc++; does nothing elsewhere."""
+    if not sys.platform.startswith("linux"):
+        return
+    try:
+        c = ctypes.CDLL(None)
+        register, at_exit, flush = c.on_exit, c.__cxa_atexit, c.fflush
+    except (OSError, AttributeError):
+        return  # another C library
+    # The last one registered is called first: files are written, then the process ends with the status it ends with.
+    register(c._exit, None)
+    at_exit(flush, None, None)
+    if sys.version_info >= (3, 14):
+        return  # threads are not unwound any more
+    # What C++ calls, and else the C library, for a thread that is unwound where it must not be.
+    try:
+        set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
+    except (OSError, AttributeError):
+        pass
+    else:
+        set_terminate(c.pause)
+    handler = ctypes.cast(c.sleep, ctypes.c_void_p)  # is given the signal's number: so many seconds
+    c.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
+    c.signal(signal.SIGABRT, handler)
+
+
+def _keep_backends() -> None:
+    """Keeps what XLA runs on from being taken down with Python's modules: it would wait for its threads."""
+    if backends_are_initialized():
+        for client in {id(d.client): d.client for d in jax.devices()}.values():
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(client))
+
+
+# ---------------------------------------------------------------- forks
+
+
+def _before_fork() -> None:
+    """Waits for what is being computed: in the child nobody would finish it."""
+    if backends_are_initialized() and not process.forked:
+        for array in jax.live_arrays():
+            try:
+                array.block_until_ready()
+            except RuntimeError:
+                pass  # was given away, or could not be computed: who reads it will be told
+
+
+def _after_fork() -> None:
+    for lock in list(_locks):
+        lock.renew()
+    for renew in _renewers:
+        renew()
+    if backends_are_initialized() and not process.forked:
+        process.forked = True
+        _keep_backends()
+        jax.clear_caches()  # of what was compiled, only some small programs would run
+        jax.monitoring.register_event_duration_secs_listener(_refuse_compiling)
+
+
+def _refuse_compiling(event: str, *_: object, fun_name: str = "a program of JAX's", **__: object) -> None:
+    """Called by JAX with each step of compiling, the first of them before XLA is asked."""
+    if event.startswith("/jax/core/compile/"):
+        refuse(fun_name)
+
+
+atexit.register(_end)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
