@@ -47,6 +47,10 @@ class Replay:
         written = {id(target) for target, _, _ in call.written}
         free = [i for i, s in enumerate(call.sources) if isinstance(s, list) and all(id(x) in written for x in s)]
         self._lent = [(storage, i) for i in free for storage in call.sources[i]]
+        for check in call.checks:
+            check.forget()
+        self._early = [check for check in call.checks if not check.late]
+        self._late = [check for check in call.checks if check.late]
         self._run = runtime.Replay(call.window, free)
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
@@ -67,12 +71,14 @@ class Replay:
             tensors: the arguments.
         """
         call = self.call
-        for function, placed, kwargs in call.checks:
-            function(*[other if i is None else tensors[i] for i, other in placed], **kwargs)
+        runtime.catch_up()
+        for check in self._early:
+            check.on(tensors, (), {})()
         inputs = [self._input(source, tensors) for source in call.sources]
         for i, path in self._givens:
             self._numbers[i] = at(path)
         found = self._done(inputs)
+        runtime.due([check.on(tensors, found, self._results) for check in self._late])
         for target, place, count in self._written:
             storage = tensors[target]._storage if target.__class__ is int else target
             storage.buffer = found[place]

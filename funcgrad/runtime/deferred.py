@@ -197,6 +197,12 @@ def later(check: Callable[[], None]) -> None:
     local.queue.later.append(check)
 
 
+def due(checks: Sequence[Callable[[], None]]) -> None:
+    """Has checks called at the first value that Python asks for: the values that they look at are computed already."""
+    if checks:
+        local.queue.due += checks
+
+
 def catch_up() -> None:
     """Calls what was to be called when values are there.
 
