@@ -240,8 +240,8 @@ def let_go() -> None:
 def holding(hold: Hold) -> Iterator[None]:
     """Within it, this thread's operations are noted down only, unless a value is needed."""
     before = local.hold
-    local.hold = hold
     try:
+        local.hold = hold
         yield
     finally:
         local.hold = before
