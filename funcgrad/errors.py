@@ -29,6 +29,10 @@ class NonDifferentiableError(FuncgradError, TypeError, NotImplementedError):
     """A primitive without a derivative rule was differentiated."""
 
 
+class TreeDepthError(FuncgradError, ValueError, RecursionError):
+    """Lists, tuples and dicts among arguments or results are nested too deep, or one contains itself."""
+
+
 class ProgramError(FuncgradError):
     """A ``Program`` is not well formed; raised by the checker."""
 
