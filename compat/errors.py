@@ -247,6 +247,6 @@ def no_sharing(name: str) -> NotImplementedError:
     """The error where memory is asked for that several processes write."""
     return NotImplementedError(
         f"{name}(): compat has no memory that processes share, so what another process writes would be lost here. Send "
-        "tensors through a queue or pipe of torch.multiprocessing, which copies them, and results back the same way; or "
+        "tensors through a queue or pipe of torch.multiprocessing, which copies them, and results the same way; or "
         "map one file in each process: torch.from_file(name, shared=True, size=n)"
     )

@@ -75,8 +75,8 @@ def install() -> None:
     """Makes ``import torch``, and imports of its submodules, give compat's modules from here on.
 
     So it does in processes that ``multiprocessing`` starts from here on, by whatever method, while they import the
-    program and their arguments. Other programs that are started have a ``torch`` of their own, unless this one is run by
-    ``python -m compat``.
+    program and their arguments. Other programs that are started have a ``torch`` of their own, unless this one is run
+    by ``python -m compat``.
 
     Raises:
         RuntimeError: if another ``torch`` has been imported already.

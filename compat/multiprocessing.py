@@ -68,9 +68,9 @@ def _sent(t: Tensor) -> tuple:
     """
     if t.requires_grad and not t.is_leaf:
         raise RuntimeError(
-            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support crossing "
-            "process boundaries.  If you just want to transfer the data, call detach() on the tensor before serializing "
-            "(e.g., putting it on the queue)."
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
+            "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
+            "serializing (e.g., putting it on the queue)."
         )
     rejoin(t)
     storage = t._storage

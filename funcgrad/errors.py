@@ -134,6 +134,17 @@ def describe_locations(sources: Sequence[Source]) -> str:
     return ", called from ".join(map(describe_location, sources)) if sources else describe_location(None)
 
 
+def say_where(error: BaseException, what: str) -> None:
+    """Has an error that came while recorded operations ran say, in a note, what they were.
+
+    Args:
+        what: a sentence, without its full stop.
+    """
+    text = f"{what}; with COMPAT_EAGER=1 in the environment every operation runs at its own line."
+    if text not in getattr(error, "__notes__", ()):
+        error.add_note(text)
+
+
 def here() -> str:
     """The user's line that is running now, described; where it is of an installed library, also the one it serves."""
     return describe_locations(user_locations(1))

@@ -171,7 +171,7 @@ class _Step:
 
 
 def _engines(draws: Sequence[Any]) -> list[Engine]:
-    """The engines that functions draw from, each once: the default one, or what they have as arguments or in closures."""
+    """The engines that functions draw from, each once: the default one, and what they have in arguments or closures."""
     found: dict[int, Engine] = {}
     if draws:
         found[id(default_generator.engine)] = default_generator.engine

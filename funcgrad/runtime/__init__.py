@@ -31,7 +31,8 @@ from funcgrad.runtime.windows import Recording, clear, insist
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
-    "catch_up", "clear", "computed", "drawn", "due", "executable", "execute", "explain", "filled", "flush", "flush_all", "foreseen",
-    "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own", "ready", "record",
-    "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy", "value_of", "wait",
+    "catch_up", "clear", "computed", "drawn", "due", "executable", "execute", "explain", "filled", "flush",
+    "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own",
+    "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy", "value_of",
+    "wait",
 ]  # fmt: skip

@@ -64,8 +64,8 @@ def refusal(where: Path) -> str | None:
 class Entries(_Interface):
     """Compiled programs as files, each behind its digest.
 
-    A file that is not what was written (cut off, changed, empty) is taken away and made anew; files are written whole or
-    not at all. Where nothing can be written, nothing is kept, and that is said once.
+    A file that is not what was written (cut off, changed, empty) is taken away and made anew; files are written whole
+    or not at all. Where nothing can be written, nothing is kept, and that is said once.
 
     Args:
         where: the folder.
@@ -118,8 +118,8 @@ class Entries(_Interface):
 
 def _warn(where: Path, why: str) -> None:
     warnings.warn(
-        f"compiled programs are not kept for the next process in {where}: {why}. FUNCGRAD_CACHE_DIR names another folder; "
-        "empty, it asks for none.",
+        f"compiled programs are not kept for the next process in {where}: {why}. FUNCGRAD_CACHE_DIR names another "
+        "folder; empty, it asks for none.",
         RuntimeWarning,
         stacklevel=2,
     )

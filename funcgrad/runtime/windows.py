@@ -28,6 +28,7 @@ import jax
 import numpy as np
 
 from funcgrad import host
+from funcgrad.errors import say_where
 from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon
@@ -212,7 +213,11 @@ class Window:
             end = at + code.buffers
             operands = [inputs[~w] if w < 0 else values[w] for w in wires[at:end]]
             numbers = recording.numbers[number : number + len(code.numbers)]
-            found = code.now(operands, numbers)
+            try:
+                found = code.now(operands, numbers)
+            except Exception as error:
+                say_where(error, _raised_by(code))
+                raise
             values[result : result + code.results] = found
             at, number, result = end, number + len(code.numbers), result + code.results
             for w in last:
@@ -236,6 +241,7 @@ class Window:
                     with host.quiet():
                         found = lasting(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
                 except Exception as error:
+                    say_where(error, _raised_by(code))
                     failed = error
             for i, deferred in enumerate(results):
                 if failed is None:
@@ -270,7 +276,12 @@ class Window:
         if self.numbers.any:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
         # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
-        recording.box.extend(starmap(run, (inputs,)))
+        try:
+            recording.box.extend(starmap(run, (inputs,)))
+        except Exception as error:
+            names = ", ".join(dict.fromkeys([code.program.name for code in self.codes]))
+            say_where(error, f"It came while recorded operations ran as one program: {names}")
+            raise
         stats = report.stats
         stats.bytes_out += self.bytes_out
         stats.bytes_reused += self.bytes_reused
@@ -314,6 +325,10 @@ class Window:
     def due(self) -> bool:
         """Whether it comes so often that it is to be compiled."""
         return self.age < _age or self.spent >= settings.patience * self.compile_cost() * report.pace.factor()
+
+
+def _raised_by(code: Executable) -> str:
+    return f"It came while the recorded operation {code.program.name} ran"
 
 
 def _bytes(t: ArrayType) -> int:
@@ -477,7 +492,8 @@ def _run_one(queue: Queue) -> None:
     try:
         with host.quiet():
             found = lasting(code.now([value_of(b) for b in buffers], numbers))
-    except Exception:
+    except Exception as error:
+        say_where(error, _raised_by(code))
         # The next time it is tried as one of those that were interrupted.
         queue.backlog.append(Recording([op]))
         if ops and ops[0] is op:

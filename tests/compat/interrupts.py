@@ -2,10 +2,10 @@
 
     python tests/compat/interrupts.py [HOW MANY] [SEED]
 
-A signal's handler raises, as Ctrl-C does, while steps run: eager ones, compiled ones, backward passes, functions without
-gradients, transforms. After each interrupt modes must be as before; a compiled step must have happened, or not. (A
-``with`` block of the program's own is not among them: Python may call the handler as it enters ``__exit__``, before a
-line of that has run, and in PyTorch, too.)
+A signal's handler raises, as Ctrl-C does, while steps run: eager ones, compiled ones, backward passes, functions
+without gradients, transforms. After each interrupt modes must be as before; a compiled step must have happened, or
+not. (A ``with`` block of the program's own is not among them: Python may call the handler as it enters ``__exit__``,
+before a line of that has run, and in PyTorch, too.)
 """
 
 from __future__ import annotations

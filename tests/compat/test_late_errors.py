@@ -48,7 +48,7 @@ def test_the_line_is_named(i: int) -> None:
 
 
 def test_at_its_own_line_it_is_as_ever() -> None:
-    with pytest.raises(IndexError, match="^index out of range in self$"):
+    with pytest.raises(IndexError, match=r"^index out of range in self$"):
         print(functional.embedding(sevens(), torch.ones(3, 2)))
 
 

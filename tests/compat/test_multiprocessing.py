@@ -69,7 +69,7 @@ def test_memory_that_cannot_be_shared_is_an_error(tmp_path: Path) -> None:
         lambda: torch.UntypedStorage._new_shared(8), storage._share_fd_cpu_, lambda: torch.FloatStorage._new_shared(2),
     ):  # fmt: skip
         with pytest.raises(
-            NotImplementedError, match="no memory that processes share.* queue .*which copies.*from_file"
+            NotImplementedError, match=r"no memory that processes share.* queue .*which copies.*from_file"
         ):
             ask()
     assert not x.is_shared() and not storage.is_shared() and not typed.is_shared()
