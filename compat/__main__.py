@@ -2,7 +2,8 @@
 
 ``import torch`` in it, and imports of torch's submodules, give compat's modules; otherwise it is as if Python had been
 called with the script: ``sys.argv``, ``__main__``, the exit code and tracebacks. As with Python, ``-m MODULE`` runs a
-module, ``-c CODE`` what is written there, and ``-`` what comes from standard input.
+module, ``-c CODE`` what is written there, and ``-`` what comes from standard input. Processes that the script starts
+have the same ``torch``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 
-from compat.install import install
+from compat.install import install, install_in_programs
 
 _USAGE = """\
 usage: python -m compat SCRIPT [ARGS...]
@@ -119,6 +120,7 @@ def main(arguments: list[str]) -> None:
         sys.stderr.write(_USAGE)
         raise SystemExit(0 if arguments else 2)
     install()
+    install_in_programs()
     run = _chosen(arguments)
     try:
         run()

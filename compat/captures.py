@@ -45,13 +45,13 @@ _state = _State()
 @contextmanager
 def capturing() -> Iterator[None]:
     """Within it, what was made before is captured."""
-    entered, before = _Transform(begin()), (mode.since, mode.outset)
-    _state.transforms.append(entered)
-    mode.since, mode.outset = entered.since, min(mode.outset, entered.since)
+    entered, before, outer = _Transform(begin()), (mode.since, mode.outset), _state.transforms
     try:
+        _state.transforms = [*outer, entered]
+        mode.since, mode.outset = entered.since, min(mode.outset, entered.since)
         yield
     finally:
-        _state.transforms.pop()
+        _state.transforms = outer
         mode.since, mode.outset = before
 
 

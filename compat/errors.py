@@ -248,3 +248,12 @@ def _inside(frame: FrameType) -> bool:
     if frame.f_code.co_filename.startswith(_FOLDER):  # functions that are made have a file's name only
         return True
     return frame.f_globals.get("__name__", "").partition(".")[0] == __package__
+
+
+def no_sharing(name: str) -> NotImplementedError:
+    """The error where memory is asked for that several processes write."""
+    return NotImplementedError(
+        f"{name}(): compat has no memory that processes share, so what another process writes would be lost here. Send "
+        "tensors through a queue or pipe of torch.multiprocessing, which copies them, and results the same way; or "
+        "map one file in each process: torch.from_file(name, shared=True, size=n)"
+    )

@@ -72,7 +72,13 @@ def is_inference_mode_enabled() -> bool:
 
 
 class _Guard:
-    """A context manager that is a decorator too, of functions and of generator functions."""
+    """A context manager that is a decorator too, of functions and of generator functions.
+
+    Attributes:
+        enabled: what ``grad`` is within it, if that is all there is to it.
+    """
+
+    enabled: bool | None = None
 
     def __enter__(self) -> Any:
         raise NotImplementedError
@@ -101,10 +107,19 @@ class _Guard:
         if inspect.isgeneratorfunction(function):
             return self._generator(function)
 
+        enabled = self.enabled
+
         @functools.wraps(function)
         def guarded(*args: Any, **kwargs: Any) -> Any:
-            with self.again():
+            if enabled is None or mode.inference:
+                with self.again():
+                    return function(*args, **kwargs)
+            before = mode.grad
+            try:  # assignments only, before and after: an interrupt finds the mode protected, or as it was
+                mode.grad = enabled
                 return function(*args, **kwargs)
+            finally:
+                mode.grad = before
 
         return guarded  # type: ignore[return-value]
 
@@ -136,6 +151,14 @@ class _Guard:
         return guarded
 
 
+def _restore(self: Any, *exc: object) -> None:
+    # No call between entry and assignment: an interrupt has no place to come in between.
+    if mode.inference:
+        mode.told = self.before
+    else:
+        mode.grad = self.before
+
+
 class no_grad(_Guard):
     """Within it operations are not recorded, and their results do not require grad. A decorator, too.
 
@@ -148,6 +171,8 @@ class no_grad(_Guard):
         False
     """
 
+    enabled = False
+
     def __new__(cls, function: Any = None) -> Any:
         self = super().__new__(cls)
         return self if function is None else self(function)
@@ -155,12 +180,13 @@ class no_grad(_Guard):
     def __enter__(self) -> None:
         self.before = _set(False)
 
-    def __exit__(self, *exc: object) -> None:
-        _set(self.before)
+    __exit__ = _restore
 
 
 class enable_grad(_Guard):
     """Within it operations are recorded, whatever surrounds it. A decorator, too."""
+
+    enabled = True
 
     def __new__(cls, function: Any = None) -> Any:
         self = super().__new__(cls)
@@ -169,8 +195,7 @@ class enable_grad(_Guard):
     def __enter__(self) -> None:
         self.before = _set(True)
 
-    def __exit__(self, *exc: object) -> None:
-        _set(self.before)
+    __exit__ = _restore
 
 
 class set_grad_enabled(_Guard):
@@ -203,8 +228,7 @@ class set_grad_enabled(_Guard):
     def __enter__(self) -> None:
         _set(self.mode)
 
-    def __exit__(self, *exc: object) -> None:
-        _set(self.before)
+    __exit__ = _restore
 
 
 class inference_mode(_Guard):

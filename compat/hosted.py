@@ -87,6 +87,9 @@ class Hosted(UntypedStorage):
         if not hasattr(self, "_address"):
             del self._memory
 
+    def is_shared(self) -> bool:
+        return getattr(self, "_root", (self,))[0].filename is not None
+
     def resizable(self) -> bool:
         return not self.lent and _unshared(self._memory)
 

@@ -1,8 +1,14 @@
-"""``torch`` and its submodules, resolved to compat: what ``python -m compat`` and ``compat.install()`` do."""
+"""``torch`` and its submodules, resolved to compat: what ``python -m compat`` and ``compat.install()`` do.
+
+Processes that a program starts are to have the same ``torch``. ``multiprocessing`` gives a new process ``sys.path``
+before anything else, so ``install`` puts a folder there, ``compat/_alias``, whose ``torch`` installs compat in turn. A
+program that ``python -m compat`` runs has it in ``PYTHONPATH`` too, for whatever Python it starts.
+"""
 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
@@ -14,6 +20,9 @@ from typing import Any
 _OURS, _THEIRS = "compat", "torch"
 #: What of ours each of their packages is.
 _PACKAGES = {_THEIRS: _OURS, "functorch": f"{_OURS}.func.older"}
+_HERE = os.path.dirname(os.path.abspath(__file__))
+#: Where another process finds ``torch``.
+_ALIAS = os.path.join(_HERE, "_alias")
 
 
 class _Alias(Loader):
@@ -65,6 +74,10 @@ _finder = _Finder()
 def install() -> None:
     """Makes ``import torch``, and imports of its submodules, give compat's modules from here on.
 
+    So it does in processes that ``multiprocessing`` starts from here on, by whatever method, while they import the
+    program and their arguments. Other programs that are started have a ``torch`` of their own, unless this one is run
+    by ``python -m compat``.
+
     Raises:
         RuntimeError: if another ``torch`` has been imported already.
 
@@ -86,6 +99,17 @@ def install() -> None:
         sys.meta_path.insert(0, _finder)
         # Packages that patch PyTorch find their way by what the module says it is called.
         sys.modules[_OURS].__name__ = _THEIRS
+    if _ALIAS not in sys.path:
+        sys.path.insert(1, _ALIAS)  # the first entry is the program's own folder
+    if os.path.dirname(_HERE) not in sys.path:
+        sys.path.append(os.path.dirname(_HERE))  # a new process finds compat where this one did
+
+
+def install_in_programs() -> None:
+    """Makes ``import torch`` give compat in the Python programs that this process starts, and those that they start."""
+    rest = os.environ.get("PYTHONPATH", "")
+    if _ALIAS not in rest.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join([_ALIAS, *([rest] if rest else [])])
 
 
 def uninstall() -> None:
@@ -95,3 +119,4 @@ def uninstall() -> None:
         sys.modules[_OURS].__name__ = _OURS
         for name in [n for n in sys.modules if n.partition(".")[0] in _PACKAGES]:
             del sys.modules[name]
+        sys.path[:] = [entry for entry in sys.path if entry != _ALIAS]

@@ -78,16 +78,16 @@ state = _State()
 def level(kind: str, randomness: str = "error") -> Iterator[Level]:
     """Runs the body inside one more transform; derivatives that it needs are not held back by what is outside."""
     grad, inference, forward = mode.grad, mode.inference, mode.forward
-    entered = Level(kind, randomness, recorded=bool(grad))
-    state.levels.append(entered)
-    if kind == "grad":
-        mode.grad, mode.inference = True, False
-    elif kind == "jvp":
-        mode.forward = True
+    entered, outer = Level(kind, randomness, recorded=bool(grad)), state.levels
     try:
+        state.levels = [*outer, entered]
+        if kind == "grad":
+            mode.grad, mode.inference = True, False
+        elif kind == "jvp":
+            mode.forward = True
         yield entered
     finally:
-        state.levels.pop()
+        state.levels = outer
         mode.grad, mode.inference, mode.forward = grad, inference, forward
         for storage in entered.written:
             _left(storage, entered.interpreter)
@@ -146,8 +146,9 @@ def refuse(what: str) -> None:
 @contextmanager
 def graphs() -> Iterator[None]:
     """Within it, there may be graphs of tensors inside transforms."""
-    before, state.graphs = state.graphs, True
+    before = state.graphs
     try:
+        state.graphs = True
         yield
     finally:
         state.graphs = before

@@ -1,7 +1,14 @@
 """``torch.multiprocessing``: Python's ``multiprocessing``, to which tensors go by value, and ``spawn``.
 
-What is sent to another process is a copy: buffers are immutable arrays of this one. ``share_memory_`` gives the tensor
-back as it is, so a program whose processes train the same memory at once has as many models here as processes.
+What is sent to another process, as an argument or through a queue or pipe, is a copy: what is written to it there is
+not seen here. ``share_memory_`` raises an error, since what it promises is not there; the memory of a file can be had
+in several processes (``torch.from_file(name, shared=True, size=n)``, which is sent as the file's name).
+
+Example:
+    >>> import compat as torch
+    >>> torch.ones(2).share_memory_()
+    Traceback (most recent call last):
+    NotImplementedError: share_memory_(): compat has no memory that processes share, so ...
 """
 
 from __future__ import annotations
@@ -16,7 +23,14 @@ from multiprocessing import *  # noqa: F403
 from multiprocessing import get_context
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
+
+from compat.hosted import rejoin
+from compat.mapped import storage_of_file
+from compat.nn.parameter import Parameter
+from compat.tensor import Tensor
+from compat.values import reduced
 
 __all__ = [
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
@@ -44,6 +58,30 @@ def set_sharing_strategy(new_strategy: str) -> None:
         AssertionError: for one that there is not.
     """
     assert new_strategy in get_all_sharing_strategies()
+
+
+def _sent(t: Tensor) -> tuple:
+    """How a tensor goes to another process: its values, or, where its memory is a shared file's, the file's name.
+
+    Raises:
+        RuntimeError: for one that has a place in a graph, which stays in this process.
+    """
+    if t.requires_grad and not t.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
+            "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor before "
+            "serializing (e.g., putting it on the queue)."
+        )
+    rejoin(t)
+    storage = t._storage
+    rebuild, (cls, memory, *rest) = reduced(t, 2)
+    if storage.is_shared():
+        memory = storage_of_file, (storage.filename, True, storage.base.numel, storage.base.dtype)
+    return rebuild, (cls, memory, *rest)
+
+
+ForkingPickler.register(Tensor, _sent)
+ForkingPickler.register(Parameter, _sent)
 
 
 class ProcessException(Exception):

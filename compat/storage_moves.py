@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from compat.device import CPU, META, available
+from compat.errors import no_sharing
 from compat.meta import NO_DATA
 
 
@@ -33,7 +34,7 @@ class Moves:
         """The number of its device: the CPU has none."""
 
     def is_shared(self) -> bool:
-        """Whether other processes share it."""
+        """Whether other processes see what is written to it: where it is a file's memory, mapped to be shared."""
         return False
 
     def is_pinned(self, device: Any = "cuda") -> bool:
@@ -67,11 +68,28 @@ class Moves:
         return self.to(device="cuda")
 
     def share_memory_(self) -> Any:
-        """Returns the storage; what goes to other processes is a copy.
+        """Returns the storage if it is shared already.
 
         Raises:
             RuntimeError: on the meta device.
+            NotImplementedError: for any other: its memory cannot become another process's, too.
         """
         if self.device is META:
             raise RuntimeError("_share_fd_: only available on CPU")
+        if not self.is_shared():
+            raise no_sharing("share_memory_")
         return self
+
+    @classmethod
+    def _new_shared(cls, *args: Any, **kwargs: Any) -> Any:
+        """Raises a ``NotImplementedError``, as every way to memory of several processes but a file's."""
+        raise no_sharing("_new_shared")
+
+    _new_using_fd_cpu = _new_using_filename_cpu = _new_shared_fd_cpu = _new_shared_filename_cpu = _new_shared
+    _share_memory_ = share_memory_
+
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        """Raises a ``NotImplementedError``, as ``_new_shared``."""
+        raise no_sharing("_share_fd_cpu_")
+
+    _share_filename_cpu_ = _get_shared_fd = _share_fd_cpu_

@@ -73,6 +73,9 @@ class TypedStorage(Moves, metaclass=_OfDtype):
             self._storage = _storage_of(args, self.dtype, device)
         self.device = self._storage.device
 
+    def is_shared(self) -> bool:
+        return self._storage.is_shared()
+
     @classmethod
     def from_file(cls, filename: Any, shared: bool = False, size: int = 0) -> TypedStorage:
         """A storage of so many elements of a file; if ``shared``, what is written to it is in the file."""

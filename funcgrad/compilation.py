@@ -131,15 +131,22 @@ class Jitted:
 
     # While no transform runs, a call finds JAX's compiled function here, in C: a frame of Python's in between would be
     # a twentieth of a small call. While one runs, in any thread, calls go through _call_while_running.
-    __slots__ = ("_compiled", "_traced", "__dict__", "__weakref__")
-    __call__ = property(operator.attrgetter("_compiled"))
+    __slots__ = ("_compiled", "_route", "_traced", "__dict__", "__weakref__")
+    __call__ = property(operator.attrgetter("_route"))
 
     def __init__(self, function: Callable[..., Any], compiled: Any, traced: _Traced):
         functools.update_wrapper(self, function)
         self._compiled = compiled
+        self._route = self._call_first
         self._traced = traced
         self.lower = compiled.lower
         self.clear_cache = compiled.clear_cache
+
+    def _call_first(self, /, *args: Any, **kwargs: Any) -> Any:
+        trees.check_depth(args)
+        trees.check_depth(kwargs)
+        self._route = self._compiled
+        return self._compiled(*args, **kwargs)
 
     def _call_while_running(self, /, *args: Any, **kwargs: Any) -> Any:
         if state.depth:

@@ -6,6 +6,7 @@ import linecache
 import os
 import sys
 import sysconfig
+from collections.abc import Sequence
 from types import CodeType, FrameType
 
 from funcgrad.caching import Cache, Group
@@ -34,6 +35,10 @@ class NonDifferentiableError(FuncgradError, TypeError, NotImplementedError):
     """A primitive without a derivative rule was differentiated."""
 
 
+class TreeDepthError(FuncgradError, ValueError, RecursionError):
+    """Lists, tuples and dicts among arguments or results are nested too deep, or one contains itself."""
+
+
 class ProgramError(FuncgradError):
     """A ``Program`` is not well formed; raised by the checker."""
 
@@ -57,7 +62,9 @@ def is_installed(filename: str) -> bool:
 Source = tuple[CodeType, int]
 """A place in the user's code: a code object and the offset of an instruction in it."""
 
-_library: Cache[str, bool] = Cache(Group("files of code", 4096))
+_FILES = Group("files of code", 4096)
+_library: Cache[str, bool] = Cache(_FILES)
+_installed: Cache[str, bool] = Cache(_FILES)
 
 
 def user_location(skip: int = 0) -> Source | None:
@@ -105,13 +112,48 @@ def locate(error: Exception) -> None:
         error.args = (f"{error.args[0]}; at {describe_location(source)}", *error.args[1:])
 
 
+def user_locations(skip: int = 0) -> list[Source]:
+    """Where the user's code is now, as ``user_location``; where it is of an installed library, also the line it serves.
+
+    Args:
+        skip: as in ``user_location``.
+    """
+    found: list[Source] = []
+    frame: FrameType | None = sys._getframe(1 + skip)
+    while frame is not None:
+        code = frame.f_code
+        filename = code.co_filename
+        hidden = _library.get(filename)
+        if hidden is None:
+            hidden = _library[filename] = is_library(filename)
+        if not hidden:
+            installed = _installed.get(filename)
+            if installed is None:
+                installed = _installed[filename] = is_installed(filename)
+            if not installed or not found:
+                found.append((code, frame.f_lasti))
+            if not installed:
+                break
+        frame = frame.f_back
+    return found
+
+
+def describe_locations(sources: Sequence[Source]) -> str:
+    """What ``user_locations`` has found, in words."""
+    return ", called from ".join(map(describe_location, sources)) if sources else describe_location(None)
+
+
+def say_where(error: BaseException, what: str) -> None:
+    """Has an error that came while recorded operations ran say, in a note, what they were.
+
+    Args:
+        what: a sentence, without its full stop.
+    """
+    text = f"{what}; with COMPAT_EAGER=1 in the environment every operation runs at its own line."
+    if text not in getattr(error, "__notes__", ()):
+        error.add_note(text)
+
+
 def here() -> str:
     """The user's line that is running now, described; where it is of an installed library, also the one it serves."""
-    source = user_location()
-    found = describe_location(source)
-    if source is None or not is_installed(source[0].co_filename):
-        return found
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and (is_library(frame.f_code.co_filename) or is_installed(frame.f_code.co_filename)):
-        frame = frame.f_back
-    return found if frame is None else f"{found}, called from {describe_location((frame.f_code, frame.f_lasti))}"
+    return describe_locations(user_locations(1))

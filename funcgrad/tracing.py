@@ -296,8 +296,8 @@ def current_source() -> Source | None:
 def located() -> Iterator[None]:
     """Within it, all operations come from the user's line that is running now, which is looked for once."""
     before = state.source
-    state.source = before or user_location(BOUND)
     try:
+        state.source = before or user_location(BOUND)
         yield
     finally:
         state.source = before
@@ -382,40 +382,42 @@ def running(interpreter: Interpreter, *, floor: bool = False) -> Iterator[None]:
         floor: also take the operations that have no traced operand, so that constants are staged too.
     """
     depth, outer_floor = state.depth, state.floor
-    state.depth = interpreter.level = depth + 1
-    if floor:
-        state.floor = interpreter
-    if not depth:
-        _count_threads(1)
-    try:
+    try:  # around what is set, too: an interrupt may come at any call
+        state.depth = interpreter.level = depth + 1
+        if floor:
+            state.floor = interpreter
+        if not depth:
+            _thread_runs(True)
         yield
     finally:
         state.depth, state.floor = depth, outer_floor
         interpreter.alive = False
         if not depth:
-            _count_threads(-1)
+            _thread_runs(False)
 
 
 @contextmanager
 def deferring() -> Iterator[None]:
     """Within it, operations on arrays may be deferred also outside every transform: a pullback is called there."""
-    state.deferring += 1
+    before = state.deferring
     try:
+        state.deferring = before + 1
         yield
     finally:
-        state.deferring -= 1
+        state.deferring = before
 
 
-_threads_running = 0
+#: The threads that are inside of a transform: a set, so that saying it twice does no harm.
+_threads_running: set[int] = set()
 _lock = threading.Lock()
 _on_running: Callable[[bool], None] = lambda running: None
 
 
-def _count_threads(change: int) -> None:
-    global _threads_running
+def _thread_runs(runs: bool) -> None:
     with _lock:
-        before, _threads_running = _threads_running, _threads_running + change
-        if not before or not _threads_running:
+        before = bool(_threads_running)
+        (_threads_running.add if runs else _threads_running.discard)(threading.get_ident())
+        if before is not bool(_threads_running):
             _on_running(not before)
 
 

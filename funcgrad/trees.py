@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable
 from typing import Any
 
@@ -12,23 +14,82 @@ from jax.tree_util import (
     register_pytree_node,
     register_pytree_node_class,
     register_pytree_with_keys,
-    tree_flatten_with_path,
 )
-from jax.tree_util import tree_all as all
-from jax.tree_util import tree_flatten as flatten
-from jax.tree_util import tree_flatten_with_path as flatten_with_path
-from jax.tree_util import tree_leaves as leaves
-from jax.tree_util import tree_leaves_with_path as leaves_with_path
-from jax.tree_util import tree_map as map
-from jax.tree_util import tree_map_with_path as map_with_path
-from jax.tree_util import tree_reduce as reduce
-from jax.tree_util import tree_structure as structure
 from jax.tree_util import tree_transpose as transpose
 from jax.tree_util import tree_unflatten as unflatten
 
+from funcgrad.errors import TreeDepthError
 from funcgrad.tracing import Tracer, array_classes
 
+#: How many lists, tuples and dicts may be inside of one another.
+MOST_DEEP = 200
+_CONTAINERS = frozenset((list, tuple, dict, OrderedDict, defaultdict))
+_MANY = 64
+
+
+def check_depth(tree: Any) -> None:
+    """Whether a pytree is no deeper than JAX can follow.
+
+    JAX's own way to find out leaves Python's count of calls wrong for good, so every way to it passes here.
+
+    Raises:
+        TreeDepthError: if lists, tuples and dicts are nested too deep, or one contains itself.
+    """
+    level = [tree]
+    for _ in range(MOST_DEEP):
+        level = [c for x in level for c in (x.values() if isinstance(x, dict) else x) if c.__class__ in _CONTAINERS]
+        if not level:
+            return
+        if len(level) > _MANY:
+            level = list({id(c): c for c in level}.values())  # one that contains itself twice doubles each time
+    raise TreeDepthError(
+        f"a structure of lists, tuples and dicts is nested more than {MOST_DEEP} deep, or contains itself: "
+        f"{_place(tree)}. Flatten it, or stack what is alike into one array"
+    )
+
+
+def _place(tree: Any) -> str:
+    """Where in an argument list, or in whatever else, the deepest part is, by its first keys."""
+    begin: dict[int, tuple[Any, ...]] = {id(tree): ()}
+    level = [tree]
+    for _ in range(MOST_DEEP):
+        below: dict[int, Any] = {}
+        for x in level:
+            path = begin[id(x)]
+            for key, c in x.items() if isinstance(x, dict) else enumerate(x):
+                if c.__class__ in _CONTAINERS and id(c) not in below:
+                    below[id(c)] = c
+                    begin.setdefault(id(c), path if len(path) >= 4 else (*path, key))
+        level = list(below.values())
+    path = begin[id(level[0])]
+    return "it begins at " + "".join(f"[{key!r}]" for key in path) + "..."
+
+
+def _shallow(function: Callable[..., Any]) -> Callable[..., Any]:
+    """One of JAX's functions, of pytrees that it can follow only."""
+
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for tree in args:
+            if tree.__class__ in _CONTAINERS:
+                check_depth(tree)
+        return function(*args, **kwargs)
+
+    return checked
+
+
+all = _shallow(jax.tree_util.tree_all)
+flatten = _shallow(jax.tree_util.tree_flatten)
+flatten_with_path = tree_flatten_with_path = _shallow(jax.tree_util.tree_flatten_with_path)
+leaves = _shallow(jax.tree_util.tree_leaves)
+leaves_with_path = _shallow(jax.tree_util.tree_leaves_with_path)
+map = _shallow(jax.tree_util.tree_map)
+map_with_path = _shallow(jax.tree_util.tree_map_with_path)
+reduce = _shallow(jax.tree_util.tree_reduce)
+structure = _shallow(jax.tree_util.tree_structure)
+
 __all__ = [
+    "check_depth",
     "all", "flatten", "flatten_with_path", "keystr", "leaves", "leaves_with_path", "map", "map_with_path",
     "reduce", "register_array_type", "register_dataclass", "register_pytree_node", "register_pytree_node_class",
     "structure", "transpose", "tree_flatten_with_path", "unflatten",

@@ -291,16 +291,15 @@ def _run(
     for node in dict.fromkeys(nodes):
         if not task.waiting.get(node):
             task.push(node)
-    before, hooks = (mode.grad, mode.node, mode.task), list(saved_hooks.stack)
-    mode.grad, mode.node, mode.task = create_graph, None, task
-    mode.depth += 1
+    before, hooks = (mode.grad, mode.node, mode.task, mode.depth), list(saved_hooks.stack)
     try:
+        mode.grad, mode.node, mode.task = create_graph, None, task
+        mode.depth += 1
         task.run()
         for callback in task.callbacks:  # one may add more
             callback()
     finally:
-        mode.grad, mode.node, mode.task = before
-        mode.depth -= 1
+        mode.grad, mode.node, mode.task, mode.depth = before
         saved_hooks.restore(hooks)
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 from compat.compiling.watch import TensorState, Watch
 from compat.layout import Layout
-from compat.ops.inspection import inspections
+from compat.ops.inspection import Inspection, inspections
 from compat.optim.given import Given, given
-from compat.tensor import Tensor
+from compat.storage import UntypedStorage
+from compat.tensor import Tensor, wrap
 from funcgrad import runtime, trees
 
 
@@ -67,6 +68,49 @@ class Constant:
 
 
 @dataclass
+class Check:
+    """An inspection of values that may be others each time.
+
+    Attributes:
+        inspection: what looks at them.
+        places: for each tensor that it looks at, the number of an argument or a storage that has the buffer, or the
+            result that it is (``late``); None if it is always the same.
+        late: whether any of them is a result.
+    """
+
+    inspection: Inspection
+    places: list[tuple[Any, int | None]]
+
+    def forget(self) -> None:
+        """Lets go of what they looked at when the call was captured."""
+        for t, place in zip(self.inspection.seen, self.places):
+            if place != (None, None):
+                t._storage.buffer = None
+
+    @property
+    def late(self) -> bool:
+        return any(result is not None for _, result in self.places)
+
+    def on(self, tensors: Sequence[Tensor], results: Sequence[Any], numbers: dict[int, int]) -> Callable[[], None]:
+        """The inspection of a call.
+
+        Args:
+            tensors: the arguments.
+            results: the window's.
+            numbers: where each result is among those.
+        """
+        seen = []
+        for t, (source, result) in zip(self.inspection.seen, self.places):
+            buffer = t._storage.buffer
+            if result is not None:
+                buffer = results[numbers[result]]
+            elif source is not None:
+                buffer = (tensors[source]._storage if source.__class__ is int else source).buffer
+            seen.append(wrap(UntypedStorage(buffer, t._storage.base), t._layout, t._offset))
+        return self.inspection.on(seen)
+
+
+@dataclass
 class Call:
     """What a call did.
 
@@ -80,7 +124,7 @@ class Call:
         gradients: leaves whose gradient was replaced.
         results: what was returned, with a ``Returned`` for each tensor.
         watch: what must be as it was.
-        checks: what looks at values of arguments before each run.
+        checks: what looks at values, of arguments before each run, of results after it.
     """
 
     window: Any
@@ -90,7 +134,7 @@ class Call:
     gradients: list[Gradient]
     results: Any
     watch: Watch
-    checks: list[Any] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
 
 
 class Capturing:
@@ -131,14 +175,16 @@ class Capturing:
         before = [(s, s.storage.buffer) for s in states]
         found: tuple[Call, runtime.Recording] | None = None
         with given(self.watch.optimizers) as settings, inspections() as checks, self.capture.holding():
-            self.result = self.function(*self.args, **self.kwargs)
-            if self.capture.stopped is None:
-                found = self._study(before)
+            try:
+                self.result = self.function(*self.args, **self.kwargs)
+                if self.capture.stopped is None:
+                    found = self._study(before, checks)
+            finally:
+                for inspection in checks:  # of this call; those of later ones are the replay's
+                    runtime.later(inspection.now())
         if found is None:
             raise ValueNeeded(f"the value of a tensor was needed at {self.capture.stopped}")
         call, recording = found
-        call.checks = [check for check in (self._check(*c) for c in checks) if check is not None]
-        checks.clear()  # what they look at must not be kept for them
         self._finish(call, recording)
         if not self.watch.holds():
             raise NotReplayable("it changes what it depends on: an attribute, a counter, a list")
@@ -147,7 +193,9 @@ class Capturing:
 
     # ---------------------------------------------------------------- what happened
 
-    def _study(self, before: list[tuple[TensorState, Any]]) -> tuple[Call, runtime.Recording]:
+    def _study(
+        self, before: list[tuple[TensorState, Any]], checks: Sequence[Inspection]
+    ) -> tuple[Call, runtime.Recording]:
         """What the call did, by the numbers of inputs and results; the operations are still to be run."""
         recording = self.capture.recording()
         places = {id(d): i for i, d in enumerate(recording.pending)}
@@ -157,6 +205,8 @@ class Capturing:
         for state, buffer in before:
             self._effects(state, buffer, numbers.get(id(state)), places, call)
         call.results = trees.map(lambda x: self._returned(x, places), self.result, is_leaf=single)
+        call.checks = [Check(c, [self._place(t._storage.buffer, before, places) for t in c.seen]) for c in checks]
+        call.checks = [c for c in call.checks if any(place != (None, None) for place in c.places)]
         return call, recording
 
     def _effects(
@@ -222,6 +272,7 @@ class Capturing:
     def _finish(self, call: Call, recording: runtime.Recording) -> None:
         """Runs the operations."""
         needed = {place for _, place, _ in call.written} | {g.result for g in call.gradients if g.result is not None}
+        needed |= {result for check in call.checks for _, result in check.places if result is not None}
         needed |= {r.result for r in trees.leaves(call.results) if isinstance(r, Returned) and r.result is not None}
         window = self.capture.run(recording)
         if set(window.outputs) != needed:
@@ -244,18 +295,16 @@ class Capturing:
             if number.path[1] in free:
                 self.watch.note_sign(number.path, number.value)
 
-    def _check(self, function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """An inspection of values, with arguments by their numbers; None if it looks at what is computed on the way."""
-        numbers = {id(t): i for i, t in enumerate(self.tensors)}
-        placed = []
-        for a in args:
-            if isinstance(a, Tensor):
-                if id(a) not in numbers and id(a) not in self.watch.tensors:
-                    return None
-                placed.append((numbers.get(id(a)), a if id(a) not in numbers else None))
-            else:
-                placed.append((None, a))
-        return function, placed, kwargs
+    def _place(
+        self, buffer: Any, before: list[tuple[TensorState, Any]], places: dict[int, int]
+    ) -> tuple[Any, int | None]:
+        """Where a buffer that is looked at will come from: see ``Check``."""
+        result = places.get(id(buffer))
+        if result is not None:
+            return None, result
+        state = next((s for s, b in before if b is buffer or runtime.computed(b) is buffer), None)
+        number = next((i for i, s in enumerate(self.arguments) if s is state), None)
+        return (None if state is None else state.storage) if number is None else number, None
 
 
 def _released(node: Any) -> bool:

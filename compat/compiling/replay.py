@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
 from compat.autograd.node import NO_EDGE, Node
@@ -10,6 +12,8 @@ from compat.compiling.capture import Call, Constant, Gradient, Returned
 from compat.errors import FREED
 from compat.grad_mode import next_sequence
 from compat.optim.given import Given, at
+from compat.random import Generator, default_generator
+from compat.rng.engine import Engine
 from compat.tensor import Tensor, autograd_of, from_buffer
 from funcgrad import runtime, trees
 
@@ -37,8 +41,8 @@ class Replay:
     def __init__(self, call: Call):
         self.call = call
         results = {place: i for i, place in enumerate(call.window.outputs)}
-        self._written = [(target, results[place], count) for target, place, count in call.written]
-        self._gradients = [(g, None if g.result is None else results[g.result]) for g in call.gradients]
+        self.written = [(target, results[place], count) for target, place, count in call.written]
+        self.gradients = [(g, None if g.result is None else results[g.result]) for g in call.gradients]
         self._results = results
         self._storages = {id(s.storage) for s in call.watch.tensors.values()}
         self._common = [s for s in call.sources if isinstance(s, list) and len(s) > 1]
@@ -46,8 +50,13 @@ class Replay:
         self._numbers = [float(n) if type(n) is Given else n for n in call.numbers]
         written = {id(target) for target, _, _ in call.written}
         free = [i for i, s in enumerate(call.sources) if isinstance(s, list) and all(id(x) in written for x in s)]
-        self._lent = [(storage, i) for i in free for storage in call.sources[i]]
-        self._run = runtime.Replay(call.window, free)
+        self.lent = [(storage, i) for i in free for storage in call.sources[i]]
+        for check in call.checks:
+            check.forget()
+        self._early = [check for check in call.checks if not check.late]
+        self._late = [check for check in call.checks if check.late]
+        self.run = runtime.Replay(call.window, free)
+        self.engines = _engines([s for s in call.sources if callable(s)])
 
     def holds(self, tensors: Sequence[Tensor]) -> bool:
         """Whether what the call depends on is as it was, and the arguments are tensors of their own."""
@@ -67,19 +76,24 @@ class Replay:
             tensors: the arguments.
         """
         call = self.call
-        for function, placed, kwargs in call.checks:
-            function(*[other if i is None else tensors[i] for i, other in placed], **kwargs)
-        inputs = [self._input(source, tensors) for source in call.sources]
+        runtime.catch_up()
+        for check in self._early:
+            check.on(tensors, (), {})()
+        step = _Step(self, tensors)
+        try:
+            step.do()
+        except BaseException:
+            # What interrupts a replay, a signal's handler say, finds all of it done, or nothing.
+            step.settle()
+            raise
+        runtime.due([check.on(tensors, step.found, self._results) for check in self._late])
+        return trees.map(lambda x: self._returned(x, step.found, tensors), call.results)
+
+    def current_numbers(self) -> list[Any]:
+        """The window's numbers, with those of optimizers' groups as they are now."""
         for i, path in self._givens:
             self._numbers[i] = at(path)
-        found = self._done(inputs)
-        for target, place, count in self._written:
-            storage = tensors[target]._storage if target.__class__ is int else target
-            storage.buffer = found[place]
-            storage.version += count
-        for gradient, made in self._gradients:
-            self._set(gradient, None if made is None else found[made], tensors)
-        return trees.map(lambda x: self._returned(x, found, tensors), call.results)
+        return self._numbers
 
     def _input(self, source: Any, tensors: Sequence[Tensor]) -> Any:
         if source.__class__ is list:
@@ -87,17 +101,6 @@ class Replay:
         if source.__class__ is int:
             return runtime.ready(tensors[source]._storage.buffer)
         return source.buffer if source.__class__ is Constant else runtime.value_of(runtime.drawn(source))
-
-    def _done(self, inputs: list[Any]) -> Sequence[Any]:
-        """The window's outputs. What is written lets go of its buffers first, so that they can be taken over."""
-        for storage, _ in self._lent:
-            storage.buffer = None
-        try:
-            return self._run(inputs, self._numbers)
-        except BaseException:
-            for storage, i in self._lent:
-                storage.buffer = inputs[i]
-            raise
 
     def _set(self, gradient: Gradient, buffer: Any, tensors: Sequence[Tensor]) -> None:
         leaf = tensors[gradient.leaf] if isinstance(gradient.leaf, int) else gradient.leaf
@@ -114,3 +117,81 @@ class Replay:
         if value.requires_grad:
             t._rg, t._node = True, CompiledFunctionBackward()
         return t
+
+
+class _Step:
+    """One replay, which can be taken back until its program has run, and finished from then on.
+
+    Attributes:
+        found: what the program gave.
+    """
+
+    __slots__ = ("replay", "tensors", "engines", "inputs", "box", "found", "written")
+
+    def __init__(self, replay: Replay, tensors: Sequence[Tensor]):
+        self.replay, self.tensors = replay, tensors
+        self.engines = [(engine, engine.mark()) for engine in replay.engines]
+        self.inputs: list[Any] = []
+        self.box: list[Any] = []
+        self.found: Sequence[Any] = ()
+        storages = [(tensors[t]._storage if t.__class__ is int else t, i, n) for t, i, n in replay.written]
+        self.written = [(storage, i, storage.version + n) for storage, i, n in storages]
+
+    def do(self) -> None:
+        """Does it."""
+        replay = self.replay
+        inputs = self.inputs = [replay._input(source, self.tensors) for source in replay.call.sources]
+        numbers = replay.current_numbers()
+        # What is written lets go of its buffers first, so that they can be taken over.
+        for storage, _ in replay.lent:
+            storage.buffer = None
+        replay.run(inputs, numbers, self.box)
+        self.apply()
+
+    def apply(self) -> None:
+        """Puts in place what the program gave. Done twice it does no harm."""
+        replay = self.replay
+        found = self.found = replay.run.results(self.box)
+        for storage, i, version in self.written:
+            storage.buffer = found[i]
+            storage.version = version
+        for gradient, made in replay.gradients:
+            replay._set(gradient, None if made is None else found[made], self.tensors)
+
+    def settle(self) -> None:
+        """Finishes it if its program has run; else leaves everything as it was before."""
+        if self.box:
+            self.apply()
+            return
+        for storage, i in self.replay.lent:
+            if storage.buffer is None:
+                storage.buffer = self.inputs[i]
+        for engine, mark in self.engines:
+            engine.back(mark)
+
+
+def _engines(draws: Sequence[Any]) -> list[Engine]:
+    """The engines that functions draw from, each once: the default one, and what they have in arguments or closures."""
+    found: dict[int, Engine] = {}
+    if draws:
+        found[id(default_generator.engine)] = default_generator.engine
+    seen: set[int] = set()
+    rest = list(draws)
+    while rest:
+        x = rest.pop()
+        if id(x) in seen:
+            continue
+        seen.add(id(x))
+        if isinstance(x, Engine):
+            found[id(x)] = x
+        elif isinstance(x, Generator):
+            rest.append(x.engine)
+        elif isinstance(x, MethodType):
+            rest += [x.__self__, x.__func__]
+        elif isinstance(x, partial):
+            rest += [x.func, *x.args, *x.keywords.values()]
+        elif isinstance(x, FunctionType):
+            rest += [cell.cell_contents for cell in x.__closure__ or ()] + list(x.__defaults__ or ())
+        elif isinstance(x, tuple | list):
+            rest += x
+    return list(found.values())

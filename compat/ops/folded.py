@@ -154,9 +154,9 @@ def _become(node: Any, other: Any) -> None:
 def _unwatched() -> Iterator[None]:
     """Recording, with no hooks, modes or types that see it."""
     before, stack = (mode.grad, mode.inference, mode.anomaly), hooks.stack
-    mode.grad, mode.inference, mode.anomaly = True, False, False
-    hooks.restore([])
     try:
+        mode.grad, mode.inference, mode.anomaly = True, False, False
+        hooks.restore([])
         with DisableTorchFunction():
             yield
     finally:

@@ -3,8 +3,8 @@
 Values that are there are looked at before the operation, whatever its other operands are: a target that was read from
 a file is complained about at once, though the scores are noted down only. Values that are not there are results of
 operations that have been noted down. To wait for them would end the window; what comes of a few small operations is
-foreseen (``funcgrad.runtime.foreseen``), and all else is looked at when it has been computed, and the error comes then.
-``COMPAT_EAGER=1`` brings it to the line that is wrong.
+foreseen (``funcgrad.runtime.foreseen``), and all else is looked at when it has been computed, and the error comes then;
+it names the line that is wrong, and ``COMPAT_EAGER=1`` brings it there.
 """
 
 from __future__ import annotations
@@ -22,13 +22,47 @@ from compat.arrays import tensor_of
 from compat.storage import UntypedStorage
 from compat.tensor import Tensor, array_of, wrap
 from funcgrad import runtime
+from funcgrad.errors import Source, describe_locations, file_and_line, user_locations
 from funcgrad.tracing import Tracer
 
-Inspection = tuple[Callable[..., None], Sequence[Any], dict[str, Any]]
+
+class Inspection:
+    """What is called to look at values, again and again where calls are replayed (``compat.compiling``).
+
+    Args:
+        function, args, kwargs: what is called. Of tensors that it does not look at it sees sizes and dtypes only.
+        seen: the tensors that it looks at.
+        sources: where the program was when it recorded the operation.
+    """
+
+    __slots__ = ("function", "args", "kwargs", "seen", "sources")
+
+    def __init__(
+        self,
+        function: Callable[..., None],
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        seen: Sequence[Tensor],
+        sources: Sequence[Source],
+    ):
+        self.function, self.kwargs, self.sources = function, kwargs, sources
+        self.seen = [_kept(t) for t in seen]
+        places = {id(t): i for i, t in enumerate(seen)}
+        self.args = [_described(a, places) for a in args]
+
+    def now(self) -> _Late:
+        """The call that looks at them as they are now."""
+        return self.on([_kept(t) for t in self.seen])
+
+    def on(self, seen: Sequence[Tensor]) -> _Late:
+        """The call that looks at these tensors instead."""
+        return _Late(partial(self.function, *[_filled(a, seen) for a in self.args], **self.kwargs), self.sources)
 
 
 class _Local(threading.local):
     collected: list[Inspection] | None = None
+    #: The tensors that an inspection which is collected has looked at.
+    seen: list[Tensor] | None = None
     #: Whether values that are not there are waited for.
     waits = True
 
@@ -38,6 +72,34 @@ _local = _Local()
 
 class _NotThere(Exception):
     """An inspection asked for values that are not computed."""
+
+
+class _Late:
+    """An inspection that is called when values are there: its error names the line that recorded the operation.
+
+    Args:
+        inspection: what is called.
+        sources: where the program was when it recorded the operation.
+    """
+
+    __slots__ = ("inspection", "sources")
+
+    def __init__(self, inspection: Callable[[], None], sources: Sequence[Source]):
+        self.inspection, self.sources = inspection, sources
+
+    def __call__(self) -> None:
+        try:
+            self.inspection()
+        except Exception as error:
+            now = user_locations(1)
+            if error.args and [*map(file_and_line, now)] != [*map(file_and_line, self.sources)]:
+                where = describe_locations(self.sources)
+                error.args = (
+                    f"{error.args[0]}\nThe operation was recorded at {where}, and its operands' values looked at when "
+                    "they were computed; with COMPAT_EAGER=1 in the environment this error is raised at that line.",
+                    *error.args[1:],
+                )
+            raise
 
 
 @contextmanager
@@ -52,24 +114,48 @@ def inspections() -> Iterator[list[Inspection]]:
 
 def inspect(function: Callable[..., None], args: Sequence[Any], kwargs: dict[str, Any]) -> None:
     """Calls ``function``, which raises if it does not like the values, now or when they are there."""
-    collected = _local.collected
-    if collected is not None:
-        collected.append((function, args, kwargs))
+    if _local.collected is not None:
+        _collect(_local.collected, function, args, kwargs)
+        return
     before, _local.waits = _local.waits, False
     try:
         with runtime.looking():
             function(*args, **kwargs)
     except _NotThere:
-        if collected is None:
-            # Their own memory: what is written into the operands later is none of this operation's business.
-            runtime.later(partial(function, *map(_kept, args), **kwargs))
+        # Their own memory: what is written into the operands later is none of this operation's business.
+        runtime.later(_Late(partial(function, *map(_kept, args), **kwargs), user_locations(1)))
     finally:
         _local.waits = before
+
+
+def _collect(
+    collected: list[Inspection], function: Callable[..., None], args: Sequence[Any], kwargs: dict[str, Any]
+) -> None:
+    """Adds an inspection, and calls it as far as values are there."""
+    seen: list[Tensor] = []
+    before, _local.waits, _local.seen = (_local.waits, _local.seen), False, seen
+    try:
+        with runtime.looking():
+            function(*args, **kwargs)
+    except Exception:
+        if all(_is_there(t) for t in seen):  # else it may be what stands for a value that it does not like
+            raise
+    finally:
+        _local.waits, _local.seen = before
+    collected.append(Inspection(function, args, kwargs, seen, user_locations(2)))
+
+
+def _is_there(t: Tensor) -> bool:
+    return runtime.computed(examples.inmost(t._storage.buffer)) is not None
 
 
 def values_of(t: Tensor) -> np.ndarray:
     """What there is to see of an operand's values: under ``vmap`` all examples', none where there are only types."""
     there = runtime.computed(examples.inmost(t._storage.buffer))
+    if _local.seen is not None:
+        _local.seen.append(t)
+        if there is None:
+            return np.empty(0, t.dtype.numpy)
     if there is None and not _local.waits:
         there = None if t._layout.base.traced else runtime.foreseen(t._storage.buffer)
         if there is None:
@@ -88,3 +174,21 @@ def _kept(a: Any) -> Any:
             return tensor_of(lens.read(a._storage.buffer, a._layout, a._offset))
         return wrap(UntypedStorage(a._storage.buffer, a._storage.base), a._layout, a._offset)
     return type(a)(map(_kept, a)) if type(a) in (list, tuple) else a
+
+
+class _Place(int):
+    """Stands for one of the tensors that are looked at, by its number."""
+
+
+def _described(a: Any, places: dict[int, int]) -> Any:
+    """An argument without memory; what ``_filled`` takes."""
+    if isinstance(a, Tensor):
+        found = places.get(id(a))
+        return _Place(found) if found is not None else wrap(UntypedStorage(None, a._storage.base), a._layout, a._offset)
+    return type(a)([_described(x, places) for x in a]) if type(a) in (list, tuple) else a
+
+
+def _filled(a: Any, seen: Sequence[Tensor]) -> Any:
+    if type(a) is _Place:
+        return seen[a]
+    return type(a)([_filled(x, seen) for x in a]) if type(a) in (list, tuple) else a

@@ -247,7 +247,13 @@ def _history_of_set(t: Tensor, source: Any) -> Node | None:
 
 @function("Tensor.share_memory_")
 def share_memory_(self: Tensor) -> Tensor:
-    """The tensor itself: memory is not shared with other processes here."""
+    """The tensor itself, if it is shared already.
+
+    Raises:
+        NotImplementedError: for any tensor but one that ``torch.from_file(shared=True)`` made.
+    """
+    if not is_shared(self):
+        self._storage.share_memory_()
     return self
 
 
@@ -263,7 +269,13 @@ def is_pinned(self: Tensor, device: Any = None) -> bool:
     return False
 
 
-@composite("Tensor.is_shared", "Tensor.is_distributed")
+@composite("Tensor.is_shared")
+def is_shared(self: Tensor) -> bool:
+    """Whether other processes see what is written to it: where it is a file's memory, mapped to be shared."""
+    return self._storage.is_shared()
+
+
+@composite("Tensor.is_distributed")
 def no(self: Tensor) -> bool:
     """False."""
     return False

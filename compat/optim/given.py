@@ -81,11 +81,10 @@ def given(optimizers: Sequence[Any]) -> Iterator[list[Given]]:
     """Within it, the groups' numbers know where they came from; gives them."""
     made: list[Given] = []
     before = [(group, key, group[key]) for o in optimizers for group in o.param_groups for key in o.defaults]
-    after = []
-    for group, key, value in before:
-        group[key] = _given(value, (group, key), made)
-        after.append(group[key])
+    after = [_given(value, (group, key), made) for group, key, value in before]
     try:
+        for (group, key, _), replacing in zip(before, after):
+            group[key] = replacing
         yield made
     finally:
         for (group, key, value), replaced in zip(before, after):

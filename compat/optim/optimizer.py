@@ -350,9 +350,12 @@ class Together(Optimizer):
             with enable_grad():
                 write_recorded(self._jobs())
         else:
-            with no_grad():
-                write_together(self._jobs())
+            self._step()
         return loss
+
+    @no_grad()
+    def _step(self) -> None:
+        write_together(self._jobs())
 
     def _jobs(self) -> list[Job]:
         """What becomes of the parameters, their state made where there is none yet."""

@@ -7,9 +7,11 @@ whose seeding and stream NumPy guarantees never to change and whose loop is C.
 
 from __future__ import annotations
 
+import ctypes
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +40,8 @@ _STATE = np.dtype(
     ]
 )
 
+#: Bytes in NumPy's own: the words, and the place among them, as ``mt19937_state`` has them in C.
+_MT19937 = 4 * _WORDS + 4
 #: Bytes in a state.
 STATE_SIZE = _STATE.itemsize
 
@@ -170,6 +174,18 @@ class Engine:
         self.next_double_normal = float(fields["normal_y"]) if fields["normal_valid"] else None
         self.next_float_normal = float(fields["float_normal"]) if fields["float_valid"] & 0xFF else None
         return self
+
+    def mark(self) -> Any:
+        """Where it is now, for ``back``: in much less time than a state takes."""
+        address = self._stream._bit_generator.ctypes.state_address
+        words = ctypes.string_at(address, _MT19937)
+        return self._stream, address, words, self._seed, self._parked, self.next_double_normal, self.next_float_normal
+
+    def back(self, mark: Any) -> None:
+        """Goes back to where it was marked."""
+        self._stream, address, words, *others = mark
+        ctypes.memmove(address, words, _MT19937)
+        self._seed, self._parked, self.next_double_normal, self.next_float_normal = others
 
     def _words(self) -> tuple[np.ndarray, int]:
         """The block of 624 words and how many of them are used up."""

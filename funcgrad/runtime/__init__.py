@@ -9,6 +9,8 @@ from funcgrad.runtime.capture import Capture, Replay, capturing, computed, drawn
 from funcgrad.runtime.deferred import (
     Deferred,
     backward_done,
+    catch_up,
+    due,
     flush,
     flush_all,
     later,
@@ -29,7 +31,8 @@ from funcgrad.runtime.windows import Recording, clear, insist
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",
-    "clear", "computed", "drawn", "executable", "execute", "explain", "filled", "flush", "flush_all", "foreseen",
-    "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own", "ready", "record",
-    "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy", "value_of", "wait",
+    "catch_up", "clear", "computed", "drawn", "due", "executable", "execute", "explain", "filled", "flush",
+    "flush_all", "foreseen", "from_numpy", "insist", "is_constant", "later", "looking", "noted", "on_host", "own",
+    "ready", "record", "record_all", "scalar", "segment", "settings", "stats", "table", "to_numpy", "value_of",
+    "wait",
 ]  # fmt: skip

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import stat
 import sys
+import threading
+import warnings
+from contextlib import suppress
 from pathlib import Path
 
 import jax
 
+try:
+    # Not public: without it JAX keeps the files in its own way, which never replaces one that it cannot read.
+    from jax._src import compilation_cache as _jax_cache
+    from jax._src.compilation_cache_interface import CacheInterface as _Interface
+except ImportError:
+    _jax_cache = None  # type: ignore[assignment]
+    _Interface = object  # type: ignore[assignment, misc]
+
+#: Bytes of a digest, which are the first ones of a file.
+_DIGEST = 32
 #: Programs that compile faster than this many seconds are not worth a file.
 WORTH_KEEPING = 0.1
 
@@ -31,14 +46,100 @@ def folder() -> Path | None:
     return caches / "funcgrad" / "xla"
 
 
+def refusal(where: Path) -> str | None:
+    """Why a folder is not to be used, in words: what is compiled is run, so nobody else may put anything there."""
+    try:
+        found = where.stat()
+    except OSError:
+        return None  # it is made when there is something to keep
+    if not stat.S_ISDIR(found.st_mode):
+        return "it is not a folder"
+    if hasattr(os, "geteuid") and found.st_uid not in (os.geteuid(), 0):
+        return "it belongs to another user, whose code would be run"
+    if found.st_mode & stat.S_IWOTH:
+        return "anyone may write to it, and what is there would be run"
+    return None
+
+
+class Entries(_Interface):
+    """Compiled programs as files, each behind its digest.
+
+    A file that is not what was written (cut off, changed, empty) is taken away and made anew; files are written whole
+    or not at all. Where nothing can be written, nothing is kept, and that is said once.
+
+    Args:
+        where: the folder.
+    """
+
+    def __init__(self, where: Path):
+        self.where = self._path = where  # JAX asks for the latter
+        self._silent = False
+
+    def _file(self, key: str) -> Path:
+        return self.where / f"{key}.xla"
+
+    def get(self, key: str) -> bytes | None:
+        """What is kept under a key; None if there is nothing, or nothing sound."""
+        file = self._file(key)
+        try:
+            contents = file.read_bytes()
+        except OSError:
+            return None
+        digest, value = contents[:_DIGEST], contents[_DIGEST:]
+        if len(contents) > _DIGEST and hashlib.sha256(value).digest() == digest:
+            return value
+        with suppress(OSError):
+            file.unlink()
+        return None
+
+    def put(self, key: str, value: bytes) -> None:
+        """Keeps something under a key."""
+        if self._silent:
+            return
+        file = self._file(key)
+        beside = file.with_name(f"{file.name}.{os.getpid()}-{threading.get_ident()}")
+        try:
+            self.where.mkdir(mode=0o700, parents=True, exist_ok=True)
+            try:
+                beside.write_bytes(hashlib.sha256(value).digest() + value)
+                beside.replace(file)
+            except BaseException:
+                beside.unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            self._silent = True
+            _warn(self.where, str(error))
+
+    def clear(self) -> None:
+        """Takes everything away."""
+        for file in self.where.glob("*.xla"):
+            file.unlink(missing_ok=True)
+
+
+def _warn(where: Path, why: str) -> None:
+    warnings.warn(
+        f"compiled programs are not kept for the next process in {where}: {why}. FUNCGRAD_CACHE_DIR names another "
+        "folder; empty, it asks for none.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+
 def set_up() -> None:
     """Has JAX keep what it compiles, unless JAX was already told where to, or not to."""
     where = folder()
     if where is None or getattr(jax.config, "jax_compilation_cache_dir", None) is not None:
         return
+    why = refusal(where)
+    if why is not None:
+        _warn(where, why)
+        return
     jax.config.update("jax_compilation_cache_dir", str(where))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+    # Where a size is asked for it is JAX's own, which keeps to that.
+    if _jax_cache is not None and getattr(jax.config, "jax_compilation_cache_max_size", -1) == -1:
+        _jax_cache._cache, _jax_cache._cache_initialized = Entries(where), True
 
 
 set_up()

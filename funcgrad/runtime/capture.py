@@ -9,7 +9,7 @@ from funcgrad.errors import here
 from funcgrad.runtime.background import wait
 from funcgrad.runtime.deferred import Deferred, Hold, flush, flush_all, holding, local, lock, queues
 from funcgrad.runtime.programs import on_host
-from funcgrad.runtime.windows import Recording, Window, run_entangled, run_recording, runnable
+from funcgrad.runtime.windows import Recording, Window, returned, run_entangled, run_recording, runnable
 
 Draw = Callable[[], Any]
 
@@ -98,13 +98,21 @@ class Replay:
         if window.run is None or not set(free) <= set(window.donated):
             window.run = window.compile(free).run
 
-    def __call__(self, inputs: list[Any], numbers: Sequence[Any]) -> Sequence[Any]:
-        """The window's outputs, in the order of ``window.outputs``."""
+    def __call__(self, inputs: list[Any], numbers: Sequence[Any], box: list[Any]) -> None:
+        """Runs the program.
+
+        Args:
+            inputs, numbers: what it takes.
+            box: is given what ``results`` makes the window's outputs of; empty, the program has not run.
+        """
         recording = Recording(())
-        recording.inputs, recording.numbers = inputs, list(numbers)
-        window = self.window
+        recording.inputs, recording.numbers, recording.box = inputs, list(numbers), box
         flush_all()
         with lock:
-            window.whole(recording, window.run, deliver=False)
-        found = recording.found()
-        return found if window.spread is None else window.spread(found)
+            self.window.whole(recording, self.window.run, deliver=False)
+
+    def results(self, box: Sequence[Any]) -> Sequence[Any]:
+        """The window's outputs, in the order of ``window.outputs``."""
+        found = returned(box)
+        spread = self.window.spread
+        return found if spread is None else spread(found)

@@ -203,6 +203,12 @@ def later(check: Callable[[], None]) -> None:
     local.queue.later.append(check)
 
 
+def due(checks: Sequence[Callable[[], None]]) -> None:
+    """Has checks called at the first value that Python asks for: the values that they look at are computed already."""
+    if checks:
+        local.queue.due += checks
+
+
 def catch_up() -> None:
     """Calls what was to be called when values are there.
 
@@ -240,8 +246,8 @@ def let_go() -> None:
 def holding(hold: Hold) -> Iterator[None]:
     """Within it, this thread's operations are noted down only, unless a value is needed."""
     before = local.hold
-    local.hold = hold
     try:
+        local.hold = hold
         yield
     finally:
         local.hold = before

@@ -12,6 +12,7 @@ import numpy as np
 
 from funcgrad import host
 from funcgrad.caching import Cache, Group
+from funcgrad.errors import say_where
 from funcgrad.interpreters.lower import lowered
 from funcgrad.ir import Program
 from funcgrad.runtime.compiled import compiled
@@ -259,7 +260,11 @@ def to_numpy(buffer: Any) -> np.ndarray:
     let_go()
     value = value_of(buffer)
     if value.__class__ is JaxArray:
-        value.block_until_ready()  # raises if memory did not suffice, where NumPy's asking would end the process
+        try:
+            value.block_until_ready()  # raises if memory did not suffice, where NumPy's asking would end the process
+        except Exception as error:
+            say_where(error, "What was recorded ran as one program, and all that it computes is lost with this error")
+            raise
     found = np.asarray(value)
     if local.queue.due:
         catch_up()

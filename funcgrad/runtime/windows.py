@@ -30,6 +30,7 @@ import numpy as np
 
 from funcgrad import host
 from funcgrad.caching import Cache
+from funcgrad.errors import say_where
 from funcgrad.ir import ArrayType, Program
 from funcgrad.runtime import report
 from funcgrad.runtime.background import compile_soon, finish
@@ -143,14 +144,19 @@ class Recording:
 
     def found(self) -> Sequence[Any]:
         """What the compiled run has returned; one in pieces goes on where it was interrupted."""
-        (found,) = self.box
-        return found.finish() if found.__class__ is Progress else found
+        return returned(self.box)
 
     def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
         """Gives results their buffers. Done twice it does no harm."""
         pending = self.pending
         for i, value in zip(places, values):
             pending[i].value = value
+
+
+def returned(box: Sequence[Any]) -> Sequence[Any]:
+    """What a compiled run has returned, of which ``box`` was given the results, or their makings."""
+    (found,) = box
+    return found.finish() if found.__class__ is Progress else found
 
 
 class Window:
@@ -224,7 +230,11 @@ class Window:
             end = at + code.buffers
             operands = [inputs[~w] if w < 0 else values[w] for w in wires[at:end]]
             numbers = recording.numbers[number : number + len(code.numbers)]
-            found = code.now(operands, numbers)
+            try:
+                found = code.now(operands, numbers)
+            except Exception as error:
+                say_where(error, _raised_by(code))
+                raise
             values[result : result + code.results] = found
             at, number, result = end, number + len(code.numbers), result + code.results
             for w in last:
@@ -248,6 +258,7 @@ class Window:
                     with host.quiet():
                         found = lasting(code.now([inputs[~w] if w < 0 else pending[w].value for w in wires], numbers))
                 except Exception as error:
+                    say_where(error, _raised_by(code))
                     failed = error
             for i, deferred in enumerate(results):
                 if failed is None:
@@ -281,12 +292,17 @@ class Window:
                 inputs[i] = inputs[i].copy()
         if self.numbers.any:
             inputs = [*inputs, *self.numbers.packed(recording.numbers)]
-        if run.__class__ is Pieces:
-            recording.box.append(Progress(run, inputs))
-            recording.found()
-        else:
-            # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
-            recording.box.extend(starmap(run, (inputs,)))
+        try:
+            if run.__class__ is Pieces:
+                recording.box.append(Progress(run, inputs))
+                recording.found()
+            else:
+                # In C from the call to the list: an interrupt cannot lose results whose operands are gone.
+                recording.box.extend(starmap(run, (inputs,)))
+        except Exception as error:
+            names = ", ".join(dict.fromkeys([code.program.name for code in self.codes]))
+            say_where(error, f"It came while recorded operations ran as one program: {names}")
+            raise
         stats = report.stats
         stats.bytes_out += self.bytes_out
         stats.bytes_reused += self.bytes_reused
@@ -355,6 +371,10 @@ class Window:
         """
         insisted = _age - self.age >= settings.meetings and self.seen > settings.meetings
         return insisted or 0 < self.adopted <= self.seen
+
+
+def _raised_by(code: Executable) -> str:
+    return f"It came while the recorded operation {code.program.name} ran"
 
 
 def _bytes(t: ArrayType) -> int:
@@ -516,7 +536,8 @@ def _run_one(queue: Queue) -> None:
     try:
         with host.quiet():
             found = lasting(code.now([value_of(b) for b in buffers], numbers))
-    except Exception:
+    except Exception as error:
+        say_where(error, _raised_by(code))
         # The next time it is tried as one of those that were interrupted.
         queue.backlog.append(Recording([op]))
         if ops and ops[0] is op:

@@ -348,8 +348,10 @@ def test_an_operation_that_always_fails_takes_only_what_depends_on_it(monkeypatc
     c, d = b * 2, a * 2
     for _ in range(2):
         for failed in (b, c):
-            with pytest.raises(ValueError, match="it cannot be done"):
+            with pytest.raises(ValueError, match="it cannot be done") as caught:
                 failed.tolist()
+            (note,) = caught.value.__notes__
+            assert "while the recorded operation tanh ran" in note and "COMPAT_EAGER=1" in note
     assert d.tolist() == [2, 4, 6]
     with pytest.raises(ValueError, match="it cannot be done"):
         (c + d).tolist()
@@ -365,6 +367,7 @@ def test_where_memory_does_not_suffice_reading_raises() -> None:
     x = torch.ones(10_000_000, 1)
     y = x + x.T  # 400 TB, more than there are addresses for
     for read in (y.tolist, y.numpy, (y[0, :3] * 2).tolist):
-        with pytest.raises(RuntimeError, match="memory"):
+        with pytest.raises(RuntimeError, match="memory") as caught:
             read()
+        assert any("COMPAT_EAGER=1" in note for note in caught.value.__notes__)
     assert (x[:2] + 1).tolist() == [[2.0], [2.0]]

@@ -402,6 +402,10 @@ def test_a_second_process_finds_what_was_compiled(tmp_path: Path) -> None:
     second = other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))
     assert first == ["0", str(tmp_path / "kept")] and files
     assert int(second[0]) >= 1
+    for file in files:  # a full disk, a bad one, a write that was cut off
+        file.write_bytes(file.read_bytes()[:-9])
+    assert other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))[0] == "0"
+    assert other_process(FUNCGRAD_CACHE_DIR=str(tmp_path / "kept"))[0] == second[0]
 
 
 def test_nothing_is_kept_if_the_folder_is_empty(tmp_path: Path) -> None:

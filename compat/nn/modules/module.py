@@ -466,7 +466,8 @@ class Module(Hooks, State):
         return self._apply(lambda t: emptied(t, device), recurse=recurse)
 
     def share_memory(self: Self) -> Self:
-        """Lets other processes see parameters and buffers."""
+        """Raises ``NotImplementedError``, unless all parameters and buffers are shared already: see
+        ``Tensor.share_memory_``."""
         return self._apply(lambda t: t.share_memory_())
 
     def train(self: Self, mode: bool = True) -> Self:

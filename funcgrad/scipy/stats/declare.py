@@ -63,11 +63,11 @@ class _Distribution:
     _LAST: ClassVar[dict[str, int]]
     _LAST_MEANING: str
 
-    def __init__(self, name: str, parameters: dict[str, str], words: str, formulas: dict[str, Function]):
+    def __init__(self, name: str, parameters: dict[str, str], words: str | None, formulas: dict[str, Function]):
         self._home, _, self.name = name.rpartition(".")
         self.parameters = parameters
         self.formulas = formulas
-        self.__doc__ = "\n\n".join([words, *(f"``{given}``: {what}" for given, what in parameters.items())])
+        self.__doc__ = "\n\n".join([words or "", *(f"``{given}``: {what}" for given, what in parameters.items())])
 
     def __repr__(self) -> str:
         return f"<distribution {self.name}({', '.join((*self.parameters, *self._LAST))})>"
@@ -87,7 +87,7 @@ class _Distribution:
 
         said = {first: _MEANING[first], **self.parameters}
         made.__doc__ = _DOCUMENT.format(
-            what=method.__doc__.partition("\n")[0],
+            what=(method.__doc__ or "").partition("\n")[0],
             first="\n    ".join(f"{given}: {what}" for given, what in said.items()),
             last=f"{', '.join(self._LAST)}: {self._LAST_MEANING}",
             example=example,

@@ -1,0 +1,124 @@
+"""Errors that depend on values which are computed later: they name the line that recorded the operation."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import compat as torch
+from compat.nn import functional
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = pytest.mark.deferral
+
+
+def sevens(n: int = 3) -> torch.Tensor:
+    """Indices that are out of bounds, and not known until they are computed."""
+    return (torch.ones(n, 3000).sum(1) * 0 + 7).long()
+
+
+RECORDING: list[tuple[Callable[[], Any], type[Exception], str]] = [
+    (lambda: functional.embedding(sevens(), torch.ones(3, 2)), IndexError, "index out of range in self"),
+    (lambda: torch.ones(3).gather(0, sevens()), RuntimeError, "index 7 is out of bounds for dimension 0 with size 3"),
+    (lambda: torch.ones(3)[sevens()], IndexError, "index 7 is out of bounds for dimension 0 with size 3"),
+    (lambda: functional.cross_entropy(torch.ones(3, 4), sevens()), IndexError, "Target 7 is out of bounds."),
+    (lambda: torch.zeros(3).scatter(0, sevens(), torch.ones(3)), RuntimeError, "index 7 is out of bounds"),
+    (lambda: sevens() // (sevens() * 0), RuntimeError, "ZeroDivisionError"),
+]
+
+
+@pytest.mark.parametrize("i", range(len(RECORDING)))
+def test_the_line_is_named(i: int) -> None:
+    record, kind, text = RECORDING[i]
+    made = record()
+    later = made + 1
+    with pytest.raises(kind) as caught:
+        print(later)
+    message = str(caught.value)
+    assert message.startswith(text) and type(caught.value) is kind
+    assert f"recorded at test_late_errors.py:{record.__code__.co_firstlineno} (in <lambda>)" in message
+    assert "COMPAT_EAGER=1" in message
+    assert torch.ones(2).add(1).tolist() == [2, 2]  # and it is told once
+
+
+def test_at_its_own_line_it_is_as_ever() -> None:
+    with pytest.raises(IndexError, match=r"^index out of range in self$"):
+        print(functional.embedding(sevens(), torch.ones(3, 2)))
+
+
+def test_run_at_once_it_is_raised_there() -> None:
+    code = """
+import compat as torch
+x = (torch.ones(3, 3000).sum(1) * 0 + 7).long()
+try:
+    torch.nn.functional.embedding(x, torch.ones(3, 2))
+except IndexError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "COMPAT_EAGER": "1"},
+    )  # fmt: skip
+    assert done.stdout == "index out of range in self\n", done.stderr
+
+
+# ---------------------------------------------------------------- under torch.compile
+
+
+def replayed(step: Any, *good: torch.Tensor) -> None:
+    for _ in range(4):
+        step(*good)
+    assert step.reason is None
+
+
+def test_a_compiled_call_looks_at_arguments_beside_others() -> None:
+    table = torch.ones(3, 2, requires_grad=True)
+
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        return functional.embedding(x, table.detach()).sum()  # the index is looked at, not the table
+
+    replayed(step, torch.zeros(4, dtype=torch.long))
+    line = step.function.__code__.co_firstlineno + 2
+    with pytest.raises(IndexError, match=rf"index out of range in self\n.*test_late_errors.py:{line} \(in step\)"):
+        step(torch.full((4,), 7))
+    assert step(torch.ones(4, dtype=torch.long)) == 8
+
+
+def test_a_compiled_call_looks_at_what_it_computes() -> None:
+    table = torch.nn.Parameter(torch.ones(3, 2))
+    optimizer = torch.optim.SGD([table], lr=0.125)
+
+    @torch.compile
+    def step(x: torch.Tensor) -> torch.Tensor:
+        optimizer.zero_grad()
+        loss = functional.embedding(x[:, 1:] * 2, table).sum()
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    good = torch.zeros(1, 3, dtype=torch.long)
+    replayed(step, good)
+    with pytest.raises(IndexError, match=r"index out of range in self\nThe operation was recorded at test_late_errors"):
+        print(step(torch.ones(1, 3, dtype=torch.long) * 7))
+    found = step(good).item()
+    assert step(good).item() < found
+    step(torch.ones(1, 3, dtype=torch.long) * 7)  # whose loss nobody looks at: the next step tells
+    with pytest.raises(IndexError, match="index out of range in self"):
+        step(good)
+
+
+def test_a_compiled_call_looks_at_parts_of_its_arguments() -> None:
+    @torch.compile
+    def loss(x: torch.Tensor) -> torch.Tensor:
+        return functional.nll_loss(torch.ones(4, 3).log_softmax(1), x[:, 1:][:, 0])
+
+    replayed(loss, torch.zeros(4, 5, dtype=torch.long))
+    with pytest.raises(IndexError, match=r"Target 7 is out of bounds\.\n.*test_late_errors.py"):
+        loss(torch.full((4, 5), 7))
