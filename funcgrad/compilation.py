@@ -25,6 +25,7 @@ from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
 from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.tracing import Tracer, call_when_running, is_array, state, type_of
 
 
@@ -285,7 +286,7 @@ class _Traced:
         leaves = [x for x in leaves if not is_float0(x)]
         # With their types: True and 1.0 equal 1.
         kinds = tuple(type(value) for group in static for _, value in group)
-        axes = tuple((name, size) for name, (_, size) in state.axes.items())
+        axes = tuple((n, size, axis if isinstance(axis, MeshAxis) else None) for n, (axis, size) in state.axes.items())
         key = (tree, tuple(type_of(x) for x in leaves), static, kinds, nothing, axes)
         try:
             found = self.programs.get(key)

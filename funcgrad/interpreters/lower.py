@@ -8,12 +8,14 @@ line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, cast
 
 import jax
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
@@ -79,10 +81,48 @@ def lowered(program: Program) -> Callable[..., list[Any]]:
     said = _a_sharding(closed)
 
     def run(*arguments: Any) -> list[Any]:
+        if _local.by_equation:
+            return _by_equation(closed, [*constants, *arguments])
         outs = program_p.bind(*constants, *arguments, program=bare)
         return outs if said is None or not outs else [anywhere_on(said.mesh, outs[0]), *outs[1:]]
 
     return run
+
+
+class _Local(threading.local):
+    """In this thread, whether JAX gets programs equation by equation."""
+
+    by_equation = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def by_equation() -> Iterator[bool]:
+    """Within it JAX traces each equation of what is ``lowered``: inside ``shard_map`` it has to see the axes' names.
+
+    Returns:
+        A context manager, which says whether that was so before.
+    """
+    before = _local.by_equation
+    _local.by_equation = True
+    try:
+        yield before
+    finally:
+        _local.by_equation = before
+
+
+def _by_equation(program: Program, arguments: Sequence[Any]) -> list[Any]:
+    values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
+
+    def read(atom: Any) -> Any:
+        return values[atom] if type(atom) is Var else atom.value
+
+    for equation in program.equations:
+        found = equation.primitive.lower(*map(read, equation.inputs), **equation.params)
+        values.update(zip(equation.outputs, found if equation.primitive.multiple else [found], strict=True))
+    return [read(a) for a in program.outputs]
 
 
 def _a_sharding(program: Program) -> NamedSharding | None:
@@ -94,6 +134,8 @@ def _a_sharding(program: Program) -> NamedSharding | None:
         for value in equation.params.values():
             if isinstance(value, NamedSharding):
                 return value
+            if isinstance(value, Mesh):
+                return NamedSharding(value, PartitionSpec())
             for inner in value if type(value) is tuple else (value,):
                 found = _a_sharding(inner) if isinstance(inner, Program) else None
                 if found is not None:

@@ -28,6 +28,7 @@ barrier_p = Primitive(
     ),
     batch=lambda size, operands, dims: (barrier_p(*operands), dims),
     multiple=True,
+    exact=True,
 )
 
 

@@ -1,0 +1,1 @@
+from funcgrad.parallel.mapping import shard_map
