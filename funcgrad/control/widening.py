@@ -111,7 +111,7 @@ def widen_while(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequen
     goes_on = Axes()
     while True:
         step = widened_step(body, rest, consts, carries, goes_on)
-        rest = inputs_of(step)
+        rest = joined(inputs_of(step), [goes_on] * len(rest))
         asked = widened(condition, (*test, *rest[consts:]))
         (found,) = outputs_of(asked)
         if found <= goes_on:
@@ -122,10 +122,13 @@ def widen_while(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequen
 
 
 def widen_cond(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-    """Where devices choose differently, the results vary as well."""
+    """Where devices choose differently, the results vary as well.
+
+    So do the operands, whose cotangents are then summed outside the branches: inside, some devices would not come to it.
+    """
     branches = params["on_true"], params["on_false"]
     chosen, *given = varying_of(operands)
-    inputs = joined(given, *map(inputs_of, branches))
+    inputs = joined(given, *map(inputs_of, branches), [chosen] * len(given))
     programs = [widened(p, inputs) for p in branches]
     outputs = joined(*map(outputs_of, programs), [chosen] * len(programs[0].outputs))
     on_true, on_false = (widened(p, inputs, outputs) for p in branches)
