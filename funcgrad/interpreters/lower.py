@@ -22,7 +22,7 @@ from funcgrad.interpreters.recipes import Recipe, Step
 from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.contraction import worth_turning
-from funcgrad.primitives.markers import anywhere_on
+from funcgrad.primitives.markers import alike_p, anywhere_on
 
 try:
     import jax.extend.core
@@ -223,7 +223,9 @@ class _Emitter:
                 if equation.primitive.name == "call":
                     values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
                     continue
-                recipe = self.recipes[kind] = self.recipe(equation)
+                recipe = self.recipe(equation)
+                if equation.primitive is not alike_p:  # each of which has a group of its own
+                    self.recipes[kind] = recipe
             values.update(zip(equation.outputs, recipe.emit(operands, self.location(equation))))
         return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
 

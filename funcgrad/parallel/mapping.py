@@ -13,6 +13,7 @@ from jax.sharding import AbstractMesh, Mesh, PartitionSpec
 from funcgrad import checks, trees
 from funcgrad.arguments import Flat, kind, settled
 from funcgrad.control.widening import raised
+from funcgrad.inspection import positional_names
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
 from funcgrad.parallel.parts import Region, entries, map_program, names_in
@@ -153,17 +154,6 @@ def _is_spec(x: Any) -> bool:
     return x is None or isinstance(x, PartitionSpec)
 
 
-def _parameters(f: Callable[..., Any], count: int) -> list[str]:
-    """What the positional arguments are called."""
-    try:
-        parameters = inspect.signature(f).parameters.values()
-    except (ValueError, TypeError):
-        parameters = {}.values()
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in parameters if p.kind in kinds]
-    return [names[i] if i < len(names) else f"argument {i}" for i in range(count)]
-
-
 def _in_specs(f: Callable[..., Any], region: Region, in_specs: Any, args: tuple[Any, ...]) -> list[Any]:
     """For each leaf of the arguments its specification, checked; None for what is no array."""
     what = "shard_map: in_specs"
@@ -174,7 +164,7 @@ def _in_specs(f: Callable[..., Any], region: Region, in_specs: Any, args: tuple[
     if len(in_specs) != len(args):
         raise ValueError(f"{what} has {len(in_specs)} entries, but the call has {len(args)} arguments")
     found = []
-    for name, prefix, arg in zip(_parameters(f, len(args)), in_specs, args, strict=True):
+    for name, prefix, arg in zip(positional_names(f, len(args)), in_specs, args, strict=True):
         for path, spec, leaf in spread(what, prefix, arg, name, _is_spec, "a PartitionSpec"):
             if spec is not None:
                 if not is_array(leaf):

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from jax import lax
+from jax.experimental.shard_alike import shard_alike
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import elementwise
+from funcgrad.primitives.shape import moved
 from funcgrad.tracing import type_of
 
 # What ``checkpoint`` may be told to keep.
@@ -69,4 +71,21 @@ sharded_p = Primitive(
     lower=lambda x, *, sharding: lax.with_sharding_constraint(x, sharding),
     transpose=(lambda ct, x, *, sharding: sharded_p(ct, sharding=sharding),),
     batch=_sharded_batch,
+)
+
+
+def _alike_batch(size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int | None]:
+    (x, like), (dim, of_like) = operands, dims
+    if dim is None or of_like is None:  # of an axis more there is nothing to be like
+        return x, dim
+    return alike_p(x, moved(like, of_like, dim)), dim
+
+
+# The first operand, whose parts are to be where the second one's are, wherever that is.
+alike_p = Primitive(
+    "alike",
+    infer=lambda x, like: x,
+    lower=lambda x, like: shard_alike(x, like)[0],
+    transpose=(lambda ct, x, like: alike_p(ct, like), None),
+    batch=_alike_batch,
 )
