@@ -90,7 +90,7 @@ def axis_size(axis_name: AxisName) -> int:
     """How many examples there are along an axis, or along several, named by a tuple.
 
     Args:
-        axis_name: as a surrounding ``vmap`` was given it, or of the mesh inside ``shard_map``; or a tuple of such names.
+        axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
         A Python integer, 1 for no names.
@@ -113,7 +113,7 @@ def axis_index(axis_name: AxisName) -> Any:
     """The number of the example along an axis, an int32; along several, named by a tuple, the last one counts fastest.
 
     Args:
-        axis_name: as a surrounding ``vmap`` was given it, or of the mesh inside ``shard_map``; or a tuple of such names.
+        axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
         An int32 of no axes; None for no names.
@@ -140,7 +140,7 @@ def psum(x: Any, axis_name: AxisName) -> Any:
 
     Args:
         x: a pytree of arrays; booleans are counted.
-        axis_name: as given to a surrounding ``vmap``, or of the mesh inside ``shard_map``; or a tuple of such names.
+        axis_name: as given to a surrounding ``vmap``, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
         A pytree like ``x``, of its shapes and dtypes, the same for every example; of booleans int32.
@@ -238,7 +238,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
 
     Args:
         x: a pytree of arrays.
-        axis_name: one name, as given to a surrounding ``vmap``, or one or several of the mesh inside ``shard_map``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         axis: where the result has the examples: a new axis, or, if ``tiled``, one along which they are concatenated.
         tiled: concatenate, of which every array has to have an axis.
 
@@ -290,7 +290,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
     Args:
         x: a pytree of arrays, of one axis at least; booleans are counted.
-        axis_name: one name, as given to a surrounding ``vmap``, or one or several of the mesh inside ``shard_map``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         scatter_dimension: the axis along which the sum is divided; the result does not have it, unless ``tiled``.
         tiled: keep the axis, which may be a multiple of the number of examples.
 
@@ -324,7 +324,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
     Args:
         x: a pytree of arrays.
-        axis_name: one name, as given to a surrounding ``vmap``, or one or several of the mesh inside ``shard_map``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         perm: pairs of the number of an example that gives and of one that receives; none gives or receives twice. Who
             receives nothing has zeros.
 
@@ -386,7 +386,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
 
     Args:
         x: a pytree of arrays, of one axis at least.
-        axis_name: one name, as given to a surrounding ``vmap``, or one or several of the mesh inside ``shard_map``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         split_axis: the axis along which ``x`` is divided among the examples; as many elements as there are examples,
             and gone in the result, unless ``tiled``.
         concat_axis: where the result has what was received: a new axis, unless ``tiled``.

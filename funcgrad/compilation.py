@@ -24,7 +24,7 @@ from funcgrad.inspection import argument_names, eval_shape, positional_names
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
-from funcgrad.parallel.shardings import constrained, of_arguments, of_results
+from funcgrad.parallel.shardings import check_kinds, constrained, of_arguments, of_results
 from funcgrad.passes import common_subexpressions, dead_code
 from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.sharding import look_for_devices
@@ -87,6 +87,8 @@ def jit(
         raise TypeError(f"jit: wants a function, got {kind(f)}")
     statics = _Statics(f, static_argnums, static_argnames)
     shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    for name, given in shardings.items():
+        check_kinds(name, given)
     traced = _Traced(f, statics, **shardings)
     compiled = jax.jit(
         traced.stage, static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),

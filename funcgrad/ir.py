@@ -26,8 +26,8 @@ Shape = tuple[int, ...]
 class ArrayType:
     """What is known of an array before it is computed: its shape, its dtype, and whether the dtype is weak.
 
-    ``inexact`` says whether such an array has a derivative: its dtype is floating or complex. ``varying`` are the axes of
-    a mesh, inside ``shard_map``, along which devices may have different values; along the others they have the same.
+    ``inexact`` says whether such an array has a derivative: its dtype is floating or complex. ``varying`` are the axes
+    of a mesh, inside ``shard_map``, along which devices may have different values; along others they have the same.
 
     Types are interned: two equal types are the same object, so they compare and hash by identity.
 

@@ -94,7 +94,7 @@ _interned: OrderedDict[tuple, Program] = OrderedDict()
 
 
 def interned(program: Program) -> Program:
-    """An earlier program that is the same, equation by equation, if one is remembered: what was compiled of it is there.
+    """An earlier program that is the same, equation by equation, if one is remembered: it has what was compiled of it.
 
     Args:
         program: without constants.

@@ -354,9 +354,7 @@ def _alike(name: str, labels: Sequence[str], programs: Sequence[Program]) -> lis
     def cast_to(program: Program) -> Program:
         def run(*args: Any) -> list[Any]:
             outs = evaluate(program, args)
-            return [
-                x if type_of(x) == type_of(x).with_dtype(d) else cast(x, dtype=d) for x, d in zip(outs, wanted)
-            ]
+            return [x if type_of(x) == type_of(x).with_dtype(d) else cast(x, dtype=d) for x, d in zip(outs, wanted)]
 
         types = program.output_types
         same = all(t == t.with_dtype(d) for t, d in zip(types, wanted))

@@ -173,7 +173,9 @@ def _batched_condition(
     return stage(run, [*test, *carry], name=condition.name), apart[0]
 
 
-while_p = Primitive("while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, batch=_batch, widen=widen_while, multiple=True)
+while_p = Primitive(
+    "while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, batch=_batch, widen=widen_while, multiple=True
+)
 
 # ---------------------------------------------------------------- what users call
 

@@ -124,7 +124,7 @@ def widen_while(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequen
 def widen_cond(operands: Sequence[Any], params: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
     """Where devices choose differently, the results vary as well.
 
-    So do the operands, whose cotangents are then summed outside the branches: inside, some devices would not come to it.
+    So do the operands, whose cotangents are then summed outside the branches: inside, some devices would not be there.
     """
     branches = params["on_true"], params["on_false"]
     chosen, *given = varying_of(operands)

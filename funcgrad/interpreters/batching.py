@@ -102,8 +102,8 @@ def axis_called(name: Any) -> tuple[Any, int]:
     except KeyError:
         known = f"there are {', '.join(map(repr, state.axes))}" if state.axes else "there is none at all"
         raise NameError(
-            f"no axis is called {name!r} at {here()}, {known}; give it to a surrounding vmap as axis_name, or use one of "
-            "the mesh inside shard_map"
+            f"no axis is called {name!r} at {here()}, {known}; give it to a surrounding vmap as axis_name, or use "
+            "one of the mesh inside shard_map"
         ) from None
 
 

@@ -20,6 +20,7 @@ from funcgrad.parallel.parts import Region, entries, map_program, names_in
 from funcgrad.parallel.prefixes import spread
 from funcgrad.passes import common_subexpressions, dead_code, interned
 from funcgrad.primitives.collectives import MeshAxis
+from funcgrad.primitives.markers import automatic
 from funcgrad.tracing import is_array, state, type_of, typed
 
 _MISSING: Any = inspect.Parameter.empty
@@ -38,8 +39,8 @@ def shard_map(
     """``f`` on each device of a mesh, of the parts of arrays that the device holds; as ``jax.shard_map``.
 
     Within ``f`` the mesh's axes have names: ``psum``, ``all_gather``, ``ppermute`` and the others exchange what the
-    devices have. It is differentiated and batched from outside and inside, goes into ``jit``, ``scan`` and ``checkpoint``
-    and holds them, and may stand in another ``shard_map`` over other axes of the mesh.
+    devices have. It is differentiated and batched from outside and inside, goes into ``jit``, ``scan`` and
+    ``checkpoint`` and holds them, and may stand in another ``shard_map`` over other axes of the mesh.
 
     A value that depends on parts of arrays varies from device to device; sums and extremes over an axis, and what was
     divided along no axis, do not. Where the two meet, the second is taken as one that varies, so its gradient is a sum
@@ -134,7 +135,7 @@ def _region(mesh: Any, names: frozenset[str], checked: bool) -> Region:
     axes = tuple(n for n in mesh.axis_names if (n in names if names else n not in around))
     if not axes:
         raise ValueError("shard_map: the mesh has no axis that no shard_map around has")
-    return Region(mesh, axes, checked)
+    return Region(automatic(mesh), axes, checked)
 
 
 def _of_context() -> Any:

@@ -42,7 +42,7 @@ class Region(NamedTuple):
 
     Attributes:
         mesh: the devices, by axes.
-        axes: those along which it runs on each device for itself, in the order of the mesh; the compiler has the others.
+        axes: those along which it runs on each device for itself, in the mesh's order; the compiler has the others.
         checked: whether types tell along which axes values vary.
     """
 
@@ -148,7 +148,7 @@ def _lower(*operands: Any, program: Program, in_specs: Specs, out_specs: Specs, 
     run = lowered(program)
     with by_equation() as inside:
         mapped = jax.shard_map(
-            lambda *parts: run(*parts),
+            run,
             mesh=None if inside else params["mesh"],  # inside another one JAX wants its own
             in_specs=in_specs,
             out_specs=list(out_specs),

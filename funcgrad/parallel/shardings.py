@@ -9,6 +9,7 @@ from typing import Any
 import jax
 from jax.sharding import NamedSharding, PartitionSpec, Sharding
 
+from funcgrad import trees
 from funcgrad.arguments import kind
 from funcgrad.ir import ArrayType
 from funcgrad.parallel.prefixes import spread
@@ -20,6 +21,13 @@ _WANTED = "a Sharding, a PartitionSpec or None"
 
 def _is_one(x: Any) -> bool:
     return x is None or isinstance(x, Sharding | PartitionSpec)
+
+
+def check_kinds(name: str, shardings: Any) -> None:
+    """Raises where something else than a sharding is among them."""
+    for path, leaf in trees.flatten_with_path(shardings, is_leaf=_is_one)[0]:
+        if not _is_one(leaf):
+            raise TypeError(f"jit: {name}{trees.keystr(path)} must be {_WANTED}, got {kind(leaf)}")
 
 
 def of_arguments(shardings: Any, names: Sequence[str], args: Sequence[Any], named: dict[str, Any]) -> list[Any]:
@@ -36,8 +44,8 @@ def of_arguments(shardings: Any, names: Sequence[str], args: Sequence[Any], name
     """
     what = "jit: in_shardings"
     if shardings is None:
-        return [None] * len(jax.tree_util.tree_leaves((args, named)))
-    if jax.tree_util.tree_leaves(named):
+        return [None] * len(trees.leaves((args, named)))
+    if trees.leaves(named):
         raise ValueError(f"{what} says nothing of keyword arguments: pass {', '.join(named)} by position")
     entries = [shardings] * len(args) if _is_one(shardings) else shardings
     if not isinstance(entries, tuple | list):

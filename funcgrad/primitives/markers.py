@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from jax import lax
 from jax.experimental.shard_alike import shard_alike
-from jax.sharding import NamedSharding, PartitionSpec, Sharding
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
@@ -50,7 +51,19 @@ def _spec(sharding: Sharding | PartitionSpec) -> PartitionSpec | None:
 
 def anywhere_on(mesh: Any, x: Any) -> Any:
     """JAX's ``x``, of which all that is said is that it is on the devices of a mesh."""
-    return lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)))
+    spec = PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)
+    return lax.with_sharding_constraint(x, NamedSharding(automatic(mesh), spec))
+
+
+@cache
+def automatic(mesh: Any) -> Any:
+    """The mesh, of whose axes the compiler has all: types do not say here how arrays are divided."""
+    kinds = (AxisType.Auto,) * len(mesh.axis_names)
+    if mesh.axis_types == kinds:
+        return mesh
+    if isinstance(mesh, Mesh):
+        return Mesh(mesh.devices, mesh.axis_names, axis_types=kinds)
+    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, axis_types=kinds)
 
 
 def _sharded_batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, sharding: Any) -> tuple[Any, int]:
