@@ -19,7 +19,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
-from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
+from funcgrad.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.contraction import worth_turning
 from funcgrad.primitives.markers import alike_p, anywhere_on
@@ -143,6 +143,19 @@ def _a_sharding(program: Program) -> NamedSharding | None:
     return None
 
 
+@kept_with_program
+def _partly_divided(program: Program) -> bool:
+    """Whether the compiler divides work inside of a ``shard_map``. XLA then fails where arrays are to be alike."""
+    for equation in program.equations:
+        params = equation.params
+        if equation.primitive.name == "shard_map" and len(params["axes"]) < len(params["mesh"].axis_names):
+            return True
+        inner = [v for value in params.values() for v in (value if type(value) is tuple else (value,))]
+        if any(isinstance(v, Program) and _partly_divided(v) for v in inner):
+            return True
+    return False
+
+
 def _without_cache(program: Program) -> Program:
     """A copy with an empty cache, and so for the programs inside it."""
     equations = []
@@ -190,11 +203,13 @@ class _Emitter:
         resizable: recipes by primitive, dtypes, ranks and the parameters that are not sizes.
         locations: MLIR's locations, by primitive and source.
         types: MLIR's types, by ours.
+        alike: whether arrays can be asked to be where others are.
     """
 
-    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types")
+    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types", "alike")
 
-    def __init__(self, context: Any):
+    def __init__(self, context: Any, alike: bool):
+        self.alike = alike
         self.context = context
         self.platforms = tuple(context.platforms or context.module_context.platforms)
         self.scope = f"{context.name_stack}/" if str(context.name_stack) else ""
@@ -220,6 +235,9 @@ class _Emitter:
             kind = (equation.primitive, *[a.type for a in equation.inputs], *equation.params.items())
             recipe = self.recipes.get(kind)
             if recipe is None:
+                if equation.primitive is alike_p and not self.alike:
+                    values[equation.outputs[0]] = operands[0]
+                    continue
                 if equation.primitive.name == "call":
                     values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
                     continue
@@ -307,7 +325,7 @@ class _Emitter:
 
 
 def _emit(context: Any, *arguments: Any, program: Program) -> Sequence[Any]:
-    return _Emitter(context).program(program, arguments)
+    return _Emitter(context, not _partly_divided(program)).program(program, arguments)
 
 
 # Not cacheable, or JAX would emit the program twice: into a function of its own, and copied from there.
