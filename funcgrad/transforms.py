@@ -97,6 +97,12 @@ class Pullback:
     def __call__(self, cotangent: Any) -> Any:
         tree, types, out_tree, out_types = self.form
         cts = match("vjp: the cotangent", cotangent, out_tree, out_types)
+        for ct, t in zip(cts, out_types, strict=True):
+            if ct is not None and not type_of(ct).varying <= t.varying:
+                raise ValueError(
+                    f"vjp: the cotangent varies from device to device, {type_of(ct)}, but the result does not, {t}: "
+                    "there is one cotangent of it for all; see psum, pmean and pcast"
+                )
         with deferring():
             cotangents = self.pull(cts)
         found = [zero_of(t) if ct is None else ct for t, ct in zip(types, cotangents, strict=True)]

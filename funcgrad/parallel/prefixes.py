@@ -28,6 +28,8 @@ def spread(
         for path, leaf in trees.flatten_with_path(value)[0]:
             yield name + trees.keystr(path), prefix, leaf
         return
+    ours: Any
+    theirs: Any
     ours, theirs = (trees.flatten_with_path(x, is_leaf=_is_not(x)) for x in (prefix, value))
     if _is_leaf(ours, prefix):
         raise TypeError(f"{what}: wants {wanted} for {name}, got {kind(prefix)}")

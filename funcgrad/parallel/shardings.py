@@ -74,7 +74,8 @@ def _checked(what: str, prefix: Any, value: Any, name: str) -> list[Any]:
 
 def _check(what: str, path: str, type: ArrayType, sharding: Sharding | PartitionSpec) -> None:
     if isinstance(sharding, PartitionSpec):
-        spec, mesh = sharding, jax.sharding.get_abstract_mesh()
+        spec = sharding
+        mesh: Any = jax.sharding.get_abstract_mesh()
         if mesh.empty:
             raise ValueError(f"{what}: {spec} for {path} names axes of a mesh, but there is none; see jax.set_mesh")
     elif isinstance(sharding, NamedSharding):

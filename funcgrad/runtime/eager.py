@@ -112,13 +112,15 @@ class Eager(Base):
         operands = [typed(x) for x in operands]
         try:
             return execute(primitive, operands, params)
-        except jax.errors.ShardingTypeError:
-            # Types of arrays say how they are divided, and not how the result is: the compiler chooses.
-            return _execute_whole(primitive, operands, params)
         except (TypeError, ValueError):
             # Our own rule says what is wrong in the user's terms; if it finds nothing, XLA's complaint stands.
             primitive.output_types([type_of(x) for x in operands], params)
             raise
+        except Exception as error:
+            # On a mesh of explicit axes JAX's types say how arrays are divided, and cannot always say it of the result.
+            if type(error).__name__ != "ShardingTypeError":
+                raise
+            return _execute_whole(primitive, operands, params)  # the compiler chooses
 
     def held(self, x: Any) -> Any:
         return held(x)

@@ -207,11 +207,27 @@ def test_donated_parts() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda: fg.jit(lambda p: p, in_shardings=({"w": on("d")},))({"w": np.ones(6)}), ValueError, r"axis 0 of p\['w'\]"),
+        (
+            lambda: fg.jit(lambda p: p, in_shardings=({"w": on("d")},))({"w": np.ones(6)}),
+            ValueError,
+            r"axis 0 of p\['w'\]",
+        ),
         (lambda: fg.jit(lambda p: p, in_shardings=on("d", None))(np.ones(8)), ValueError, "2 entries, but p of type"),
-        (lambda: fg.jit(lambda p, q: p, in_shardings=(on("d"),))(1.0, 2.0), ValueError, "1 entries, but the call has 2"),
-        (lambda: fg.jit(lambda p: p, in_shardings=({"v": None},))({"w": 1.0}), ValueError, "p is a dict of .'w'., but is"),
-        (lambda: fg.jit(lambda p: p, in_shardings=({"w": "d"},)), TypeError, r"in_shardings\[0\]\['w'\] must be a Sharding"),
+        (
+            lambda: fg.jit(lambda p, q: p, in_shardings=(on("d"),))(1.0, 2.0),
+            ValueError,
+            "1 entries, but the call has 2",
+        ),
+        (
+            lambda: fg.jit(lambda p: p, in_shardings=({"v": None},))({"w": 1.0}),
+            ValueError,
+            "p is a dict of .'w'., but is",
+        ),
+        (
+            lambda: fg.jit(lambda p: p, in_shardings=({"w": "d"},)),
+            TypeError,
+            r"in_shardings\[0\]\['w'\] must be a Sharding",
+        ),
         (lambda: fg.jit(lambda p: p, in_shardings=on("d"))(p=np.ones(8)), ValueError, "nothing of keyword arguments"),
         (lambda: fg.jit(lambda p: {"y": p}, out_shardings={"z": on("d")})(1.0), ValueError, "the result is a dict of"),
         (lambda: fg.jit(lambda p: p[:3], out_shardings=on("d"))(np.ones(8)), ValueError, "axis 0 of the result"),

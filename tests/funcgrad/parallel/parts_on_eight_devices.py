@@ -117,7 +117,9 @@ def branches(A, x, w):  # type: ignore[no-untyped-def]
 @program((BLOCKS, P()), BLOCKS)
 def calls(A, x, w):  # type: ignore[no-untyped-def]
     f = lambda x, w: A.np.sin(A.lax.psum(A.np.sin(x) @ w[:4, :4], "model")) * x
-    return A.checkpoint(f)(x, w) + A.jit(f)(x, w) + A.vmap(lambda r: f(r, w))(x) + A.jvp(lambda x: f(x, w), (x,), (x,))[1]
+    return (
+        A.checkpoint(f)(x, w) + A.jit(f)(x, w) + A.vmap(lambda r: f(r, w))(x) + A.jvp(lambda x: f(x, w), (x,), (x,))[1]
+    )
 
 
 @program((ROWS, P()), ROWS, axis_names={"data"})
@@ -278,10 +280,15 @@ def test_the_mesh_of_the_context() -> None:
         f = shard_map(lambda x: fg.psum(x, "data"), in_specs=ROWS, out_specs=P())
         for g in (f, fg.jit(f)):
             np.testing.assert_allclose(g(X), X.reshape(4, 2, 8).sum(0))
+
+
+def test_meshes_of_explicit_axes() -> None:
     explicit = jax.make_mesh((4, 2), BOTH)
     x = jax.device_put(X, jax.NamedSharding(explicit, BLOCKS))
     g = shard_map(lambda x: fg.psum(x, "data"), mesh=explicit, in_specs=BLOCKS, out_specs=P(None, "model"))
     np.testing.assert_allclose(fg.jit(fg.grad(lambda x: square(g, x)))(x), np.tile(2 * g(X), (4, 1)))
+    contracted = fg.lax.dot(x, x.T)  # of which JAX's types do not say how it is divided
+    np.testing.assert_allclose(contracted, X @ X.T)
 
 
 def test_called_twice_it_is_compiled_once() -> None:
@@ -322,8 +329,13 @@ def two(x: Any, y: Any) -> Any:
         (refused(one, X, mesh=None), ValueError, "there is no mesh"),
         (refused(one, X, mesh=3), TypeError, "mesh must be a Mesh, got 3"),
         (refused(one, X, axis_names={"rows"}), ValueError, r"axis_names has \['rows'\], but the mesh has"),
-        (refused(lambda x: (x, x), X, out_specs=(P(),)), ValueError, "the result is a tuple of 2, but is given a tuple"),
+        (
+            refused(lambda x: (x, x), X, out_specs=(P(),)),
+            ValueError,
+            "the result is a tuple of 2, but is given a tuple",
+        ),
         (refused(lambda x: fg.psum(x, "rows"), X), NameError, "no axis is called 'rows'"),
+        (refused(lambda x: fg.vjp(fnp.sin, 1.0)[1](x[0, 0])[0], X), ValueError, "the cotangent varies"),
         (refused(lambda x: fg.pcast(x, "data", to="same"), X), ValueError, "to must be 'varying', got 'same'"),
         (refused(lambda x: fg.scan(lambda c, _: (c, c[0]), x, length=2)[1], X, out_specs=P()), ValueError, "varies"),
     ],
