@@ -7,19 +7,20 @@ its kin), ``jit``, ``checkpoint`` (also ``remat``); functions with rules of thei
 ``export``. Control flow under ``jit``: the loops ``scan``, ``fori_loop``, ``while_loop``, ``map`` and
 ``associative_scan``, the branches ``cond`` and ``switch``. Arrays' functions are in ``funcgrad.numpy`` and
 ``funcgrad.scipy``, XLA's operations by JAX's names in ``funcgrad.lax``, neural networks' in ``funcgrad.nn``, random
-numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, and the way to JAX's functions and back in
-``funcgrad.interop``.
+numbers in ``funcgrad.random``, functions of pytrees in ``funcgrad.trees``, programs on many devices in
+``funcgrad.parallel``, and the way to JAX's functions and back in ``funcgrad.interop``.
 """
 
 import funcgrad.runtime
 from funcgrad import fft, initializers, linalg, nn, numpy, random, special, trees
-from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, lax, scipy
+from funcgrad import checkpoint_policies, costs, debug, drawing, extend, flatten_util, interop, lax, parallel, scipy
 from funcgrad.callbacks import pure_callback
 from funcgrad.collectives import (
     all_gather,
     all_to_all,
     axis_index,
     axis_size,
+    pcast,
     pmax,
     pmean,
     pmin,
@@ -44,6 +45,7 @@ from funcgrad.devices import block_until_ready, device_get, device_put, devices
 from funcgrad.inspection import closure_convert, eval_shape, make_jaxpr, trace
 from funcgrad.ir import ArrayType, Program
 from funcgrad.jacobians import hessian, jacfwd, jacrev
+from funcgrad.parallel.mapping import shard_map
 from funcgrad.rematerialization import checkpoint, checkpoint_name
 from funcgrad.serialization import export, load
 from funcgrad.sharding import with_sharding_constraint
@@ -62,7 +64,8 @@ __all__ = [
     "debug", "device_get", "device_put", "devices", "disable_jit", "elementwise_grad", "eval_shape", "export",
     "extend", "fft", "flatten_util", "fori_loop", "grad", "hessian", "hvp", "initializers", "interop", "jacfwd",
     "jacrev", "jit", "jvp", "lax", "linalg", "linear_transpose", "linearize", "load", "make_ggnvp", "make_jaxpr",
-    "map", "multigrad_dict", "nn", "numpy", "pmax", "pmean", "pmin", "ppermute", "pshuffle", "psum", "psum_scatter",
-    "pure_callback", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch", "trace", "trees",
-    "value_and_grad", "vjp", "vmap", "while_loop", "with_sharding_constraint",
+    "map", "multigrad_dict", "nn", "numpy", "parallel", "pcast", "pmax", "pmean", "pmin", "ppermute", "pshuffle",
+    "psum", "psum_scatter", "pure_callback", "random", "remat", "scan", "scipy", "shard_map", "special",
+    "stop_gradient", "switch", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
+    "with_sharding_constraint",
 ]  # fmt: skip

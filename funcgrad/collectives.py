@@ -1,13 +1,18 @@
-"""Functions of all examples of a ``vmap`` at once, by the name of its axis: sums, gathers, exchanges.
+"""Functions of all elements of a ``vmap``, or of all devices of a mesh, at once, by the name of the axis.
 
-``vmap(f, axis_name="i")`` gives its axis a name. Within ``f`` that name stands for an array: each example's number,
+``vmap(f, axis_name="i")`` gives its axis a name. Within ``f`` that name stands for an array: each element's number,
 traced by that ``vmap`` like any value. A collective is a primitive with that array as an operand, and where *it* is
-batched, the primitive's batching rule sees all examples and does its work. So no other part knows of names: ``jit``,
+batched, the primitive's batching rule sees all elements and does its work. So no other part knows of names: ``jit``,
 ``scan`` and derivatives carry the array along as they carry any value that is closed over.
+
+Within ``shard_map`` the axes of the mesh have their names, and the primitives have these as a parameter: each device
+runs the program for itself, and where it comes to a collective, the devices exchange what they have. The functions are
+the same for both, and several axes, of a ``vmap`` and of a mesh, are named together by a tuple.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,17 +20,61 @@ from funcgrad import checks, dtypes, trees
 from funcgrad import numpy as fnp
 from funcgrad.interpreters.batching import axis_called
 from funcgrad.primitive import Primitive
-from funcgrad.primitives.collectives import all_gather_p, all_to_all_p, ppermute_p, psum_p, psum_scatter_p
+from funcgrad.primitives.collectives import (
+    MeshAxis,
+    Over,
+    all_gather_p,
+    all_to_all_p,
+    axis_index_p,
+    pmax_p,
+    pmin_p,
+    ppermute_p,
+    psum_p,
+    psum_scatter_p,
+    pvary_p,
+)
 from funcgrad.primitives.elementwise import cast
-from funcgrad.primitives.reductions import reduce_max, reduce_min
 from funcgrad.tracing import type_of
 
 AxisName = Any
-"""What ``vmap`` calls an axis: any hashable value, usually a string."""
+"""What ``vmap`` calls an axis, any hashable value, usually a string; or the name of an axis of a mesh."""
 
 
 def _names(axis_name: AxisName) -> tuple[AxisName, ...]:
     return axis_name if isinstance(axis_name, tuple) else (axis_name,)
+
+
+class _Axes:
+    """Named axes, as primitives want them.
+
+    Attributes:
+        over: those of a mesh, together, as parameters; one dict, or none.
+        indices: of those of ``vmap``, one by one, the elements' numbers.
+        size: how many elements or devices there are along all of them.
+    """
+
+    def __init__(self, axis_name: AxisName):
+        found = [(name, *axis_called(name)) for name in _names(axis_name)]
+        self.size = math.prod(size for _, _, size in found)
+        self.indices = [index for _, index, _ in found if not isinstance(index, MeshAxis)]
+        self.over: list[dict[str, Any]] = []
+        mesh = [(name, axis.checked) for name, axis, _ in found if isinstance(axis, MeshAxis)]
+        for checked in dict.fromkeys(c for _, c in mesh):
+            self.over.append({"over": Over(tuple(n for n, c in mesh if c is checked), checked)})
+
+    def reduced(self, primitive: Primitive, x: Any) -> Any:
+        """``x`` reduced along all of them."""
+        for over in self.over:
+            x = primitive(x, **over)
+        for index in self.indices:
+            x = primitive(x, index)
+        return x
+
+    def single(self, caller: str, primitive: Primitive, x: Any, **params: Any) -> Any:
+        """What a primitive along one axis, of a ``vmap`` or of a mesh, makes of ``x``."""
+        if len(self.over) + len(self.indices) != 1:
+            raise ValueError(f"{caller}: wants one axis, or several of one mesh")
+        return primitive(x, *self.indices, **params, **(self.over[0] if self.over else {}))
 
 
 def _each(f: Callable[[Any], Any], x: Any) -> Any:
@@ -41,13 +90,13 @@ def axis_size(axis_name: AxisName) -> int:
     """How many examples there are along an axis, or along several, named by a tuple.
 
     Args:
-        axis_name: as ``vmap`` was given it, or a tuple of such names.
+        axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
         A Python integer, 1 for no names.
 
     Raises:
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -64,13 +113,13 @@ def axis_index(axis_name: AxisName) -> Any:
     """The number of the example along an axis, an int32; along several, named by a tuple, the last one counts fastest.
 
     Args:
-        axis_name: as ``vmap`` was given it, or a tuple of such names.
+        axis_name: as a surrounding ``vmap`` was given it, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
         An int32 of no axes; None for no names.
 
     Raises:
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -80,6 +129,8 @@ def axis_index(axis_name: AxisName) -> Any:
     total: Any = None
     for name in _names(axis_name):
         index, size = axis_called(name)
+        if isinstance(index, MeshAxis):
+            index = axis_index_p(over=Over((name,), index.checked))
         total = index if total is None else total * size + index
     return total
 
@@ -89,29 +140,22 @@ def psum(x: Any, axis_name: AxisName) -> Any:
 
     Args:
         x: a pytree of arrays; booleans are counted.
-        axis_name: as given to a surrounding ``vmap``, or a tuple of such names.
+        axis_name: as given to a surrounding ``vmap``, or of the mesh in ``shard_map``; or a tuple of such.
 
     Returns:
         A pytree like ``x``, of its shapes and dtypes, the same for every example; of booleans int32.
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: x / psum(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
         [0.25 0.75]
     """
-    axes = [axis_called(name)[0] for name in _names(axis_name)]
-
-    def one(leaf: Any) -> Any:
-        leaf = _countable(leaf)
-        for index in axes:
-            leaf = psum_p(leaf, index)
-        return leaf
-
-    return _each(one, x)
+    axes = _Axes(axis_name)
+    return _each(lambda leaf: axes.reduced(psum_p, _countable(leaf)), x)
 
 
 def pmean(x: Any, axis_name: AxisName) -> Any:
@@ -125,7 +169,7 @@ def pmean(x: Any, axis_name: AxisName) -> Any:
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -136,13 +180,13 @@ def pmean(x: Any, axis_name: AxisName) -> Any:
     return trees.map(lambda total: total / size, psum(x, axis_name))
 
 
-def _extreme(x: Any, axis_name: AxisName, reduce: Primitive) -> Any:
-    axes = [axis_called(name) for name in _names(axis_name)]
+def _extreme(x: Any, axis_name: AxisName, primitive: Primitive) -> Any:
+    axes = _Axes(axis_name)
 
     def one(leaf: Any) -> Any:
-        for index, size in axes:
-            leaf = reduce(all_gather_p(leaf, index, axis=0, count=size), axes=(0,))
-        return leaf
+        if axes.over and leaf.dtype == dtypes.bool_:  # devices compare numbers only
+            return cast(axes.reduced(primitive, cast(leaf, dtype=dtypes.int32)), dtype=dtypes.bool_)
+        return axes.reduced(primitive, leaf)
 
     return _each(one, x)
 
@@ -158,14 +202,14 @@ def pmax(x: Any, axis_name: AxisName) -> Any:
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: pmax(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
         [3. 3.]
     """
-    return _extreme(x, axis_name, reduce_max)
+    return _extreme(x, axis_name, pmax_p)
 
 
 def pmin(x: Any, axis_name: AxisName) -> Any:
@@ -179,14 +223,14 @@ def pmin(x: Any, axis_name: AxisName) -> Any:
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
         >>> print(fg.vmap(lambda x: pmin(x, "i"), axis_name="i")(fnp.array([1.0, 3.0])))
         [1. 1.]
     """
-    return _extreme(x, axis_name, reduce_min)
+    return _extreme(x, axis_name, pmin_p)
 
 
 def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = False) -> Any:
@@ -194,7 +238,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
 
     Args:
         x: a pytree of arrays.
-        axis_name: one name, as given to a surrounding ``vmap``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         axis: where the result has the examples: a new axis, or, if ``tiled``, one along which they are concatenated.
         tiled: concatenate, of which every array has to have an axis.
 
@@ -204,7 +248,7 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
         ValueError: if there is no such axis.
 
     Example:
@@ -213,11 +257,11 @@ def all_gather(x: Any, axis_name: AxisName, *, axis: int = 0, tiled: bool = Fals
         [[1. 3.]
          [1. 3.]]
     """
-    index, size = axis_called(axis_name)
+    axes = _Axes(axis_name)
 
     def one(leaf: Any) -> Any:
         at = checks.axis("all_gather", axis, leaf.ndim + (not tiled))
-        out = all_gather_p(leaf, index, axis=at, count=size)
+        out = axes.single("all_gather", all_gather_p, leaf, axis=at, count=axes.size)
         return _merged(out, at) if tiled else out
 
     return _each(one, x)
@@ -246,7 +290,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
     Args:
         x: a pytree of arrays, of one axis at least; booleans are counted.
-        axis_name: one name, as given to a surrounding ``vmap``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         scatter_dimension: the axis along which the sum is divided; the result does not have it, unless ``tiled``.
         tiled: keep the axis, which may be a multiple of the number of examples.
 
@@ -256,7 +300,7 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
         ValueError: if there is no such axis, or it cannot be divided among the examples.
 
     Example:
@@ -264,12 +308,13 @@ def psum_scatter(x: Any, axis_name: AxisName, *, scatter_dimension: int = 0, til
         >>> print(fg.vmap(lambda x: psum_scatter(x, "i"), axis_name="i")(fnp.array([[1.0, 2.0], [10.0, 20.0]])))
         [11. 22.]
     """
-    index, size = axis_called(axis_name)
+    axes = _Axes(axis_name)
 
     def one(leaf: Any) -> Any:
         leaf = _countable(leaf)
         at = checks.axis("psum_scatter", scatter_dimension, leaf.ndim, "scatter_dimension")
-        return psum_scatter_p(_divided("psum_scatter", leaf, at, size, tiled), index, axis=at, count=size)
+        parts = _divided("psum_scatter", leaf, at, axes.size, tiled)
+        return axes.single("psum_scatter", psum_scatter_p, parts, axis=at, count=axes.size)
 
     return _each(one, x)
 
@@ -279,7 +324,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
     Args:
         x: a pytree of arrays.
-        axis_name: one name, as given to a surrounding ``vmap``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         perm: pairs of the number of an example that gives and of one that receives; none gives or receives twice. Who
             receives nothing has zeros.
 
@@ -288,7 +333,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
         ValueError: if ``perm`` is no such plan.
 
     Example:
@@ -297,7 +342,8 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
         >>> print(fg.vmap(lambda x: ppermute(x, "i", around), axis_name="i")(fnp.array([1.0, 2.0, 3.0])))
         [3. 1. 2.]
     """
-    index, size = axis_called(axis_name)
+    axes = _Axes(axis_name)
+    size = axes.size
     pairs = []
     for ends in checks.sequence("ppermute", "perm", perm):
         source, target = checks.pair("ppermute", "each of perm", ends, "two numbers of examples")
@@ -305,7 +351,7 @@ def ppermute(x: Any, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> An
     for ends in zip(*pairs):
         if len(set(ends)) != len(ends) or not all(0 <= n < size for n in ends):
             raise ValueError(f"ppermute: perm {pairs} must name each of {size} examples at most once on each side")
-    return _each(lambda leaf: ppermute_p(leaf, index, perm=tuple(pairs)), x)
+    return _each(lambda leaf: axes.single("ppermute", ppermute_p, leaf, perm=tuple(pairs)), x)
 
 
 def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
@@ -321,7 +367,7 @@ def pshuffle(x: Any, axis_name: AxisName, perm: Sequence[int]) -> Any:
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
         ValueError: where ``perm`` is no permutation of the examples.
 
     Example:
@@ -340,7 +386,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
 
     Args:
         x: a pytree of arrays, of one axis at least.
-        axis_name: one name, as given to a surrounding ``vmap``.
+        axis_name: one name, as given to a surrounding ``vmap``, or some of the mesh in ``shard_map``.
         split_axis: the axis along which ``x`` is divided among the examples; as many elements as there are examples,
             and gone in the result, unless ``tiled``.
         concat_axis: where the result has what was received: a new axis, unless ``tiled``.
@@ -351,7 +397,7 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
 
     Raises:
         TypeError: if a leaf of ``x`` is not an array.
-        NameError: if no surrounding ``vmap`` has an axis of that name.
+        NameError: if there is no axis of that name.
         ValueError: if there is no such axis, or it cannot be divided among the examples.
 
     Example:
@@ -360,13 +406,55 @@ def all_to_all(x: Any, axis_name: AxisName, split_axis: int, concat_axis: int, *
         [[1 3]
          [2 4]]
     """
-    index, size = axis_called(axis_name)
+    axes = _Axes(axis_name)
+    size = axes.size
 
     def one(leaf: Any) -> Any:
         split = checks.axis("all_to_all", split_axis, leaf.ndim, "split_axis")
         concat = checks.axis("all_to_all", concat_axis, leaf.ndim, "concat_axis")
         parts = _divided("all_to_all", leaf, split, size, tiled)
-        out = all_to_all_p(parts, index, split=split, concat=concat, count=size)
+        out = axes.single("all_to_all", all_to_all_p, parts, split=split, concat=concat, count=size)
         return _merged(out, concat) if tiled else out
+
+    return _each(one, x)
+
+
+def pcast(x: Any, axis_name: AxisName, *, to: str) -> Any:
+    """``x``, taken as a value that varies along an axis of a mesh, though it is the same on all devices.
+
+    Where such a value meets one that varies this is done unasked. It decides where the gradient is summed over the
+    devices: here, and not for each use of ``x``. Inside of ``grad`` it keeps a parameter's gradient that of a device.
+
+    Args:
+        x: a pytree of arrays.
+        axis_name: of the mesh, inside ``shard_map``, or a tuple of such names.
+        to: ``"varying"``.
+
+    Returns:
+        A pytree like ``x``, of its shapes, dtypes and values.
+
+    Raises:
+        TypeError: if a leaf of ``x`` is not an array.
+        NameError: if there is no axis of that name.
+        ValueError: for another word, as a value that varies cannot be taken as one that does not.
+
+    Example:
+        >>> import jax, funcgrad as fg, funcgrad.numpy as fnp
+        >>> from funcgrad.parallel import PartitionSpec as P, shard_map
+        >>> mesh = jax.sharding.Mesh(jax.devices()[:1], ("i",))
+        >>> own = lambda w, x: fg.grad(lambda w: fnp.sum(w * x))(pcast(w, "i", to="varying"))[None]
+        >>> print(shard_map(own, mesh=mesh, in_specs=(P(), P("i")), out_specs=P("i"))(1.0, fnp.ones(2)))
+        [2.]
+    """
+    if to != "varying":
+        raise ValueError(f"pcast: to must be 'varying', got {to!r}; psum, pmean, pmax make values the same everywhere")
+    axes = _Axes(axis_name)
+
+    def one(leaf: Any) -> Any:
+        for each in axes.over:
+            missing = tuple(n for n in each["over"].names if n not in type_of(leaf).varying)
+            if missing and each["over"].checked:
+                leaf = pvary_p(leaf, over=Over(missing, True))
+        return leaf
 
     return _each(one, x)

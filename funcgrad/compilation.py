@@ -21,13 +21,16 @@ from funcgrad import dtypes, trees
 from funcgrad.arguments import Flat, is_float0, kind, no_tangent, settled
 from funcgrad.caching import Cache, Group
 from funcgrad.control.call import call_program
-from funcgrad.inspection import argument_names, eval_shape
+from funcgrad.inspection import argument_names, eval_shape, positional_names
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType, Program
+from funcgrad.parallel.shardings import check_kinds, constrained, of_arguments, of_results
 from funcgrad.passes import common_subexpressions, dead_code
+from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.process import in_child, process, refuse
+from funcgrad.sharding import look_for_devices
 from funcgrad.tracing import Tracer, call_when_running, is_array, state, type_of
 
 
@@ -54,9 +57,11 @@ def jit(
         static_argnums, static_argnames: arguments that are Python values, hashable; each new value compiles anew.
         donate_argnums, donate_argnames: arguments whose buffers the results may reuse; do not use them afterwards.
         keep_unused: arguments that nothing depends on are arguments of the compiled program all the same.
-        in_shardings, out_shardings: where the parts of arguments and results are, as for ``jax.jit``; by default
-            arguments stay where they are, and the compiler chooses for the results. Inside another transform,
-            ``with_sharding_constraint`` says it.
+        in_shardings, out_shardings: where the parts of positional arguments and of results are, as for ``jax.jit``:
+            one sharding for all, or a tuple of one entry per argument that is not static (for results one with their
+            structure), of shardings or pytrees of them with the structure of the argument or of its upper part. None
+            where nothing is said; then arguments stay where they are, and the compiler chooses for the results. Inside
+            another transform they are constraints in its program.
 
     Returns:
         A function like ``f``. Its attributes: ``trace(*args)``, the optimized ``Program``; ``lower(*args)``, what
@@ -65,6 +70,7 @@ def jit(
 
     Raises:
         ConcretizationError: from the call, if ``f`` asks a traced array for its value.
+        ValueError: from the call, if a sharding does not fit an argument or a result, which the message names.
 
     Example:
         >>> import funcgrad as fg, funcgrad.numpy as fnp
@@ -83,8 +89,10 @@ def jit(
     if not callable(f):
         raise TypeError(f"jit: wants a function, got {kind(f)}")
     statics = _Statics(f, static_argnums, static_argnames)
-    traced = _Traced(f, statics)
     shardings = {"in_shardings": in_shardings, "out_shardings": out_shardings}
+    for name, given in shardings.items():
+        check_kinds(name, given)
+    traced = _Traced(f, statics, **shardings)
     made = compiled(
         traced.stage, many=True,
         static_argnums=tuple(sorted(statics.positions)), static_argnames=tuple(sorted(statics.names)),
@@ -131,12 +139,13 @@ class Jitted:
 
     # While no transform runs, a call finds JAX's compiled function here, in C: a frame of Python's in between would be
     # a twentieth of a small call. While one runs, in any thread, calls go through _call_while_running.
-    __slots__ = ("_compiled", "_route", "_traced", "__dict__", "__weakref__")
+    __slots__ = ("_compiled", "_jax", "_route", "_traced", "__dict__", "__weakref__")
     __call__ = property(operator.attrgetter("_route"))
 
     def __init__(self, function: Callable[..., Any], compiled: Any, traced: _Traced):
         functools.update_wrapper(self, function)
-        self._compiled = compiled
+        self._compiled = compiled if traced.in_shardings is None else traced.explained(compiled)
+        self._jax = compiled
         self._route = self._call_first
         self._traced = traced
         self.lower = compiled.lower
@@ -158,7 +167,7 @@ class Jitted:
     @property
     def compiled(self) -> Any:
         """What ``jax.jit`` made of it."""
-        return self._compiled
+        return self._jax
 
     def trace(self, /, *args: Any, **kwargs: Any) -> Program:
         """The optimized program of a call with arguments like these."""
@@ -233,15 +242,18 @@ class _Traced:
     """A function to be compiled, and the programs that its calls under other transforms have left.
 
     Attributes:
+        in_shardings, out_shardings: as ``jit`` was given them.
         programs: by argument structure, types and static arguments.
     """
 
-    __slots__ = ("function", "name", "statics", "programs")
+    __slots__ = ("function", "name", "statics", "in_shardings", "out_shardings", "programs")
 
-    def __init__(self, function: Callable[..., Any], statics: _Statics):
+    def __init__(self, function: Callable[..., Any], statics: _Statics, in_shardings: Any, out_shardings: Any):
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
         self.statics = statics
+        self.in_shardings = in_shardings
+        self.out_shardings = out_shardings
         self.programs: Cache[tuple, tuple[Program, Any, _Results]] = Cache(_PROGRAMS)
 
     @property
@@ -264,6 +276,7 @@ class _Traced:
         """The result of the function on JAX's tracers and static arguments."""
         if _disabled():
             return self.function(*args, **kwargs)
+        look_for_devices()
         leaves, tree = trees.flatten((args, kwargs))
         leaves = [no_tangent(x.shape) if is_float0(x) else x for x in leaves]
         dynamic = [i for i, x in enumerate(leaves) if isinstance(x, jax.core.Tracer)]
@@ -276,7 +289,10 @@ class _Traced:
             full = list(leaves)
             for i, x in zip(dynamic, traced, strict=True):
                 full[i] = x
-            return results.arrays(settled(flat(*full)))
+            outs = settled(flat(*full))
+            if self.out_shardings is not None:  # JAX sees to it, where they fit
+                of_results(self.out_shardings, trees.unflatten(flat.out_tree, outs))
+            return results.arrays(outs)
 
         program = _optimized(stage(of_dynamic, types, name=self.name, description="jit"))
         if any(isinstance(x, Tracer) for _, x in program.constants):
@@ -302,7 +318,7 @@ class _Traced:
         leaves = [x for x in leaves if not is_float0(x)]
         # With their types: True and 1.0 equal 1.
         kinds = tuple(type(value) for group in static for _, value in group)
-        axes = tuple((name, size) for name, (_, size) in state.axes.items())
+        axes = tuple((n, size, axis if isinstance(axis, MeshAxis) else None) for n, (axis, size) in state.axes.items())
         key = (tree, tuple(type_of(x) for x in leaves), static, kinds, nothing, axes)
         try:
             found = self.programs.get(key) or self.programs.again(key)
@@ -315,6 +331,26 @@ class _Traced:
                 self.programs[key] = found
         program, out_tree, results = found
         return trees.unflatten(out_tree, results.whole(call_program(program, leaves)))
+
+    def shardings_of(self, args: tuple, kwargs: dict) -> list[Any]:
+        """Where the leaves of the arguments are that are not static; the places of static ones are empty in both."""
+        (dynamic, named), _ = self.statics.split(args, kwargs)
+        given = [i for i in range(len(args)) if i not in self.statics.positions]
+        names = positional_names(self.function, len(args))
+        return of_arguments(self.in_shardings, [names[i] for i in given], [dynamic[i] for i in given], named)
+
+    def explained(self, compiled: Callable[..., Any]) -> Callable[..., Any]:
+        """What was compiled; where a call fails because shardings do not fit, the error says which argument it was."""
+
+        @functools.wraps(compiled)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return compiled(*args, **kwargs)
+            except (TypeError, ValueError):
+                self.shardings_of(args, kwargs)
+                raise
+
+        return call
 
     def of_dynamic(self, static: Any) -> Callable[[tuple, dict], Any]:
         """The function of what is not static."""
@@ -336,10 +372,16 @@ class _Traced:
         flat = Flat(self.of_dynamic(static), tree, "jit")
         results = _Results()
         types = [type_of(x) for x in leaves if not is_float0(x)]
+        places = None if self.in_shardings is None else self.shardings_of(args, kwargs)
 
         def of_arrays(*xs: Any) -> list[Any]:
             given = iter(xs)
-            return results.arrays(settled(flat(*[x if is_float0(x) else next(given) for x in leaves])))
+            full = [x if is_float0(x) else next(given) for x in leaves]
+            outs = settled(flat(*(full if places is None else constrained(full, places))))
+            if self.out_shardings is not None:
+                found = of_results(self.out_shardings, trees.unflatten(flat.out_tree, outs))
+                outs = constrained(outs, found)
+            return results.arrays(outs)
 
         program = stage(of_arrays, types, name=self.name, description="jit")
         return _optimized(program), flat.out_tree, results

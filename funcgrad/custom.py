@@ -16,6 +16,7 @@ from typing import Any
 
 from funcgrad import trees
 from funcgrad.arguments import check_leaves, kind, match, zero_of, zero_tangent
+from funcgrad.control.widening import widen_call
 from funcgrad.errors import LeakedTracerError, NonDifferentiableError, here
 from funcgrad.interpreters.batching import Batching, at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
@@ -290,6 +291,7 @@ custom_jvp_p = Primitive(
     vjp=_pull_pushed,
     batch=lambda size, operands, dims, **params: _batch(_Batched, size, operands, dims, **params),
     close=_close,
+    widen=widen_call,
     multiple=True,
 )
 
@@ -402,6 +404,7 @@ custom_vjp_p = Primitive(
     vjp=_pull,
     batch=lambda size, operands, dims, **params: _batch(_BatchedVjp, size, operands, dims, **params),
     close=_close,
+    widen=widen_call,
     multiple=True,
 )
 

@@ -48,15 +48,19 @@ def trace(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Program:
 
 def argument_names(f: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> list[str]:
     """What the leaves of arguments are called: the parameter, and the path from there, as ``params['w']``."""
+    every = [*zip(positional_names(f, len(args)), args, strict=True), *sorted(kwargs.items())]
+    return [name + trees.keystr(path) for name, value in every for path, _ in trees.tree_flatten_with_path(value)[0]]
+
+
+def positional_names(f: Callable[..., Any], count: int) -> list[str]:
+    """What the first ``count`` positional arguments are called."""
     try:
         parameters = list(inspect.signature(f).parameters.values())
     except (ValueError, TypeError):
         parameters = []
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     positional = [p.name for p in parameters if p.kind in kinds]
-    names = [positional[i] if i < len(positional) else f"argument {i}" for i in range(len(args))]
-    every = [*zip(names, args, strict=True), *sorted(kwargs.items())]
-    return [name + trees.keystr(path) for name, value in every for path, _ in trees.tree_flatten_with_path(value)[0]]
+    return [positional[i] if i < len(positional) else f"argument {i}" for i in range(count)]
 
 
 def make_jaxpr(f: Callable[..., Any]) -> Callable[..., Program]:

@@ -27,7 +27,8 @@ Shape = tuple[int, ...]
 class ArrayType:
     """What is known of an array before it is computed: its shape, its dtype, and whether the dtype is weak.
 
-    ``inexact`` says whether such an array has a derivative: its dtype is floating or complex.
+    ``inexact`` says whether such an array has a derivative: its dtype is floating or complex. ``varying`` are the axes
+    of a mesh, inside ``shard_map``, along which devices may have different values; along others they have the same.
 
     Types are interned: two equal types are the same object, so they compare and hash by identity.
 
@@ -38,17 +39,20 @@ class ArrayType:
         True
     """
 
-    __slots__ = ("shape", "dtype", "weak", "ndim", "size", "inexact", "_strong", "__weakref__")
+    __slots__ = ("shape", "dtype", "weak", "varying", "ndim", "size", "inexact", "_strong", "__weakref__")
     shape: Shape
     dtype: np.dtype
     weak: bool
+    varying: frozenset[str]
     ndim: int
     size: int
     inexact: bool
     _strong: ArrayType
 
-    def __new__(cls, shape: Shape, dtype: np.dtype, weak: bool = False) -> ArrayType:
-        key = (shape, dtype, weak)
+    def __new__(
+        cls, shape: Shape, dtype: np.dtype, weak: bool = False, varying: frozenset[str] = frozenset()
+    ) -> ArrayType:
+        key = (shape, dtype, weak, varying)
         self = _known_types.get(key)
         if self is None:
             self = _types.find(key)
@@ -57,27 +61,32 @@ class ArrayType:
             self.shape = tuple(int(n) for n in shape)
             self.dtype = dtypes.canonical(dtype)
             self.weak = bool(weak)
+            self.varying = varying
             self.ndim = len(self.shape)
             self.size = math.prod(self.shape)
             self.inexact = dtypes.is_inexact(self.dtype)
-            self._strong = ArrayType(self.shape, self.dtype) if self.weak else self
+            self._strong = ArrayType(self.shape, self.dtype, False, varying) if self.weak else self
             # Two threads that meet here leave with the same object.
-            self = _types.add((self.shape, self.dtype, self.weak), self)
+            self = _types.add((self.shape, self.dtype, self.weak, self.varying), self)
             if key not in _known_types:  # another way to write it
                 _known_types[key] = self
         return self
 
     def __reduce__(self) -> tuple:
-        return ArrayType, (self.shape, self.dtype, self.weak)
+        return ArrayType, (self.shape, self.dtype, self.weak, self.varying)
 
     def __repr__(self) -> str:
-        return f"{dtypes.SHORT[self.dtype]}[{','.join(map(str, self.shape))}]{'~' if self.weak else ''}"
+        along = f"{{{','.join(sorted(self.varying))}}}" if self.varying else ""
+        return f"{dtypes.SHORT[self.dtype]}[{','.join(map(str, self.shape))}]{along}{'~' if self.weak else ''}"
 
     def with_shape(self, shape: Shape) -> ArrayType:
-        return ArrayType(shape, self.dtype, self.weak)
+        return ArrayType(shape, self.dtype, self.weak, self.varying)
 
     def with_dtype(self, dtype: np.dtype) -> ArrayType:
-        return ArrayType(self.shape, dtype)
+        return ArrayType(self.shape, dtype, False, self.varying)
+
+    def with_varying(self, axes: frozenset[str]) -> ArrayType:
+        return self if axes == self.varying else ArrayType(self.shape, self.dtype, self.weak, axes)
 
     def strong(self) -> ArrayType:
         """The same type without weakness."""

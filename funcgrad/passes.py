@@ -1,8 +1,10 @@
-"""Program-to-program clean-ups: dead code, common subexpressions, calls inlined."""
+"""Program-to-program clean-ups: dead code, common subexpressions, calls inlined; programs that are the same."""
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Sequence
+from typing import Any
 
 from funcgrad.ir import Atom, Equation, Program, Var, kept_with_program
 
@@ -85,3 +87,44 @@ def _inline(program: Program, arguments: Sequence[Atom], equations: list[Equatio
         equations.append(Equation(equation.primitive, inputs, outputs, equation.params, equation.source))
         known.update(zip(equation.outputs, outputs, strict=True))
     return [known.get(a, a) for a in program.outputs]
+
+
+_KEPT = 256
+_interned: OrderedDict[tuple, Program] = OrderedDict()
+
+
+def interned(program: Program) -> Program:
+    """An earlier program that is the same, equation by equation, if one is remembered: it has what was compiled of it.
+
+    Args:
+        program: without constants.
+    """
+    key = _fingerprint(program)
+    try:
+        found = _interned.setdefault(key, program)
+    except TypeError:  # a parameter that does not compare
+        return program
+    _interned.move_to_end(key)
+    while len(_interned) > _KEPT:
+        _interned.popitem(last=False)
+    return found
+
+
+def _fingerprint(program: Program) -> tuple:
+    places: dict[Atom, int] = {v: i for i, v in enumerate([*program.inputs, *[v for v, _ in program.constants]])}
+
+    def atom(a: Atom) -> Any:
+        return places[a] if isinstance(a, Var) else (a.type, a.value.tobytes())
+
+    def parameter(value: Any) -> Any:
+        # With its type: True and 1.0 equal 1.
+        return _fingerprint(value) if isinstance(value, Program) else (type(value), value)
+
+    equations = []
+    for e in program.equations:
+        params = tuple((k, parameter(v)) for k, v in e.params.items())
+        equations.append((e.primitive, tuple(map(atom, e.inputs)), params))
+        for variable in e.outputs:
+            places[variable] = len(places)
+    constants = tuple(id(x) for _, x in program.constants)
+    return (*program.input_types, tuple(equations), tuple(map(atom, program.outputs)), constants)

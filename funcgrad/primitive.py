@@ -17,6 +17,9 @@ Each rule is given once, in the form that fits the primitive:
 ``vjp``
     primitives that carry programs: ``(primals, needs, params) -> (outs, pullback)``, together with ``jvp``. A primal
     that is given as its ``ArrayType`` is not known, but the operation is linear in it.
+``widen``
+    primitives that carry programs: ``(operands, params) -> (operands, params)``, with programs for operands that vary
+    along just these axes of a mesh. Asked for inside ``shard_map``, before anything else.
 ``close``
     primitives that carry Python functions: ``(interpreter, operands, params) -> (operands, params)``, with programs in
     their place, and what the functions close over as operands. Asked for by interpreters that have no values.
@@ -32,6 +35,7 @@ from funcgrad.errors import locate
 from funcgrad.ir import ArrayType
 
 Rule = Callable[..., Any]
+_NOWHERE: frozenset[str] = frozenset()
 
 
 _RESULTS = Group("types of results", 16384)
@@ -50,11 +54,15 @@ class Primitive:
         elementwise: operands broadcast as in NumPy, and each output element depends on one element of each.
         differentiable: False where the derivative is zero everywhere (comparisons, rounding, integers).
         effect: it is there for what it does, not for its results; a program keeps it though nothing depends on it.
+        varying: ``(axes, **params) -> axes``: along which axes of a mesh results vary if the operands together vary
+            along ``axes``; without it, along the same.
+        exact: ``infer`` says that itself, for each result.
     """
 
     __slots__ = (
         "name", "infer", "lower", "multiple", "elementwise", "differentiable",
-        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "close", "effect", "_types",
+        "partials", "transpose", "bilinear", "jvp", "vjp", "batch", "close", "widen", "effect", "varying",
+        "exact", "_types",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +77,9 @@ class Primitive:
         vjp: Rule | None = None,
         batch: Rule | None = None,
         close: Rule | None = None,
+        widen: Rule | None = None,
+        varying: Rule | None = None,
+        exact: bool = False,
         bilinear: bool = False,
         multiple: bool = False,
         elementwise: bool = False,
@@ -84,6 +95,9 @@ class Primitive:
         self.vjp = vjp
         self.batch = batch
         self.close = close
+        self.widen = widen
+        self.varying = varying
+        self.exact = exact or widen is not None
         self.bilinear = bilinear
         self.multiple = multiple
         self.elementwise = elementwise
@@ -111,12 +125,22 @@ class Primitive:
         return result
 
     def _infer(self, types: Sequence[ArrayType], params: dict[str, Any]) -> list[ArrayType]:
+        axes = frozenset() if self.exact else self.common(types, params)
         try:
-            found = self.infer(*types, **params)
+            found = self.infer(*[t.with_varying(_NOWHERE) for t in types] if axes else types, **params)
         except (TypeError, ValueError) as error:
             locate(error)
             raise
-        return list(found) if self.multiple else [found]
+        found = list(found) if self.multiple else [found]
+        if axes and self.varying is not None:
+            axes = self.varying(axes, **params)
+        return [t.with_varying(axes) for t in found] if axes else found
+
+    def common(self, types: Sequence[ArrayType], params: dict[str, Any]) -> frozenset[str]:
+        """The axes of a mesh along which an operation on operands of ``types`` takes them all to vary."""
+        axes = _NOWHERE.union(*[t.varying for t in types])
+        over = params.get("over")
+        return axes if over is None or not over.checked else axes.union(over.names)
 
 
 Bind = Callable[[Primitive, Sequence[Any], dict[str, Any]], Any]

@@ -16,6 +16,7 @@ from funcgrad.arguments import Flat, check_leaves
 from funcgrad.checkpoint_policies import Policy, nothing_saveable
 from funcgrad.control.call import batched_program, jvp_program
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
+from funcgrad.control.widening import widen_call
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.reverse import Pullback
@@ -156,6 +157,7 @@ checkpoint_p = Primitive(
     jvp=_jvp,
     vjp=_vjp,
     batch=_batch,
+    widen=widen_call,
     multiple=True,
 )
 

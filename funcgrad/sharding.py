@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+import jax
 from jax.sharding import PartitionSpec, Sharding
 
 from funcgrad import trees
 from funcgrad.arguments import kind
-from funcgrad.primitives.markers import sharded_p
-from funcgrad.tracing import typed
+from funcgrad.primitives.collectives import MeshAxis
+from funcgrad.primitives.markers import alike_p, sharded_p
+from funcgrad.tracing import JaxArray, Tracer, state, type_of, typed
 
 
 def with_sharding_constraint(x: Any, shardings: Any) -> Any:
@@ -49,3 +52,35 @@ def with_sharding_constraint(x: Any, shardings: Any) -> Any:
 
     is_one = lambda s: s is None or isinstance(s, PartitionSpec)
     return trees.map(constrained, shardings, x, is_leaf=is_one)
+
+
+class _Devices:
+    """What is known of the devices: nothing, until the backend runs, which is not started to find out."""
+
+    several: bool | None = None
+
+
+def look_for_devices() -> None:
+    """Finds out whether there are several devices; for where the backend runs, or is about to."""
+    if _Devices.several is None:
+        _Devices.several = jax.device_count() > 1
+
+
+def as_primals(cotangents: Sequence[Any], primals: Sequence[Any]) -> list[Any]:
+    """Cotangents whose parts are where the primals' are, if there are several devices for them to be on.
+
+    Left to itself the compiler often gives all of a gradient to each device: where it is a sum over devices, or depends
+    on no array.
+    """
+    if _Devices.several is None and any(x.__class__ is JaxArray for x in primals):
+        look_for_devices()
+    if not _Devices.several or any(isinstance(axis, MeshAxis) for axis, _ in state.axes.values()):
+        return list(cotangents)
+    return [_alike(ct, x) for ct, x in zip(cotangents, primals, strict=True)]
+
+
+def _alike(ct: Any, x: Any) -> Any:
+    if not isinstance(x, Tracer | JaxArray) or not isinstance(ct, Tracer | JaxArray):
+        return ct
+    shape = type_of(ct).shape
+    return alike_p(ct, x) if shape and shape == type_of(x).shape else ct

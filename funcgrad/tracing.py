@@ -267,13 +267,13 @@ class _State(threading.local):
         floor: the interpreter that takes operations which no tracer claims.
         source: the user's line that the operations stand for, where it is not the line that is running now.
         deferring: how deep calls of transforms are nested whose callers look at results only.
-        axes: by name, the axes that surrounding transforms batch along: the number of each example there, traced, and
-            how many there are.
+        axes: by name, the axes that are there: those that surrounding transforms batch along, with the number of each
+            example there, traced, and how many there are; and a mesh's, with a ``MeshAxis`` instead of the number.
     """
 
     def __init__(self) -> None:
         self.depth = 0
-        self.axes: dict[Any, tuple[Tracer, int]] = {}
+        self.axes: dict[Any, tuple[Any, int]] = {}
         self.deferring = 0
         self.floor: Interpreter | None = None
         self.source: Source | None = None
@@ -343,6 +343,8 @@ def set_base(interpreter: Base) -> None:
 
 def bind(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
     """Applies ``primitive``: through the innermost interpreter among the operands, or else at once."""
+    if primitive.widen is not None and state.axes:
+        operands, params = primitive.widen(operands, params)
     top = state.floor or _base
     for operand in operands:
         if isinstance(operand, Tracer):

@@ -33,6 +33,7 @@ from funcgrad.interpreters.transpose import linearize_flat, transpose_program
 from funcgrad.ir import Program
 from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import stop_gradient as stop_gradient_p
+from funcgrad.sharding import as_primals
 from funcgrad.tracing import deferring, type_of
 
 # ---------------------------------------------------------------- reverse mode
@@ -71,7 +72,7 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     types = [type_of(o) for o in outs]
 
     form = (tree, tuple(type_of(x) for x in leaves), out_tree, types)
-    pullback = Pullback(lambda cts: pull([*cts, *unused]), form)
+    pullback = Pullback(lambda cts: as_primals(pull([*cts, *unused]), leaves), form)
     result = trees.unflatten(out_tree, settled(outs))
     return (result, pullback, aux) if has_aux else (result, pullback)
 
@@ -96,6 +97,12 @@ class Pullback:
     def __call__(self, cotangent: Any) -> Any:
         tree, types, out_tree, out_types = self.form
         cts = match("vjp: the cotangent", cotangent, out_tree, out_types)
+        for ct, t in zip(cts, out_types, strict=True):
+            if ct is not None and not type_of(ct).varying <= t.varying:
+                raise ValueError(
+                    f"vjp: the cotangent varies from device to device, {type_of(ct)}, but the result does not, {t}: "
+                    "there is one cotangent of it for all; see psum, pmean and pcast"
+                )
         with deferring():
             cotangents = self.pull(cts)
         found = [zero_of(t) if ct is None else ct for t, ct in zip(types, cotangents, strict=True)]
@@ -196,9 +203,8 @@ def _differentiated(
     value, out_tree = outs[0], flat.out_tree
     # The tape is let go before anything is computed: what it holds would have to be kept.
     del every, pull, outs
-    gradients = trees.unflatten(
-        tree, settled([zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)])
-    )
+    found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
+    gradients = trees.unflatten(tree, settled(as_primals(found, leaves)))
     whole = lambda: trees.unflatten(out_tree, settled([value]))
     return whole, finish(), gradients[0] if isinstance(argnums, int) else tuple(gradients)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
+from funcgrad.control.widening import widen_call
 from funcgrad.interpreters.batching import batch_flat
 from funcgrad.interpreters.evaluate import evaluate
 from funcgrad.interpreters.forward import jvp_flat
@@ -101,6 +102,7 @@ call = Primitive(
     jvp=_jvp,
     vjp=_vjp,
     batch=_batch,
+    widen=widen_call,
     multiple=True,
 )
 

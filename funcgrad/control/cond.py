@@ -11,6 +11,7 @@ from funcgrad import dtypes, trees
 from funcgrad.arguments import kind
 from funcgrad.control.loop_rules import chosen, strong
 from funcgrad.control.split import depth, split_for_forward, split_for_reverse
+from funcgrad.control.widening import widen_cond
 from funcgrad.errors import here
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
@@ -249,6 +250,7 @@ cond_p = Primitive(
     jvp=_jvp,
     vjp=_vjp,
     batch=_batch,
+    widen=widen_cond,
     multiple=True,
 )
 
@@ -352,12 +354,10 @@ def _alike(name: str, labels: Sequence[str], programs: Sequence[Program]) -> lis
     def cast_to(program: Program) -> Program:
         def run(*args: Any) -> list[Any]:
             outs = evaluate(program, args)
-            return [
-                x if type_of(x) == ArrayType(type_of(x).shape, d) else cast(x, dtype=d) for x, d in zip(outs, wanted)
-            ]
+            return [x if type_of(x) == type_of(x).with_dtype(d) else cast(x, dtype=d) for x, d in zip(outs, wanted)]
 
         types = program.output_types
-        same = all(t == ArrayType(t.shape, d) for t, d in zip(types, wanted))
+        same = all(t == t.with_dtype(d) for t, d in zip(types, wanted))
         return program if same else stage(run, program.input_types, name=program.name)
 
     return [cast_to(p) for p in programs]

@@ -13,6 +13,7 @@ from funcgrad.arguments import kind
 from funcgrad.control.loop_rules import batched_step, jvp_step, live_carries, split_at
 from funcgrad.control.scan import leaves_of, scan, step_program
 from funcgrad.control.split import depth
+from funcgrad.control.widening import widen_while
 from funcgrad.errors import NonDifferentiableError, here
 from funcgrad.interpreters.batching import at_axis, batch_flat
 from funcgrad.interpreters.evaluate import evaluate
@@ -172,7 +173,9 @@ def _batched_condition(
     return stage(run, [*test, *carry], name=condition.name), apart[0]
 
 
-while_p = Primitive("while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, batch=_batch, multiple=True)
+while_p = Primitive(
+    "while", infer=_infer, lower=_lower, jvp=_jvp, vjp=_vjp, batch=_batch, widen=widen_while, multiple=True
+)
 
 # ---------------------------------------------------------------- what users call
 

@@ -13,6 +13,7 @@ from jax import lax
 
 from funcgrad import checks, dtypes, trees
 from funcgrad.control.loop_rules import loop_batch, loop_jvp, loop_vjp, repeated_number, strong
+from funcgrad.control.widening import raised, widen_scan
 from funcgrad.errors import here
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
@@ -64,6 +65,7 @@ scan_p = Primitive(
     jvp=lambda primals, tangents, **params: loop_jvp(scan_program, primals, tangents, **params),
     vjp=lambda operands, needs, params: loop_vjp(scan_program, operands, needs, **params),
     batch=lambda size, operands, dims, **params: loop_batch(scan_program, size, operands, dims, **params),
+    widen=widen_scan,
     multiple=True,
 )
 
@@ -176,7 +178,7 @@ def _part(x: Any) -> Any:
     """
     type = type_of(x)
     number = repeated_number(x)
-    return ArrayType(type.shape[1:], type.dtype) if number is None else (number, type.shape[1:])
+    return type.with_shape(type.shape[1:]).strong() if number is None else (number, type.shape[1:])
 
 
 def step_program(
@@ -214,25 +216,29 @@ def step_program(
     types = [type_of(x) for x in first]
     program = stage(step, [*types, *looped], name="step", description=name)
     settled = [_joined(b, a) for b, a in zip(types, program.output_types)]
-    if settled != types or any(t.weak for t in program.output_types):
+    while settled != types or any(t.weak for t in program.output_types):
         program = stage(lambda *xs: [strong(x) for x in step(*xs)], [*settled, *looped], name="step", description=name)
+        types, settled = settled, [_joined(b, a) for b, a in zip(settled, program.output_types)]
     _check_carry(settled, program.output_types, carry_tree, name)
-    carried = [cast(typed(x), dtype=t.dtype) if type_of(x) != t else x for x, t in zip(first, settled)]
+    carried = [
+        raised(x if type_of(x).with_varying(t.varying) == t else cast(typed(x), dtype=t.dtype), t.varying)
+        for x, t in zip(first, settled)
+    ]
     return program, carried, structure[0]
 
 
 def _joined(before: ArrayType, after: ArrayType) -> ArrayType:
-    """The type of a carry from those before and after a step: a weak one gives way."""
+    """The type of a carry from those before and after a step: a weak one gives way, and one that varies stays so."""
+    dtype = before.dtype
     if before.weak:
-        dtype, _ = dtypes.promote_weak(before.dtype, True, after.dtype, after.weak)
-        return ArrayType(before.shape, dtype)
-    return before.strong()
+        dtype, _ = dtypes.promote_weak(dtype, True, after.dtype, after.weak)
+    return before.with_dtype(dtype).with_varying(before.varying | after.varying)
 
 
 def _check_carry(before: Sequence[ArrayType], after: Sequence[ArrayType], tree: Any, name: str) -> None:
     paths = [trees.keystr(p) for p, _ in trees.tree_flatten_with_path(trees.unflatten(tree, range(len(before))))[0]]
     for path, b, a in zip(paths, before, after):
-        if b != a.strong():
+        if b != a.strong().with_varying(b.varying):
             raise TypeError(
                 f"{name}: the carry must keep its type, but carry{path} is {b} before a step and {a.strong()} after "
                 f"it; convert it in the step, or begin with that; at {here()}"

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from funcgrad.errors import ConcretizationError, FuncgradError, here
-from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.shape import broadcast, moved, reshape
 from funcgrad.tracing import Interpreter, Tracer, bind, differentiated_by, running, state, type_of
@@ -27,7 +26,7 @@ class BatchTracer(Tracer):
     def __init__(self, interpreter: Batching, value: Any, dim: int):
         self.interpreter = interpreter
         whole = type_of(value)
-        self.type = ArrayType((*whole.shape[:dim], *whole.shape[dim + 1 :]), whole.dtype, whole.weak)
+        self.type = whole.with_shape((*whole.shape[:dim], *whole.shape[dim + 1 :]))
         self.value = value
         self.dim = dim
 
@@ -99,14 +98,15 @@ def _elementwise(
     return bind(primitive, aligned, params), 0
 
 
-def axis_called(name: Any) -> tuple[Tracer, int]:
-    """The axis that a surrounding ``vmap`` has given a name: the number of each example, and how many there are."""
+def axis_called(name: Any) -> tuple[Any, int]:
+    """An axis by its name: of a ``vmap`` the number of each example, traced, of a mesh a ``MeshAxis``; and its size."""
     try:
         return state.axes[name]
     except KeyError:
         known = f"there are {', '.join(map(repr, state.axes))}" if state.axes else "there is none at all"
         raise NameError(
-            f"no axis is called {name!r} at {here()}, {known}; give it to a surrounding vmap as axis_name"
+            f"no axis is called {name!r} at {here()}, {known}; give it to a surrounding vmap as axis_name, or use "
+            "one of the mesh inside shard_map"
         ) from None
 
 

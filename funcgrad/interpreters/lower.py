@@ -8,19 +8,21 @@ line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, cast
 
 import jax
-from jax.sharding import NamedSharding
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from funcgrad.caching import Cache, Group, memoized
 from funcgrad.errors import file_and_line
 from funcgrad.interpreters.recipes import Recipe, Step
-from funcgrad.ir import ArrayType, Equation, Program, Var, set_view
+from funcgrad.ir import ArrayType, Equation, Program, Var, kept_with_program, set_view
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.contraction import worth_turning
-from funcgrad.primitives.markers import anywhere_on
+from funcgrad.primitives.markers import alike_p, anywhere_on
 
 try:
     import jax.extend.core
@@ -79,10 +81,48 @@ def lowered(program: Program) -> Callable[..., list[Any]]:
     said = _a_sharding(closed)
 
     def run(*arguments: Any) -> list[Any]:
+        if _local.by_equation:
+            return _by_equation(closed, [*constants, *arguments])
         outs = program_p.bind(*constants, *arguments, program=bare)
         return outs if said is None or not outs else [anywhere_on(said.mesh, outs[0]), *outs[1:]]
 
     return run
+
+
+class _Local(threading.local):
+    """In this thread, whether JAX gets programs equation by equation."""
+
+    by_equation = False
+
+
+_local = _Local()
+
+
+@contextmanager
+def by_equation() -> Iterator[bool]:
+    """Within it JAX traces each equation of what is ``lowered``: inside ``shard_map`` it has to see the axes' names.
+
+    Returns:
+        A context manager, which says whether that was so before.
+    """
+    before = _local.by_equation
+    _local.by_equation = True
+    try:
+        yield before
+    finally:
+        _local.by_equation = before
+
+
+def _by_equation(program: Program, arguments: Sequence[Any]) -> list[Any]:
+    values: dict[Any, Any] = dict(zip(program.inputs, arguments, strict=True))
+
+    def read(atom: Any) -> Any:
+        return values[atom] if type(atom) is Var else atom.value
+
+    for equation in program.equations:
+        found = equation.primitive.lower(*map(read, equation.inputs), **equation.params)
+        values.update(zip(equation.outputs, found if equation.primitive.multiple else [found], strict=True))
+    return [read(a) for a in program.outputs]
 
 
 def _a_sharding(program: Program) -> NamedSharding | None:
@@ -94,11 +134,26 @@ def _a_sharding(program: Program) -> NamedSharding | None:
         for value in equation.params.values():
             if isinstance(value, NamedSharding):
                 return value
+            if isinstance(value, Mesh):
+                return NamedSharding(value, PartitionSpec())
             for inner in value if type(value) is tuple else (value,):
                 found = _a_sharding(inner) if isinstance(inner, Program) else None
                 if found is not None:
                     return found
     return None
+
+
+@kept_with_program
+def _partly_divided(program: Program) -> bool:
+    """Whether the compiler divides work inside of a ``shard_map``. XLA then fails where arrays are to be alike."""
+    for equation in program.equations:
+        params = equation.params
+        if equation.primitive.name == "shard_map" and len(params["axes"]) < len(params["mesh"].axis_names):
+            return True
+        inner = [v for value in params.values() for v in (value if type(value) is tuple else (value,))]
+        if any(isinstance(v, Program) and _partly_divided(v) for v in inner):
+            return True
+    return False
 
 
 def _without_cache(program: Program) -> Program:
@@ -148,11 +203,13 @@ class _Emitter:
         resizable: recipes by primitive, dtypes, ranks and the parameters that are not sizes.
         locations: MLIR's locations, by primitive and source.
         types: MLIR's types, by ours.
+        alike: whether arrays can be asked to be where others are.
     """
 
-    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types")
+    __slots__ = ("context", "platforms", "scope", "recipes", "resizable", "locations", "types", "alike")
 
-    def __init__(self, context: Any):
+    def __init__(self, context: Any, alike: bool):
+        self.alike = alike
         self.context = context
         self.platforms = tuple(context.platforms or context.module_context.platforms)
         self.scope = f"{context.name_stack}/" if str(context.name_stack) else ""
@@ -178,10 +235,15 @@ class _Emitter:
             kind = (equation.primitive, *[a.type for a in equation.inputs], *equation.params.items())
             recipe = self.recipes.get(kind)
             if recipe is None:
+                if equation.primitive is alike_p and not self.alike:
+                    values[equation.outputs[0]] = operands[0]
+                    continue
                 if equation.primitive.name == "call":
                     values.update(zip(equation.outputs, self.program(equation.params["program"], operands)))
                     continue
-                recipe = self.recipes[kind] = self.recipe(equation)
+                recipe = self.recipe(equation)
+                if equation.primitive is not alike_p:  # each of which has a group of its own
+                    self.recipes[kind] = recipe
             values.update(zip(equation.outputs, recipe.emit(operands, self.location(equation))))
         return [values[a] if isinstance(a, Var) else constant(a) for a in program.outputs]
 
@@ -263,7 +325,7 @@ class _Emitter:
 
 
 def _emit(context: Any, *arguments: Any, program: Program) -> Sequence[Any]:
-    return _Emitter(context).program(program, arguments)
+    return _Emitter(context, not _partly_divided(program)).program(program, arguments)
 
 
 # Not cacheable, or JAX would emit the program twice: into a function of its own, and copied from there.

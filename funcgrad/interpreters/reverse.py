@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from funcgrad.errors import Source
-from funcgrad.interpreters.rules import accumulate, no_rule, pull
+from funcgrad.interpreters.rules import accumulate, no_rule, pull, summed_pullback
 from funcgrad.interpreters.transpose import linearize_flat, transpose_program
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
@@ -118,6 +118,8 @@ class Reverse(Interpreter):
         needs = [s is not None for s in slots]
         if primitive.vjp is not None:
             outs, pullback = primitive.vjp(values, needs, params)
+            if state.axes:
+                pullback = _summed(primitive, pullback, [type_of(x) for x in values], params)
         else:
             outs, pullback = vjp_from_jvp(primitive, values, needs, params)
         check_outside(self, primitive, outs)
@@ -155,6 +157,10 @@ class Reverse(Interpreter):
         finally:
             state.source = outside
         return cts
+
+
+def _summed(primitive: Primitive, pullback: Pullback, types: Sequence[ArrayType], params: dict[str, Any]) -> Pullback:
+    return lambda cts: summed_pullback(primitive, pullback(cts), types, params)
 
 
 def _computed(entry: tuple) -> tuple:

@@ -8,10 +8,11 @@ from typing import Any
 from funcgrad.errors import NonDifferentiableError, here
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive, Rule
+from funcgrad.primitives.collectives import Over, psum_p
 from funcgrad.primitives.elementwise import add
 from funcgrad.primitives.reductions import reduce_sum
 from funcgrad.primitives.shape import broadcast, reshape, zeros
-from funcgrad.tracing import type_of
+from funcgrad.tracing import state, type_of
 
 
 def abstract(x: Any) -> ArrayType:
@@ -76,7 +77,27 @@ def pull(primitive: Primitive, index: int, ct: Any, out: Any, operands: Sequence
             known = list(operands)
             known[index] = abstract(operands[index])
             result = rule(ct, *known, **params)
-    return sum_to(result, abstract(operands[index])) if primitive.elementwise else result
+    if primitive.elementwise:
+        result = sum_to(result, abstract(operands[index]))
+    if state.axes:
+        types = [abstract(x) for x in operands]
+        return summed_over(result, primitive.common(types, params) - types[index].varying)
+    return result
+
+
+def summed_over(ct: Any, axes: frozenset[str]) -> Any:
+    """The cotangent of a value that is the same along some axes of a mesh, but was taken as one that varies there."""
+    return ct if ct is None or not axes else psum_p(ct, over=Over(tuple(sorted(axes)), True))
+
+
+def summed_pullback(primitive: Primitive, cts: Sequence[Any], types: Sequence[ArrayType], params: dict) -> list[Any]:
+    """What a pullback of ``primitive`` gave, as cotangents of operands of ``types``."""
+    if not state.axes:
+        return list(cts)
+    if primitive.exact:
+        return [None if ct is None else summed_over(ct, type_of(ct).varying - t.varying) for ct, t in zip(cts, types)]
+    axes = primitive.common(types, params)
+    return [summed_over(ct, axes - t.varying) for ct, t in zip(cts, types)]
 
 
 def push(

@@ -7,7 +7,7 @@ from typing import Any
 
 from funcgrad import dtypes
 from funcgrad.interpreters.forward import jvp_flat
-from funcgrad.interpreters.rules import accumulate, no_rule, pull
+from funcgrad.interpreters.rules import accumulate, no_rule, pull, summed_pullback
 from funcgrad.interpreters.staging import Staging
 from funcgrad.ir import ArrayType, Atom, Equation, Literal, Program, Var
 from funcgrad.tracing import bind, running, type_of
@@ -55,7 +55,9 @@ def _transpose_equation(
     if primitive.vjp is not None:
         needs = [isinstance(a, Var) and a in linear for a in equation.inputs]
         _, pullback = primitive.vjp(operands, needs, equation.params)
-        for atom, ct in zip(equation.inputs, pullback(received), strict=True):
+        types = [a.type for a in equation.inputs]
+        cts = summed_pullback(primitive, pullback(received), types, equation.params)
+        for atom, ct in zip(equation.inputs, cts, strict=True):
             give(atom, ct)
         return
     if not primitive.differentiable:

@@ -28,6 +28,7 @@ from funcgrad.collectives import (
     all_to_all,
     axis_index,
     axis_size,
+    pcast,
     pmax,
     pmean,
     pmin,

@@ -1,48 +1,119 @@
-"""Primitives over all examples of a batch at once: sums, gathers, exchanges.
+"""Primitives over all batch elements of a ``vmap``, or all devices of a mesh, at once: sums, gathers, exchanges.
 
-Each has two operands: what an example has, and the example's number along an axis. Where that number is batched, the
-batching rule sees all examples and does the work; batched along any other axis, it is an operation like any.
-``funcgrad.collectives`` says what axes are called.
+Of a ``vmap`` they have two operands: what an element has, and the element's number along an axis. Where that number is
+batched, the batching rule sees all elements and does the work; batched along any other axis, it is an operation like
+any. Of a mesh they have one operand, and a parameter, ``over``, that says along which axes of the mesh: XLA does the
+work. ``funcgrad.collectives`` says what axes are called.
+
+A value that is the same on all devices along an axis may meet one that is not, and is then taken as one that varies: by
+``pvary``, or without a word. Its cotangent is the sum over those devices (``interpreters.rules``). So a sum's transpose
+is ``pvary``, with no exchange at all, and a value's cotangent varies along no other axes than the value. Where the
+types do not tell which values are the same (``shard_map`` with ``check_vma=False``) a sum's transpose is a sum.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from jax import lax
 
+from funcgrad import dtypes
 from funcgrad.errors import FuncgradError
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive, Rule
-from funcgrad.primitives.elementwise import mul, number
+from funcgrad.primitives.elementwise import cast, div, eq, mul, number
 from funcgrad.primitives.indexing import take
-from funcgrad.primitives.reductions import reduce_sum
+from funcgrad.primitives.reductions import reduce_max, reduce_min, reduce_sum
 from funcgrad.primitives.shape import broadcast, moved
 from funcgrad.tracing import type_of
 
 
-def _unbound(*_: Any, **__: Any) -> Any:
-    raise FuncgradError("a collective was run outside the vmap that has its axis")
+@dataclass(frozen=True)
+class Over:
+    """Along which axes of a mesh.
 
-
-def _collective(name: str, *, infer: Rule, together: Rule, shifted: Rule, transpose: Callable[..., Any]) -> Primitive:
-    """A primitive of ``(x, index)``, where ``index`` is the number of the example along the named axis.
-
-    Args:
-        together: ``(size, x, dim, **params) -> (out, dim)``, where the named axis is the one that is batched.
-        shifted: ``**params -> params`` for examples of another axis, which are in front of ``x``.
-        transpose: ``(ct, x, index, **params)``, the collective that goes the other way.
+    Attributes:
+        names: theirs.
+        checked: whether types tell along which axes values vary.
     """
 
-    def batch(size: int, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> tuple[Any, int | None]:
-        (x, index), (dim, of_index) = operands, dims
-        if of_index is not None:
-            return together(size, x, dim, **params)
-        assert dim is not None
-        return primitive(moved(x, dim, 0), index, **shifted(**params)), 0
+    names: tuple[str, ...]
+    checked: bool
 
-    primitive = Primitive(name, infer=infer, lower=_unbound, transpose=(transpose, None), batch=batch)
+    def __repr__(self) -> str:
+        return f"({', '.join(self.names)}){'' if self.checked else ' unchecked'}"
+
+
+class MeshAxis(NamedTuple):
+    """An axis of a mesh along which ``shard_map`` runs a function on each device.
+
+    Attributes:
+        mesh: that it belongs to.
+        checked: as of ``Over``.
+    """
+
+    mesh: Any
+    checked: bool
+
+
+def _collective(
+    name: str,
+    *,
+    infer: Rule,
+    lower: Rule,
+    together: Rule,
+    shifted: Rule = dict,
+    transpose: Callable[..., Any] | None = None,
+    jvp: Rule | None = None,
+    same: bool = False,
+) -> Primitive:
+    """A primitive of ``(x, index)``, where ``index`` is the number along the named axis; or of ``x``, ``over`` a mesh.
+
+    Args:
+        infer: ``(x, **params)``.
+        lower: ``(x, names, **params)``, for a mesh.
+        together: ``(size, x, dim, **params) -> (out, dim)``, where the named axis is the one that is batched.
+        shifted: ``**params -> params`` for elements of another axis, which are in front of ``x``.
+        transpose: ``(at, over, **params)``, which calls ``at(primitive, **params)`` for the collective that goes the
+            other way, of the cotangent; of a mesh for an operand that varies along all of ``over``.
+        same: whether the result is the same on all devices.
+    """
+
+    def run(x: Any, *index: Any, over: Over | None = None, **params: Any) -> Any:
+        if over is None:
+            raise FuncgradError("a collective was run outside the vmap that has its axis")
+        return lower(x, over.names, **params)
+
+    def batch(
+        size: int, operands: Sequence[Any], dims: Sequence[int | None], over: Over | None = None, **params: Any
+    ) -> tuple[Any, int | None]:
+        x, *index = operands
+        if index and dims[1] is not None:
+            return together(size, x, dims[0], **params)
+        assert dims[0] is not None
+        where = {} if over is None else {"over": over}
+        return primitive(moved(x, dims[0], 0), *index, **shifted(**params), **where), 0
+
+    def transposed(ct: Any, x: Any, *index: Any, over: Over | None = None, **params: Any) -> Any:
+        assert transpose is not None
+        where = {} if over is None else {"over": over}
+        return transpose(lambda primitive, **changed: primitive(ct, *index, **changed, **where), over, **params)
+
+    def varying(axes: frozenset[str], over: Over | None = None, **params: Any) -> frozenset[str]:
+        return axes.difference(over.names) if same and over is not None and over.checked else axes
+
+    primitive = Primitive(
+        name,
+        infer=lambda x, *index, over=None, **params: infer(x, **params),
+        lower=run,
+        transpose=None if transpose is None else (transposed, None),
+        jvp=jvp,
+        batch=batch,
+        varying=varying,
+    )
     return primitive
 
 
@@ -52,11 +123,52 @@ def _sum_together(size: int, x: Any, dim: int | None) -> tuple[Any, None]:
 
 psum_p = _collective(
     "psum",
-    infer=lambda x, index: x.strong(),
+    infer=lambda x: x.strong(),
+    lower=lax.psum,
     together=_sum_together,
-    shifted=dict,
-    transpose=lambda ct, x, index: psum_p(ct, index),
+    transpose=lambda at, over: at(pvary_p if over is not None and over.checked else psum_p),
+    same=True,
 )
+
+# The same values, taken as some that vary along more axes of a mesh.
+pvary_p = _collective(
+    "pvary",
+    infer=lambda x: x.strong(),
+    lower=lambda x, names: x,
+    together=lambda size, x, dim: (x, dim),
+    transpose=lambda at, over: at(pvary_p),
+)
+
+# The number of a device along an axis of a mesh.
+axis_index_p = Primitive(
+    "axis_index",
+    infer=lambda *, over: ArrayType((), dtypes.int32),
+    lower=lambda *, over: lax.axis_index(over.names),
+    differentiable=False,
+)
+
+
+def _extreme(name: str, lower: Rule, reduce: Primitive) -> Primitive:
+    def jvp(primals: Sequence[Any], tangents: Sequence[Any], **where: Any) -> tuple[Any, Any]:
+        (x, *index), t = primals, tangents[0]
+        out = primitive(x, *index, **where)
+        # Those that tie share the derivative evenly.
+        chosen = cast(eq(x, out), dtype=type_of(x).dtype)
+        return out, psum_p(mul(t, div(chosen, psum_p(chosen, *index, **where))), *index, **where)
+
+    primitive = _collective(
+        name,
+        infer=lambda x: x.strong(),
+        lower=lower,
+        together=lambda size, x, dim: (x if dim is None else reduce(x, axes=(dim,)), None),
+        jvp=jvp,
+        same=True,
+    )
+    return primitive
+
+
+pmax_p = _extreme("pmax", lax.pmax, reduce_max)
+pmin_p = _extreme("pmin", lax.pmin, reduce_min)
 
 
 def _repeated(x: Any, size: int) -> Any:
@@ -74,24 +186,26 @@ def _inserted(x: ArrayType, axis: int, count: int) -> ArrayType:
     return x.with_shape((*x.shape[:axis], count, *x.shape[axis:])).strong()
 
 
-def _scatter_infer(x: ArrayType, index: ArrayType, *, axis: int, count: int) -> ArrayType:
+def _scatter_infer(x: ArrayType, *, axis: int, count: int) -> ArrayType:
     assert x.shape[axis] == count
     return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :])).strong()
 
 
 all_gather_p = _collective(
     "all_gather",
-    infer=lambda x, index, *, axis, count: _inserted(x, axis, count),
+    infer=lambda x, *, axis, count: _inserted(x, axis, count),
+    lower=lambda x, names, *, axis, count: lax.all_gather(x, names, axis=axis),
     together=lambda n, x, dim, *, axis, count: (moved(_every(x, dim, n), 0, axis), None),
     shifted=lambda axis, count: {"axis": axis + 1, "count": count},
-    transpose=lambda ct, x, index, *, axis, count: psum_scatter_p(ct, index, axis=axis, count=count),
+    transpose=lambda at, over, **params: at(psum_scatter_p, **params),
 )
 psum_scatter_p = _collective(
     "psum_scatter",
     infer=_scatter_infer,
+    lower=lambda x, names, *, axis, count: lax.psum_scatter(x, names, scatter_dimension=axis),
     together=lambda n, x, dim, *, axis, count: (_sum_together(n, x, dim)[0], axis),
     shifted=lambda axis, count: {"axis": axis + 1, "count": count},
-    transpose=lambda ct, x, index, *, axis, count: all_gather_p(ct, index, axis=axis, count=count),
+    transpose=lambda at, over, **params: at(all_gather_p, **params),
 )
 
 
@@ -104,15 +218,16 @@ def _permute_together(size: int, x: Any, dim: int | None, *, perm: Sequence[tupl
 
 ppermute_p = _collective(
     "ppermute",
-    infer=lambda x, index, *, perm: x.strong(),
+    infer=lambda x, *, perm: x.strong(),
+    lower=lambda x, names, *, perm: lax.ppermute(x, names, perm),
     together=_permute_together,
     shifted=lambda perm: {"perm": perm},
-    transpose=lambda ct, x, index, *, perm: ppermute_p(ct, index, perm=tuple((b, a) for a, b in perm)),
+    transpose=lambda at, over, *, perm: at(ppermute_p, perm=tuple((b, a) for a, b in perm)),
 )
 
 
-def _exchange_infer(x: ArrayType, index: ArrayType, *, split: int, concat: int, count: int) -> ArrayType:
-    return _inserted(_scatter_infer(x, index, axis=split, count=count), concat, count)
+def _exchange_infer(x: ArrayType, *, split: int, concat: int, count: int) -> ArrayType:
+    return _inserted(_scatter_infer(x, axis=split, count=count), concat, count)
 
 
 def _exchange_together(
@@ -125,9 +240,8 @@ def _exchange_together(
 all_to_all_p = _collective(
     "all_to_all",
     infer=_exchange_infer,
+    lower=lambda x, names, *, split, concat, count: lax.all_to_all(x, names, split, concat),
     together=_exchange_together,
     shifted=lambda split, concat, count: {"split": split + 1, "concat": concat + 1, "count": count},
-    transpose=lambda ct, x, index, *, split, concat, count: all_to_all_p(
-        ct, index, split=concat, concat=split, count=count
-    ),
+    transpose=lambda at, over, *, split, concat, count: at(all_to_all_p, split=concat, concat=split, count=count),
 )

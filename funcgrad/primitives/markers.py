@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from jax import lax
-from jax.sharding import NamedSharding, PartitionSpec, Sharding
+from jax.experimental.shard_alike import shard_alike
+from jax.sharding import AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec, Sharding
 
 from funcgrad.ir import ArrayType
 from funcgrad.primitive import Primitive
 from funcgrad.primitives.elementwise import elementwise
+from funcgrad.primitives.shape import moved
 from funcgrad.tracing import type_of
 
 # What ``checkpoint`` may be told to keep.
@@ -28,6 +31,7 @@ barrier_p = Primitive(
     ),
     batch=lambda size, operands, dims: (barrier_p(*operands), dims),
     multiple=True,
+    exact=True,
 )
 
 
@@ -47,7 +51,19 @@ def _spec(sharding: Sharding | PartitionSpec) -> PartitionSpec | None:
 
 def anywhere_on(mesh: Any, x: Any) -> Any:
     """JAX's ``x``, of which all that is said is that it is on the devices of a mesh."""
-    return lax.with_sharding_constraint(x, NamedSharding(mesh, PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)))
+    spec = PartitionSpec(*[PartitionSpec.UNCONSTRAINED] * x.ndim)
+    return lax.with_sharding_constraint(x, NamedSharding(automatic(mesh), spec))
+
+
+@cache
+def automatic(mesh: Any) -> Any:
+    """The mesh, of whose axes the compiler has all: types do not say here how arrays are divided."""
+    kinds = (AxisType.Auto,) * len(mesh.axis_names)
+    if mesh.axis_types == kinds:
+        return mesh
+    if isinstance(mesh, Mesh):
+        return Mesh(mesh.devices, mesh.axis_names, axis_types=kinds)
+    return AbstractMesh(mesh.axis_sizes, mesh.axis_names, axis_types=kinds)
 
 
 def _sharded_batch(size: int, operands: Sequence[Any], dims: Sequence[int], *, sharding: Any) -> tuple[Any, int]:
@@ -68,4 +84,21 @@ sharded_p = Primitive(
     lower=lambda x, *, sharding: lax.with_sharding_constraint(x, sharding),
     transpose=(lambda ct, x, *, sharding: sharded_p(ct, sharding=sharding),),
     batch=_sharded_batch,
+)
+
+
+def _alike_batch(size: int, operands: Sequence[Any], dims: Sequence[int | None]) -> tuple[Any, int | None]:
+    (x, like), (dim, of_like) = operands, dims
+    if dim is None or of_like is None:  # of an axis more there is nothing to be like
+        return x, dim
+    return alike_p(x, moved(like, of_like, dim)), dim
+
+
+# The first operand, whose parts are to be where the second one's are, wherever that is.
+alike_p = Primitive(
+    "alike",
+    infer=lambda x, like: x,
+    lower=lambda x, like: shard_alike(x, like)[0],
+    transpose=(lambda ct, x, like: alike_p(ct, like), None),
+    batch=_alike_batch,
 )

@@ -67,8 +67,9 @@ def _is_weak(x: Any) -> bool:
     return type(x) in _PYTHON_NUMBERS or (isinstance(x, JaxArray) and x.weak_type)
 
 
-def _execute_weak(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
-    """What comes of Python numbers alone is weak, as it is when traced: ``x * sqrt(2.0)`` has the dtype of x."""
+def _execute_whole(primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
+    """The result by a program that JAX does not look into. Of Python numbers alone it is weak, as it is when traced:
+    ``x * sqrt(2.0)`` has the dtype of x."""
     key = (primitive, *map(type_of, operands), *params.items())
     run = _executables.get(key) or _executables.again(key)
     if run is None:
@@ -124,7 +125,7 @@ class Eager(Base):
     def now(self, primitive: Primitive, operands: Sequence[Any], params: dict[str, Any]) -> Any:
         """The result on arrays."""
         if operands and all(map(_is_weak, operands)):
-            return _execute_weak(primitive, operands, params)
+            return _execute_whole(primitive, operands, params)
         operands = [typed(x) for x in operands]
         try:
             return execute(primitive, operands, params)
@@ -132,6 +133,11 @@ class Eager(Base):
             # Our own rule says what is wrong in the user's terms; if it finds nothing, XLA's complaint stands.
             primitive.output_types([type_of(x) for x in operands], params)
             raise
+        except Exception as error:
+            # On a mesh of explicit axes JAX's types say how arrays are divided, and cannot always say it of the result.
+            if type(error).__name__ != "ShardingTypeError":
+                raise
+            return _execute_whole(primitive, operands, params)  # the compiler chooses
 
     def held(self, x: Any) -> Any:
         return held(x)

@@ -42,6 +42,8 @@ def test_every_case_is_of_a_primitive() -> None:
 
 def test_every_primitive_has_the_rules_it_needs() -> None:
     for name, primitive in primitives().items():
-        assert primitive.elementwise or primitive.batch is not None or name == "iota", f"{name} cannot be batched"
+        assert primitive.elementwise or primitive.batch is not None or name in ("iota", "axis_index"), (
+            f"{name} cannot be batched"
+        )
         derivatives = [primitive.partials, primitive.transpose, primitive.jvp, primitive.vjp]
         assert primitive.differentiable == any(r is not None for r in derivatives), f"{name}: has it a derivative?"

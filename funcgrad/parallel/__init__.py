@@ -1,0 +1,36 @@
+"""Programs on many devices: meshes, arrays in parts, and functions of the parts.
+
+There are two ways, and they mix. *By shardings*: the program is that of one device, arguments say where their parts
+are (``device_put`` with a ``NamedSharding``, ``jit(in_shardings=...)``), and the compiler divides the work and inserts
+what has to be exchanged; gradients are where their parameters are. *By parts*: ``shard_map`` runs a function on what
+each device holds, and the function says what is exchanged, by ``psum`` and the others. ``Mesh``, ``NamedSharding`` and
+``PartitionSpec`` are JAX's own.
+"""
+
+from jax.sharding import AbstractMesh, Mesh, NamedSharding, PartitionSpec
+from jax import set_mesh
+
+from funcgrad.collectives import (
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+)
+from funcgrad.devices import device_get, device_put, devices
+from funcgrad.parallel.mapping import shard_map
+from funcgrad.parallel.meshes import make_mesh, virtual_devices
+from funcgrad.sharding import with_sharding_constraint
+
+__all__ = [
+    "AbstractMesh", "Mesh", "NamedSharding", "PartitionSpec", "all_gather", "all_to_all", "axis_index", "axis_size",
+    "device_get", "device_put", "devices", "make_mesh", "pcast", "pmax", "pmean", "pmin", "ppermute", "pshuffle",
+    "psum", "psum_scatter", "set_mesh", "shard_map", "virtual_devices", "with_sharding_constraint",
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""What is said of a pytree by another one that has the structure of its upper part: specifications, shardings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from funcgrad import trees
+from funcgrad.arguments import kind
+
+
+def spread(
+    what: str, prefix: Any, value: Any, name: str, is_one: Callable[[Any], bool], wanted: str
+) -> Iterator[tuple[str, Any, Any]]:
+    """For each leaf of ``value`` what it is called, what the prefix says of it, and the leaf.
+
+    Args:
+        what: what a message calls the prefix, as ``"jit: in_shardings"``.
+        name: what it calls the value.
+        is_one: whether a part of the prefix says something of all leaves there.
+        wanted: what a message wants, where that is not so.
+
+    Raises:
+        TypeError: for what says nothing.
+        ValueError: where structures differ; both name the place.
+    """
+    if is_one(prefix):
+        for path, leaf in trees.flatten_with_path(value)[0]:
+            yield name + trees.keystr(path), prefix, leaf
+        return
+    ours: Any
+    theirs: Any
+    ours, theirs = (trees.flatten_with_path(x, is_leaf=_is_not(x)) for x in (prefix, value))
+    if _is_leaf(ours, prefix):
+        raise TypeError(f"{what}: wants {wanted} for {name}, got {kind(prefix)}")
+    if _is_leaf(theirs, value) or ours[1] != theirs[1]:
+        raise ValueError(f"{what}: {name} is {_described(value, theirs)}, but is given {_described(prefix, ours)}")
+    for (path, part), (_, inner) in zip(ours[0], theirs[0], strict=True):
+        yield from spread(what, part, inner, name + trees.keystr(path), is_one, wanted)
+
+
+def _is_not(x: Any) -> Callable[[Any], bool]:
+    return lambda y: y is not x
+
+
+def _is_leaf(level: tuple[Any, Any], x: Any) -> bool:
+    return len(level[0]) == 1 and level[0][0][1] is x
+
+
+def _described(x: Any, level: tuple[Any, Any]) -> str:
+    if _is_leaf(level, x):
+        return f"of type {type(x).__name__}, which has no parts"
+    if isinstance(x, dict):
+        return f"a dict of {list(x)}"
+    return f"a {type(x).__name__} of {len(level[0])}"

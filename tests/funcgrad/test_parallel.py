@@ -1,0 +1,21 @@
+"""Programs on a mesh of eight virtual devices, which have to be there before JAX starts: in a process of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent / "parallel"
+CASES = {"alike": 0, "axis_index": 0, "pmax": 0, "pmin": 0, "pvary": 0, "shard_map": 0}
+
+
+@pytest.mark.parametrize("name", ["parts_on_eight_devices.py", "models_on_eight_devices.py"])
+def test_on_eight_devices(name: str) -> None:
+    environment = dict(os.environ, XLA_FLAGS="--xla_force_host_platform_device_count=8", JAX_PLATFORMS="cpu")
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", str(HERE / name)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
