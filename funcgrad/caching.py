@@ -170,7 +170,7 @@ class Cache(dict[K, V]):
             raise KeyError(key)
         return value
 
-    def setdefault(self, key: K, value: V) -> V:  # type: ignore[override]
+    def setdefault(self, key: K, value: V) -> V:
         """The value that there is, or else this one: all who meet here get the same."""
         found = self.get(key)
         if found is None:
