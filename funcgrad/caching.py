@@ -96,7 +96,7 @@ class Group:
         _groups[name] = self
 
     def __reduce__(self) -> tuple:
-        return _groups.__getitem__, (self.name,)
+        return _named, (self.name,)
 
     def counts(self) -> Counts:
         """How many entries there are now."""
@@ -129,6 +129,10 @@ class Group:
             self._turning.release()
 
 
+def _named(name: str) -> Group:
+    return _groups[name]
+
+
 class Cache(dict[K, V]):
     """A dictionary that keeps what was used lately; see the module.
 
@@ -150,7 +154,7 @@ class Cache(dict[K, V]):
             self._generation = group._generation
             group._young.append(weakref.ref(self))
         group._made += 1 if group._weight is None else group._weight(value)
-        if group._made * 2 > group.limit:
+        if group._made * 2 >= group.limit:
             group.turn()
 
     def again(self, key: K) -> V | None:
@@ -166,7 +170,7 @@ class Cache(dict[K, V]):
             raise KeyError(key)
         return value
 
-    def setdefault(self, key: K, value: V) -> V:  # type: ignore[override]
+    def setdefault(self, key: K, value: V) -> V:
         """The value that there is, or else this one: all who meet here get the same."""
         found = self.get(key)
         if found is None:

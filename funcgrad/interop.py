@@ -25,7 +25,7 @@ from funcgrad.interpreters.lower import lowered, program_p
 from funcgrad.interpreters.reverse import Pullback
 from funcgrad.interpreters.staging import stage
 from funcgrad.interpreters.transpose import transpose_call
-from funcgrad.ir import ArrayType, Program, kept_with_program
+from funcgrad.ir import ArrayType, Code, Program, kept_with_program
 from funcgrad.primitive import Primitive
 from funcgrad.tracing import is_array, state, traced, type_of, typed
 
@@ -45,19 +45,18 @@ _TYPES = Group("types of JAX's functions", 2048)
 _FUNCTIONS = Group("JAX's functions", 1024)
 
 
-class Foreign:
+class Foreign(Code):
     """A JAX function of flat arrays, and those that JAX derives from it, each of which is made once.
 
     Attributes:
         function: takes arrays, returns a pytree of them.
-        cache: what others have made of it (executables), for as long as it lives.
     """
 
-    __slots__ = ("function", "cache", "_types", "_derived", "__weakref__")
+    __slots__ = ("function", "_types", "_derived", "__weakref__")
 
     def __init__(self, function: Callable[..., Any]):
         self.function = function
-        self.cache: dict[Any, Any] = {}
+        self.cache = {}
         self._types: Cache[tuple[ArrayType, ...], tuple[list[ArrayType], Any]] = Cache(_TYPES)
         self._derived: Cache[Hashable, Foreign] = Cache(_FUNCTIONS)
 

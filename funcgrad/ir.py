@@ -139,7 +139,19 @@ class Equation:
         self.source = source
 
 
-class Program:
+class Code:
+    """What an equation may carry as a parameter beside plain values: a function, or a program.
+
+    Attributes:
+        cache: what others have made of it (executables), for as long as it lives: a few of each kind. In caches of
+            their own these would keep it alive, and what it closes over.
+    """
+
+    __slots__ = ("cache",)
+    cache: dict[Any, Any]
+
+
+class Program(Code):
     """A function in the IR.
 
     Attributes:
@@ -149,11 +161,9 @@ class Program:
         outputs: variables or literals.
         name: what it is called when printed.
         arguments: what the inputs are called, as ``params['w']``; empty if nobody has said.
-        cache: what others have made of it (executables), for as long as it lives: a few of each kind, since its types
-            and its equations never change.
     """
 
-    __slots__ = ("inputs", "constants", "equations", "outputs", "name", "arguments", "cache", "__weakref__")
+    __slots__ = ("inputs", "constants", "equations", "outputs", "name", "arguments", "__weakref__")
 
     def __init__(
         self,
@@ -169,7 +179,7 @@ class Program:
         self.outputs = list(outputs)
         self.name = name
         self.arguments: Sequence[str] = ()
-        self.cache: dict[Any, Any] = {}
+        self.cache = {}
 
     @property
     def input_types(self) -> list[ArrayType]:

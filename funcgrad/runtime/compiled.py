@@ -74,7 +74,8 @@ def _tidy() -> None:
         if function is None or jitted is None:
             continue
         if _was_called(jitted):
-            jax.jit(function, compiler_options=_OTHERWISE).clear_cache()
+            second: Any = jax.jit(function, compiler_options=_OTHERWISE)
+            second.clear_cache()
         else:
             _traced.append(entry)
 

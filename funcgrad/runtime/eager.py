@@ -12,7 +12,7 @@ from funcgrad import host
 from funcgrad.caching import Cache, Group
 from funcgrad.interpreters.lower import lowered
 from funcgrad.interpreters.staging import stage
-from funcgrad.ir import ArrayType, Equation, Literal, Program, Var
+from funcgrad.ir import ArrayType, Code, Equation, Literal, Program, Var
 from funcgrad.primitive import Primitive
 from funcgrad.runtime.compiled import compiled
 from funcgrad.runtime.constants import copied, scalar
@@ -50,7 +50,7 @@ def _without_xla(primitive: Primitive, operands: Sequence[Any], params: dict[str
 def cache_of_code(params: dict[str, Any]) -> dict[Any, Any]:
     """Where the executable of a primitive that carries programs or functions is kept: as long as the first of them,
     as they may hold what is the user's."""
-    return next((p.cache for p in params.values() if hasattr(p, "cache")), _executables)
+    return next((p.cache for p in params.values() if isinstance(p, Code)), _executables)
 
 
 def _checked(primitive: Primitive, params: dict[str, Any]) -> Callable[..., Any]:

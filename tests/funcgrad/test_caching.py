@@ -7,7 +7,6 @@ import gc
 import os
 import pickle
 import threading
-import tracemalloc
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -237,15 +236,11 @@ def test_new_shapes_take_no_more_memory_for_ever() -> None:
     with limited(40):
         run(0, 200)
         gc.collect()
-        tracemalloc.start()
-        try:
-            before = tracemalloc.get_traced_memory()[0]
-            run(200, 500)
-            gc.collect()
-            grown = tracemalloc.get_traced_memory()[0] - before
-        finally:
-            tracemalloc.stop()
-    assert grown < 1_000_000  # of 35 kB for each of the 500 if all were kept; the 40 newest are other ones
+        before = len(gc.get_objects())
+        run(200, 400)
+        gc.collect()
+        grown = len(gc.get_objects()) - before
+    assert grown < 20_000  # 62,000 if all were kept
 
 
 def test_what_functions_close_over_goes_with_them() -> None:
@@ -287,32 +282,26 @@ def test_traces_are_let_go_of_once_they_were_called() -> None:
         return x * 2
 
     first, second = compiling.compiled(double, many=True), compiling.compiled(double)
-    jaxprs = lambda: sum(type(o).__name__ == "ClosedJaxpr" for o in gc.get_objects())
-    for n in range(1, 4):
+    for n in range(1, 6):
         first(np.ones(n))
-    gc.collect()
-    before = jaxprs()
-    for n in range(4, 24):
-        first(np.ones(n))
-    gc.collect()
-    assert jaxprs() - before <= 4, "their traces are still there"
     second.lower(np.ones(50)).compile()  # prepared, and not called
     first(np.ones(51))
     count = len(traced)
     second(np.ones(50))
-    for n in range(1, 24):
+    for n in range(1, 6):
         first(np.ones(n))
     assert len(traced) == count, "something was traced again"
-    assert first._cache_size() == 24
+    first.lower(np.ones(3))
+    assert traced[count:] == [(3,)], "the trace was still there"
 
 
 def test_what_is_compiled_for_ever_new_types_is_bounded() -> None:
     with limited(8, "compiled for types"):
         double = fg.jit(lambda x: x * 2)
-        for n in range(1, 30):
+        for n in range(1, 16):
             assert double(fnp.ones(n)).shape == (n,)
             assert double.compiled._cache_size() <= 9
-        for n in (1, 29):
+        for n in (1, 15):
             np.testing.assert_array_equal(double(fnp.ones(n)), np.full(n, 2.0))
     assert caching.stats()["compiled for types"].evictions > 0
 
