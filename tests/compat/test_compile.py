@@ -325,17 +325,17 @@ def test_an_exception_in_a_replay_loses_nothing(monkeypatch: pytest.MonkeyPatch)
         f(*batch)
     before = {k: v.numpy().copy() for k, v in model.state_dict().items()}
     replay = next(iter(f._kinds.values()))[0]
-    run = replay._run
+    run = replay.run
 
     def broken(*args: Any) -> Any:
         raise MemoryError("no room")
 
-    monkeypatch.setattr(replay, "_run", broken)
+    monkeypatch.setattr(replay, "run", broken)
     with pytest.raises(MemoryError):
         f(*batch)
     for k, v in model.state_dict().items():
         np.testing.assert_array_equal(v.numpy(), before[k])
-    monkeypatch.setattr(replay, "_run", run)
+    monkeypatch.setattr(replay, "run", run)
     assert np.isfinite(f(*batch).item())
 
 
