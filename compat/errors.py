@@ -163,6 +163,10 @@ class CorruptFileError(RuntimeError, pickle.UnpicklingError):
     """A file that was damaged, or claims what does not fit it; the message names it and the record in it."""
 
 
+class CorruptPickleError(CorruptFileError):
+    """A pickle in such a file that makes no sense, or asks for what no file may have."""
+
+
 def size_text(size: Sequence[Any]) -> str:
     """A size as messages write it: ``[2, 3]``."""
     return f"[{', '.join(map(str, size))}]"

@@ -77,7 +77,10 @@ class PyTorchFileReader:
         if not slash:
             raise self._failed("reading zip archive", "file in archive is not in a subdirectory")
         self._entries = {info.filename[len(self._root) + 1 :]: info for info in entries}
+        if len(self._entries) != len(entries):
+            raise self._failed("reading zip archive", "two records have one name")
         self._starts: dict[str, int] = {}
+        self._told: dict[str, int] = {}
         self._claimed = self._inflated = 0
 
     def close(self) -> None:
@@ -186,16 +189,24 @@ class PyTorchFileReader:
 
     def forget_checksum(self, name: str) -> None:
         """Says in the file that a record has no checksum, as it is about to be written through a mapping."""
-        at, wanted = self._archive.start_dir, self._entry(name)
+        info = self._entry(name)
+        if not info.CRC:
+            return
         with open(self._file.name, "r+b") as file:
-            for info in self._archive.infolist():
-                file.seek(at)
-                _, *lengths = _CENTRAL.unpack(file.read(_CENTRAL.size))
-                if info is wanted and info.CRC:
-                    file.seek(at + _CHECKSUM_AT)
-                    file.write(bytes(4))
-                    info.CRC = 0
+            file.seek(self._directory()[name] + _CHECKSUM_AT)
+            file.write(bytes(4))
+        info.CRC = 0
+
+    def _directory(self) -> dict[str, int]:
+        """At which byte of the file the directory tells of each record."""
+        if not self._told:
+            at = self._archive.start_dir
+            for name in self._entries:
+                self._told[name] = at
+                self._file.seek(at)
+                _, *lengths = _CENTRAL.unpack(self._file.read(_CENTRAL.size))
                 at += _CENTRAL.size + sum(lengths)
+        return self._told
 
     def get_record_size(self, name: str) -> int:
         """How many bytes a record has."""

@@ -100,7 +100,8 @@ class _OldLoaded(Loaded):
         if contents.size != have:
             raise CorruptFileError(f"storage {key!r}: the file ends after {contents.size} of its {have} bytes")
         if storage.device is not META and have:
-            storage._write_bytes(contents.reshape(-1, itemsize)[:, ::-1].reshape(-1) if self.swapped else contents)
+            turned = contents.reshape(-1, itemsize)[:, ::-1] if self.swapped else contents
+            storage._write_bytes(np.ascontiguousarray(turned).reshape(-1))
 
 
 def read(file: Any, place: Callable[..., Any], unpicklers: Callable[..., Any], weights_only: bool) -> Any:

@@ -19,7 +19,7 @@ from functools import partial
 from types import BuiltinFunctionType, FunctionType, MethodDescriptorType
 from typing import Any
 
-from compat.errors import CorruptFileError
+from compat.errors import CorruptPickleError
 
 #: Bytes or elements that calls may copy, and tuples that hashing may walk through: so many per byte of the pickle.
 _ALLOWANCE = 8
@@ -64,6 +64,7 @@ class Machine:
     Attributes:
         at: the next byte.
         done: whether the pickle has ended there.
+        record: how messages call what it is in.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class Machine:
         self.named: dict[int, Any] = {}
         self.allowance = _LEAST_ALLOWANCE + _ALLOWANCE * (len(data) - start)
         self.done = False
+        self.record = "the file"
 
     # ------------------------------------------------------------ reading
 
@@ -100,12 +102,12 @@ class Machine:
         """The next bytes.
 
         Raises:
-            CorruptFileError: if there are not so many.
+            CorruptPickleError: if there are not so many.
         """
         start = self.at
         end = start + length
         if end > len(self.data):
-            raise CorruptFileError(f"the file ends where {length} bytes were to come")
+            raise CorruptPickleError(f"the file ends where {length} bytes were to come")
         self.at = end
         return self.data[start:end]
 
@@ -117,7 +119,7 @@ class Machine:
         """The bytes up to the end of a line."""
         end = self.data.find(b"\n", self.at)
         if end < 0:
-            raise CorruptFileError("the file ends within a line")
+            raise CorruptPickleError("the file ends within a line")
         found = self.data[self.at : end]
         self.at = end + 1
         return found
@@ -134,21 +136,21 @@ class Machine:
         """Counts what a call copies or walks through.
 
         Raises:
-            CorruptFileError: if that is more than a file of this size has a use for.
+            CorruptPickleError: if that is more than a file of this size has a use for.
         """
         self.allowance -= amount
         if self.allowance < 0:
-            raise CorruptFileError("its calls copy or hash far more than there is in the file")
+            raise CorruptPickleError("its calls copy or hash far more than there is in the file")
 
     def check_key(self, key: Any, depth: int = 0) -> None:
         """Whether a key can be hashed and compared in short time: tuples within tuples grow without bound.
 
         Raises:
-            CorruptFileError: if not.
+            CorruptPickleError: if not.
         """
         if isinstance(key, tuple | frozenset):
             if depth > _DEEPEST_KEY:
-                raise CorruptFileError(f"a key has tuples within tuples more than {_DEEPEST_KEY} deep")
+                raise CorruptPickleError(f"a key has tuples within tuples more than {_DEEPEST_KEY} deep")
             self.spend(len(key))
             for item in key:
                 self.check_key(item, depth + 1)
@@ -171,23 +173,25 @@ class Machine:
         """Calls something listed.
 
         Raises:
-            CorruptFileError: if it is not, or is nothing to be called.
+            CorruptPickleError: if it is not, or is nothing to be called.
         """
         if id(function) not in self.named:
-            raise CorruptFileError(f"Trying to call reduce for unrecognized function {_shown(function)}")
+            raise CorruptPickleError(f"Trying to call reduce for unrecognized function {_shown(function)}")
         if not isinstance(args, tuple):
-            raise CorruptFileError(f"the arguments of {_shown(function)} are of type {type(args).__name__}, not tuple")
+            raise CorruptPickleError(
+                f"the arguments of {_shown(function)} are of type {type(args).__name__}, not tuple"
+            )
         if self.is_own(function):
             return outside(function, *args, **(named or {}))
         how = self.callables.get(id(function))
         if how is None or named:
-            raise CorruptFileError(f"Trying to call reduce for unrecognized function {_shown(function)}")
+            raise CorruptPickleError(f"Trying to call reduce for unrecognized function {_shown(function)}")
         return how(self, *args)
 
     def make(self, cls: Any, args: Any, named: dict[str, Any] | None = None) -> Any:
         """An object of a listed class, before it has a state."""
         if not isinstance(cls, type) or id(cls) not in self.named:
-            raise CorruptFileError(
+            raise CorruptPickleError(
                 "Can only create new object for nn.Parameter or classes allowlisted via `add_safe_globals` but got "
                 f"{_shown(cls)}"
             )
@@ -199,12 +203,12 @@ class Machine:
         """Puts keys and values, in turn, into a dictionary."""
         if type(target) not in (dict, OrderedDict, Counter):
             if not (isinstance(target, dict) and self.is_own(type(target))):
-                raise CorruptFileError(
+                raise CorruptPickleError(
                     f"Can only {opcode} for dict, collections.OrderedDict, collections.Counter, but got {type(target)}"
                 )
             target = _Own(target)
         if len(items) % 2:
-            raise CorruptFileError("a key has no value")
+            raise CorruptPickleError("a key has no value")
         keys = items[::2]
         self.check_keys(keys)
         for key, value in zip(keys, items[1::2]):
@@ -217,7 +221,7 @@ class Machine:
         elif isinstance(target, list) and self.is_own(type(target)):
             outside(target.extend, items)
         else:
-            raise CorruptFileError(f"Can only {verb} lists, but got {type(target)}")
+            raise CorruptPickleError(f"Can only {verb} lists, but got {type(target)}")
 
 
 class _Own:

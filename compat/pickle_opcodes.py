@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from compat.errors import CorruptFileError
+from compat.errors import CorruptFileError, CorruptPickleError
 from compat.pickle_machine import Machine, outside
 
 _HIGHEST_PROTOCOL = 5
@@ -27,7 +27,7 @@ def run(machine: Machine) -> Any:
 
     Raises:
         UnpicklingError: for a name that is not listed.
-        CorruptFileError: for a pickle that makes no sense, or breaks another rule.
+        CorruptPickleError: for a pickle that makes no sense, or breaks another rule.
         OutsideError: with what code of the program's own raised.
     """
     data, opcodes = machine.data, OPCODES
@@ -38,10 +38,12 @@ def run(machine: Machine) -> Any:
             machine.at = begin + 1
             opcodes[data[begin]](machine)
         return machine.stack.pop()
-    except CorruptFileError as error:
-        raise CorruptFileError(f"{error} (at byte {begin} of the pickle)") from error.__cause__
+    except CorruptPickleError as error:
+        raise CorruptPickleError(f"{error} (at byte {begin} of {machine.record})") from error.__cause__
+    except CorruptFileError:
+        raise  # of another record, which it names
     except _FAULTS as error:
-        raise CorruptFileError(f"{_reason(machine, begin, error)} (at byte {begin} of the pickle)") from error
+        raise CorruptPickleError(f"{_reason(machine, begin, error)} (at byte {begin} of {machine.record})") from error
 
 
 def _reason(machine: Machine, at: int, error: Exception) -> str:
@@ -57,7 +59,7 @@ def _reason(machine: Machine, at: int, error: Exception) -> str:
 
 
 def _unsupported(machine: Machine) -> None:
-    raise CorruptFileError(f"Unsupported operand {machine.data[machine.at - 1]}")
+    raise CorruptPickleError(f"Unsupported operand {machine.data[machine.at - 1]}")
 
 
 #: What each opcode does.
@@ -95,14 +97,14 @@ _constant(b"\x8f", set)
 def _proto(machine: Machine) -> None:
     protocol = machine.number(1)
     if protocol > _HIGHEST_PROTOCOL:
-        raise CorruptFileError(f"unsupported pickle protocol: {protocol}")
+        raise CorruptPickleError(f"unsupported pickle protocol: {protocol}")
 
 
 @_opcode(b"\x95")
 def _frame(machine: Machine) -> None:
     length = machine.number(8)
     if machine.at + length > len(machine.data):
-        raise CorruptFileError(f"a frame of {length} bytes is longer than the file")
+        raise CorruptPickleError(f"a frame of {length} bytes is longer than the file")
 
 
 @_opcode(b".")
@@ -191,7 +193,7 @@ _sized(b"\x96", 8, lambda machine, found: bytearray(found))
 def _string(machine: Machine) -> None:
     text = machine.line()
     if len(text) < 2 or text[:1] not in (b"'", b'"') or text[:1] != text[-1:]:
-        raise CorruptFileError("a string has no quotes")
+        raise CorruptPickleError("a string has no quotes")
     unescape: Any = vars(codecs)["escape_decode"]
     machine.stack.append(_python_2_text(machine, unescape(text[1:-1])[0]))
 
@@ -279,7 +281,7 @@ def _short_tuple(machine: Machine) -> None:
     count = machine.data[machine.at - 1] - 0x84
     stack = machine.stack
     if len(stack) < count:
-        raise CorruptFileError(f"a tuple of {count} is made of a stack of {len(stack)}")
+        raise CorruptPickleError(f"a tuple of {count} is made of a stack of {len(stack)}")
     stack[-count:] = [tuple(stack[-count:])]
 
 
@@ -333,7 +335,7 @@ def _add_items(machine: Machine) -> None:
     items = machine.pop_mark()
     target = machine.stack[-1]
     if type(target) is not set:
-        raise CorruptFileError(f"Can only add items to sets, but got {type(target)}")
+        raise CorruptPickleError(f"Can only add items to sets, but got {type(target)}")
     machine.check_keys(items)
     target.update(items)
 
@@ -350,7 +352,7 @@ def _global(machine: Machine) -> None:
 def _stack_global(machine: Machine) -> None:
     name, module = machine.stack.pop(), machine.stack.pop()
     if type(name) is not str or type(module) is not str:
-        raise CorruptFileError("STACK_GLOBAL requires str")
+        raise CorruptPickleError("STACK_GLOBAL requires str")
     machine.name(module, name)
 
 
@@ -370,7 +372,7 @@ def _new_object(machine: Machine) -> None:
 def _new_object_ex(machine: Machine) -> None:
     named, args = machine.stack.pop(), machine.stack.pop()
     if type(named) is not dict:
-        raise CorruptFileError(f"named arguments are of type {type(named).__name__}, not dict")
+        raise CorruptPickleError(f"named arguments are of type {type(named).__name__}, not dict")
     machine.stack[-1] = machine.make(machine.stack[-1], args, named)
 
 
@@ -394,7 +396,7 @@ def _build(machine: Machine) -> None:
     if machine.is_own(type(made)):
         outside(_set_own_state, made, state)
     elif not machine.build(made, state):
-        raise CorruptFileError(
+        raise CorruptPickleError(
             "Can only build Tensor, Parameter, OrderedDict or types allowlisted via `add_safe_globals`, but got "
             f"{type(made)}"
         )

@@ -21,7 +21,7 @@ import numpy as np
 from compat import old_files
 from compat.device import META
 from compat.device import device as Device
-from compat.errors import CorruptFileError, warn
+from compat.errors import CorruptFileError, CorruptPickleError, warn
 from compat.file_reader import PyTorchFileReader, name_of
 from compat.layout import Base
 from compat.pickle_machine import OutsideError
@@ -464,7 +464,9 @@ def _load_zip(source: _Source) -> Any:
     loaded = Loaded(contents, source.place, _is_swapped(records))
     pickled = records.get_record("data.pkl", _Options.checksums)
     if source.weights_only:
-        return run(_weights_only_unpicklers(source)(pickled, 0, loaded))
+        machine = _weights_only_unpicklers(source)(pickled, 0, loaded)
+        machine.record = "data.pkl"
+        return run(machine)
     return _general_unpicklers(source)(io.BytesIO(pickled), loaded).load()
 
 
@@ -523,20 +525,12 @@ def _guarded(source: _Source, read: Callable[[], Any]) -> Any:
         raise pickle.UnpicklingError(_not_allowed(str(forbidden))) from None
     except (pickle.UnpicklingError, EOFError) as damage:
         said = str(damage) or "the file ends too early"
-        if not source.weights_only:
-            raise CorruptFileError(_in_file(source, said)) from damage.__cause__
-        kind = CorruptFileError if isinstance(damage, CorruptFileError) else pickle.UnpicklingError
-        raise kind(
-            f"Weights only load failed. {_CHANGED}\nPlease file an issue with the following so that we can make "
-            "`weights_only=True` compatible with your use case: WeightsUnpickler error: "
-            f"\n\n{_in_file(source, said)}{_DOCS}"
-        ) from damage.__cause__
+        if source.weights_only and not isinstance(damage, CorruptFileError):
+            raise pickle.UnpicklingError(f"Weights only load failed. {_CHANGED}\n\n{said}{_DOCS}") from None
+        begin = "Weights only load failed. WeightsUnpickler error: " if isinstance(damage, CorruptPickleError) else ""
+        name = name_of(source.file)
+        raise CorruptFileError(f"{begin}{said}{'' if name in said else f' (file: {name})'}") from damage.__cause__
     raise error
-
-
-def _in_file(source: _Source, said: str) -> str:
-    name = name_of(source.file)
-    return said if name in said else f"{said} (file: {name})"
 
 
 def _not_allowed(name: str) -> str:

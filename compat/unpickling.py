@@ -22,7 +22,7 @@ from compat import dtypes, formats
 from compat.device import META
 from compat.device import device as Device
 from compat.dtypes import dtype as Dtype
-from compat.errors import CorruptFileError
+from compat.errors import CorruptFileError, CorruptPickleError
 from compat.hosted import storage_over
 from compat.layout import Base, checked_place, contiguous_strides, layout_of
 from compat.nn.parameter import Parameter
@@ -114,23 +114,23 @@ class StorageKind(NamedTuple):
 def _checked(reference: Any) -> tuple[Any, str, str, int]:
     """What a reference to a storage says: the kind, key, device and number of elements."""
     if not isinstance(reference, tuple):
-        raise CorruptFileError(f"persistent_load id must be tuple or int, but got {type(reference)}")
+        raise CorruptPickleError(f"persistent_load id must be tuple or int, but got {type(reference)}")
     if not reference or text_of(reference[0]) != "storage":
-        raise CorruptFileError(
+        raise CorruptPickleError(
             "Only persistent_load of storage is allowed: Unknown typename for persistent_load, expected 'storage' but "
             f"got {reference[:1]!s:.60}"
         )
     if len(reference) != 5:
-        raise CorruptFileError(f"a reference to a storage has 5 parts, got {len(reference)}")
+        raise CorruptPickleError(f"a reference to a storage has 5 parts, got {len(reference)}")
     _, kind, key, location, count = reference
     key = str(key) if type(key) is int else text_of(key)
     location = text_of(location)
     if not isinstance(key, str) or not isinstance(location, str):
-        raise CorruptFileError(f"a storage's key and device are text, got {type(key)} and {type(location)}")
+        raise CorruptPickleError(f"a storage's key and device are text, got {type(key)} and {type(location)}")
     if not isinstance(kind, StorageKind) and kind not in (UntypedStorage, TypedStorage):
-        raise CorruptFileError(f"storage {key!r} is of no kind of storage, got {type(kind)}")
+        raise CorruptPickleError(f"storage {key!r} is of no kind of storage, got {type(kind)}")
     if type(count) is not int or count < 0:
-        raise CorruptFileError(f"storage {key!r} claims a number of elements of {count!s:.40}")
+        raise CorruptPickleError(f"storage {key!r} claims a number of elements of {count!s:.40}")
     return kind, key, location, count
 
 
