@@ -81,7 +81,7 @@ ARRAYS: Any = (Tracer, JaxArray)
 
 def taken(x: Any) -> Any:
     """An argument of a function of tensors: a tensor over an array of funcgrad's, traced or not; all else as it is."""
-    return tensor_of(x) if isinstance(x, ARRAYS) else x
+    return tensor_of(x) if x.__class__ is not Tensor and isinstance(x, ARRAYS) else x
 
 
 def all_taken(args: Iterable[Any]) -> list[Any]:
@@ -98,7 +98,10 @@ def mixed(args: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Any], dic
 
 def any_to_take(args: Iterable[Any]) -> bool:
     """Whether there are arrays of funcgrad's among arguments, or in lists and tuples."""
-    return any(any_to_take(x) if type(x) in (list, tuple) else isinstance(x, ARRAYS) for x in args)
+    return any(
+        any_to_take(x) if type(x) in (list, tuple) else x.__class__ is not Tensor and isinstance(x, ARRAYS)
+        for x in args
+    )
 
 
 def outside(x: Any) -> Any:

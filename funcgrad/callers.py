@@ -54,7 +54,7 @@ OWN = {"funcgrad"}
 #: Functions of Python's that have other names there; all others have the same.
 _NAMES = {
     "fsum": "sum", "sumprod": "vdot", "dist": "linalg.norm", "lgamma": "gammaln", "phase": "angle", "comb": "binom",
-    "fmean": "mean", "pstdev": "std", "stdev": "std", "pvariance": "var", "variance": "var", "remainder": "remainder",
+    "fmean": "mean", "pstdev": "std", "stdev": "std", "pvariance": "var", "variance": "var",
 }  # fmt: skip
 
 

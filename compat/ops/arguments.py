@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, SupportsIndex
 
 import numpy
 
-from compat.arrays import all_taken, taken
+from compat.arrays import all_taken, any_to_take, taken
 from compat.errors import type_name, wrong_argument, wrong_combination
 from compat.grad_mode import mode
 from compat.tensor import Tensor
@@ -20,9 +20,10 @@ def tensor_argument(function: str, name: str, position: int, value: Any) -> Tens
     Raises:
         TypeError: naming the function, the argument, and what came.
     """
-    value = taken(value)
     if not isinstance(value, Tensor):
-        raise wrong_argument(function, name, position, "Tensor", value)
+        value = taken(value)
+        if not isinstance(value, Tensor):
+            raise wrong_argument(function, name, position, "Tensor", value)
     return value
 
 
@@ -100,7 +101,7 @@ def tensors_argument(function: str, value: Any, name: str = "tensors", position:
     """
     if not isinstance(value, tuple | list):
         raise wrong_argument(function, name, position, "tuple of Tensors", value)
-    value = all_taken(value)
+    value = all_taken(value) if any_to_take(value) else value
     for i, t in enumerate(value):
         if not isinstance(t, Tensor):
             raise TypeError(f"expected Tensor as element {i} in argument {position - 1}, but got {type(t).__name__}")

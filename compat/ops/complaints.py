@@ -64,7 +64,9 @@ def _checking(function: Callable[..., Any], where: str) -> Callable[..., Any]:
 
     @wraps(function)
     def method(*args: Any, **kwargs: Any) -> Any:
-        args, kwargs = mixed(args, kwargs) or (args, kwargs)
+        again = mixed(args, kwargs)
+        if again is not None:
+            return method(*again[0], **again[1])
         problem = complaint(where, args[skip:], kwargs)
         if problem is not None:
             raise problem

@@ -151,6 +151,13 @@ def test_numbers_of_tensors_are_refused_in_transforms_of_funcgrad(way: str) -> N
             fg.grad(f)(x)
 
 
+def test_numbers_where_types_have_a_say() -> None:
+    with torch.overrides.BaseTorchFunctionMode():
+        test_other_numbers_of_tensors_stay()
+        with pytest.raises(DerivativeLostError, match=r"math\.sin\(\.\.\.\) .*test_mixing\.py.*torch\.sin"):
+            fg.grad(WAYS["math.sin"])(torch.tensor(2.5))
+
+
 def test_other_numbers_of_tensors_stay() -> None:
     allowed = {
         "detach": (lambda x: x * x.detach().item(), 2.5),
