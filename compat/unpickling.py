@@ -249,16 +249,19 @@ def check_attribute(cls: type, name: Any) -> None:
     """
     if isinstance(name, str) and not name.startswith("__"):
         definer = next((c for c in cls.__mro__ if name in vars(c)), None)
-        if definer is None or definer.__module__.partition(".")[0] not in _DEFINED:
+        if definer is None or not _is_ours(definer):
             return
         found = vars(definer)[name]
-        if not callable(found) and not hasattr(found, "__get__"):
+        # A class of a program's own may have an attribute where tensors have a method of that name.
+        shadows = hasattr(found, "__set__") if not _is_ours(cls) else callable(found) or hasattr(found, "__get__")
+        if not shadows:
             return
     raise AttributeError(f"{name!r:.60} is no attribute that a file may give to an object of {cls}")
 
 
-#: Where classes are defined whose methods and slots no file changes.
-_DEFINED = frozenset(("torch", "compat", "builtins", "collections"))
+def _is_ours(cls: type) -> bool:
+    """Whether a class is one of ours or of Python's, of which no file changes how its objects work."""
+    return cls.__module__.partition(".")[0] in ("torch", "compat", "builtins", "collections")
 
 
 def _layout(text: str) -> Any:
