@@ -121,7 +121,7 @@ _APPROXIMATED = frozenset((
 
 
 def _in_float32(lower: Callable[..., Any]) -> Callable[..., Any]:
-    """The lowering, in float32 for shorter floating dtypes, so that only the result is rounded: as NumPy has it here."""
+    """The lowering, in float32 for shorter floating dtypes: only the result is rounded, as where NumPy computes it."""
 
     def run(*xs: Any) -> Any:
         dtype = xs[0].dtype
