@@ -58,9 +58,9 @@ _SIMPLE = frozenset((
 ))  # fmt: skip
 # Not elementwise, and nothing but elements moved.
 _MOVING = frozenset((
-    "alike", "all_gather", "all_to_all", "axis_index", "broadcast", "concatenate", "dynamic_slice", "dynamic_update_slice", "gather", "iota",
-    "optimization_barrier", "pad", "permutation", "ppermute", "put", "pvary", "reshape", "reverse", "scatter",
-    "sharding_constraint", "slice", "transpose",
+    "alike", "all_gather", "all_to_all", "axis_index", "broadcast", "concatenate", "dynamic_slice",
+    "dynamic_update_slice", "gather", "iota", "optimization_barrier", "pad", "permutation", "ppermute", "put", "pvary",
+    "reshape", "reverse", "scatter", "sharding_constraint", "slice", "transpose",
 ))  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from funcgrad import trees
 from funcgrad.numpy.promotion import placed
+from funcgrad.prefixes import spread
 from funcgrad.runtime.deferred import ready
 from funcgrad.tracing import is_array, traced, typed
 
@@ -45,24 +46,31 @@ def device_put(x: Any, device: Any = None) -> Any:
 
     Args:
         x: a pytree of arrays and numbers.
-        device: a device or a sharding; None for where arrays are anyway.
+        device: a device or a sharding; None for where arrays are anyway; or a pytree of these, with the structure of
+            ``x`` or of its upper part.
 
     Returns:
         A pytree of JAX's arrays.
 
     Raises:
-        TypeError: if a leaf is no array.
+        TypeError: if a leaf is no array, or ``device`` has one that is no device.
+        ValueError: if the structures do not fit.
 
     Example:
         >>> print(device_put({"a": np.ones(2), "b": 1.0}, devices("cpu")[0])["a"].sum())
         2.0
     """
 
-    def one(leaf: Any) -> Any:
+    def one(leaf: Any, where: Any) -> Any:
         leaf = typed(_checked("device_put", leaf))
-        return leaf if traced(leaf) else jax.device_put(ready(leaf), device) if device is None else placed(leaf, device)
+        return leaf if traced(leaf) else jax.device_put(ready(leaf)) if where is None else placed(leaf, where)
 
-    return trees.map(one, x)
+    found = spread("device_put: device", device, x, "x", _is_place, "a device or a sharding")
+    return trees.unflatten(trees.structure(x), [one(leaf, where) for _, where, leaf in found])
+
+
+def _is_place(x: Any) -> bool:
+    return x is None or isinstance(x, jax.Device | jax.sharding.Sharding)
 
 
 def device_get(x: Any) -> Any:

@@ -326,6 +326,8 @@ def _short(value: Any) -> str:
         return dtypes.SHORT.get(value, str(value))
     if isinstance(value, tuple):
         return f"({', '.join(map(_short, value))}{',' if len(value) == 1 else ''})"
+    if hasattr(value, "axis_names"):  # a mesh
+        return f"Mesh({', '.join(f'{name}={size}' for name, size in value.shape.items())})"
     return getattr(value, "__name__", None) or repr(value)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -66,8 +66,8 @@ def look_for_devices() -> None:
         _Devices.several = jax.device_count() > 1
 
 
-def as_primals(cotangents: Sequence[Any], primals: Sequence[Any]) -> list[Any]:
-    """Cotangents whose parts are where the primals' are, if there are several devices for them to be on.
+def following(primals: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+    """What puts the parts of cotangents where the primals' are, if there are several devices for them to be on.
 
     Left to itself the compiler often gives all of a gradient to each device: where it is a sum over devices, or depends
     on no array.
@@ -75,8 +75,8 @@ def as_primals(cotangents: Sequence[Any], primals: Sequence[Any]) -> list[Any]:
     if _Devices.several is None and any(x.__class__ is JaxArray for x in primals):
         look_for_devices()
     if not _Devices.several or any(isinstance(axis, MeshAxis) for axis, _ in state.axes.values()):
-        return list(cotangents)
-    return [_alike(ct, x) for ct, x in zip(cotangents, primals, strict=True)]
+        return list
+    return lambda cotangents: [_alike(ct, x) for ct, x in zip(cotangents, primals, strict=True)]
 
 
 def _alike(ct: Any, x: Any) -> Any:

@@ -33,7 +33,7 @@ from funcgrad.interpreters.transpose import linearize_flat, transpose_program
 from funcgrad.ir import Program
 from funcgrad.passes import dead_code
 from funcgrad.primitives.elementwise import stop_gradient as stop_gradient_p
-from funcgrad.sharding import as_primals
+from funcgrad.sharding import following
 from funcgrad.tracing import deferring, type_of
 
 # ---------------------------------------------------------------- reverse mode
@@ -72,7 +72,8 @@ def vjp(f: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     types = [type_of(o) for o in outs]
 
     form = (tree, tuple(type_of(x) for x in leaves), out_tree, types)
-    pullback = Pullback(lambda cts: as_primals(pull([*cts, *unused]), leaves), form)
+    follow = following(leaves)
+    pullback = Pullback(lambda cts: follow(pull([*cts, *unused])), form)
     result = trees.unflatten(out_tree, settled(outs))
     return (result, pullback, aux) if has_aux else (result, pullback)
 
@@ -204,7 +205,7 @@ def _differentiated(
     # The tape is let go before anything is computed: what it holds would have to be kept.
     del every, pull, outs
     found = [zero_tangent(p) if ct is None else ct for p, ct in zip(leaves, cotangents, strict=True)]
-    gradients = trees.unflatten(tree, settled(as_primals(found, leaves)))
+    gradients = trees.unflatten(tree, settled(following(leaves)(found)))
     whole = lambda: trees.unflatten(out_tree, settled([value]))
     return whole, finish(), gradients[0] if isinstance(argnums, int) else tuple(gradients)
 

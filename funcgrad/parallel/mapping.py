@@ -17,8 +17,8 @@ from funcgrad.inspection import positional_names
 from funcgrad.interpreters.staging import stage
 from funcgrad.ir import ArrayType
 from funcgrad.parallel.parts import Region, entries, map_program, names_in
-from funcgrad.parallel.prefixes import spread
 from funcgrad.passes import common_subexpressions, dead_code, interned
+from funcgrad.prefixes import spread
 from funcgrad.primitives.collectives import MeshAxis
 from funcgrad.primitives.markers import automatic
 from funcgrad.tracing import is_array, state, type_of, typed

@@ -12,7 +12,7 @@ from jax.sharding import NamedSharding, PartitionSpec, Sharding
 from funcgrad import trees
 from funcgrad.arguments import kind
 from funcgrad.ir import ArrayType
-from funcgrad.parallel.prefixes import spread
+from funcgrad.prefixes import spread
 from funcgrad.primitives.markers import sharded_p
 from funcgrad.tracing import is_array, type_of, typed
 

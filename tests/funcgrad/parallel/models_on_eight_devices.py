@@ -1,4 +1,4 @@
-"""A small GPT on eight devices, by parts and by shardings, beside the same on one; ``jit`` and arrays with shardings."""
+"""A small GPT on eight devices, by parts and by shardings, beside one device; ``jit`` and arrays with shardings."""
 
 from __future__ import annotations
 
@@ -231,6 +231,8 @@ def test_donated_parts() -> None:
         (lambda: fg.jit(lambda p: p, in_shardings=on("d"))(p=np.ones(8)), ValueError, "nothing of keyword arguments"),
         (lambda: fg.jit(lambda p: {"y": p}, out_shardings={"z": on("d")})(1.0), ValueError, "the result is a dict of"),
         (lambda: fg.jit(lambda p: p[:3], out_shardings=on("d"))(np.ones(8)), ValueError, "axis 0 of the result"),
+        (lambda: device_put({"w": 1.0}, {"w": "cpu"}), TypeError, r"a device or a sharding for x\['w'\], got 'cpu'"),
+        (lambda: device_put({"w": 1.0}, {"v": on()}), ValueError, r"x is a dict of \['w'\], but is given a dict"),
         (lambda: make_mesh((4, 2), ("data",)), ValueError, "has 2 sizes, but axis_names has 1"),
         (lambda: virtual_devices(9), RuntimeError, "wants 9 devices, but there are 8"),
     ],
