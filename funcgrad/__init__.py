@@ -64,3 +64,5 @@ __all__ = [
     "pure_callback", "random", "remat", "scan", "scipy", "special", "stop_gradient", "switch", "trace", "trees",
     "value_and_grad", "vjp", "vmap", "while_loop", "with_sharding_constraint",
 ]  # fmt: skip
+
+funcgrad.runtime.process.imported()

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -94,11 +95,17 @@ class Lock:
 
 _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 _renewers: list[Callable[[], None]] = []
+_waits: list[Callable[[], None]] = []
 
 
 def in_child(renew: Callable[[], None]) -> None:
     """Has ``renew`` called in each forked child, where no other thread is left."""
     _renewers.append(renew)
+
+
+def at_end(wait: Callable[[], None]) -> None:
+    """Has ``wait`` called at the end where other threads cannot be left where they are: it waits for one."""
+    _waits.append(wait)
 
 
 def pass_by() -> None:
@@ -121,6 +128,12 @@ def refuse(name: str) -> None:
 
 
 # ---------------------------------------------------------------- the end
+
+
+def imported() -> None:
+    """Takes the half million objects that importing has made out of Python's search for garbage, which at the end alone
+    would take three times as long as all else."""
+    gc.freeze()
 
 
 class _Printed:
@@ -147,23 +160,25 @@ def _end() -> None:
             setattr(sys, name, _Printed(getattr(sys, name)))
     time.sleep(PRINTED)
     _keep_backends()
-    _survive()
+    if not _survive():
+        for wait in _waits:
+            wait()
 
 
-def _survive() -> None:
-    """Lets other threads be where they are while the process ends, with glibc and libstdc++; does nothing elsewhere."""
+def _survive() -> bool:
+    """Lets other threads be where they are while the process ends; says whether it could, as with glibc."""
     if not sys.platform.startswith("linux"):
-        return
+        return False
     try:
         c = ctypes.CDLL(None)
-        register, at_exit, flush = c.on_exit, c.__cxa_atexit, c.fflush
+        register, at_exit, flush = c.on_exit, getattr(c, "__cxa_atexit"), c.fflush  # noqa: B009  # a class would rename it
     except (OSError, AttributeError):
-        return  # another C library
+        return False  # another C library
     # The last one registered is called first: files are written, then the process ends with the status it ends with.
     register(c._exit, None)
     at_exit(flush, None, None)
     if sys.version_info >= (3, 14):
-        return  # threads are not unwound any more
+        return True  # threads are not unwound any more
     # What C++ calls, and else the C library, for a thread that is unwound where it must not be.
     try:
         set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
@@ -174,6 +189,7 @@ def _survive() -> None:
     handler = ctypes.cast(c.sleep, ctypes.c_void_p)  # is given the signal's number: so many seconds
     c.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     c.signal(signal.SIGABRT, handler)
+    return True
 
 
 def _keep_backends() -> None:
