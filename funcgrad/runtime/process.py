@@ -1,9 +1,9 @@
 """The runtime when the process ends, and when it is forked.
 
-XLA can neither be stopped while it compiles nor be waited for, and other threads may be in the middle of anything when
+XLA cannot be stopped while it compiles, which may take long, and other threads may be in the middle of anything when
 Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound by ``pthread_exit``,
-which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA works
-with. So, where there are other threads when the process ends:
+which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA needs.
+So, where there are other threads when the process ends:
 
 - the ending thread takes the runtime's locks and keeps them. Who wants one waits for ever; who has one gets ``GRACE``
   to come back, and waits for ever when it gives its lock back;
@@ -25,6 +25,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -121,8 +122,8 @@ def refuse(name: str) -> None:
         RuntimeError: naming what was to be computed.
     """
     raise RuntimeError(
-        f"{name} has to be computed by XLA, which this process cannot use: it was forked from one that had used it, and "
-        "XLA's threads are not there. Start processes by 'spawn' or 'forkserver', as in "
+        f"{name} has to be computed by XLA, which this process cannot use: it was forked from one that had used it, "
+        "and XLA's threads are not there. Start processes by 'spawn' or 'forkserver', as in "
         "multiprocessing.get_context('spawn'), or fork before funcgrad is imported."
     )
 
@@ -171,7 +172,7 @@ def _survive() -> bool:
         return False
     try:
         c = ctypes.CDLL(None)
-        register, at_exit, flush = c.on_exit, getattr(c, "__cxa_atexit"), c.fflush  # noqa: B009  # a class would rename it
+        register, at_exit, flush = c.on_exit, getattr(c, "__cxa_atexit"), c.fflush  # a class would rename it
     except (OSError, AttributeError):
         return False  # another C library
     # The last one registered is called first: files are written, then the process ends with the status it ends with.
@@ -206,10 +207,8 @@ def _before_fork() -> None:
     """Waits for what is being computed: in the child nobody would finish it."""
     if backends_are_initialized() and not process.forked:
         for array in jax.live_arrays():
-            try:
+            with suppress(RuntimeError):  # was given away, or could not be computed: who reads it will be told
                 array.block_until_ready()
-            except RuntimeError:
-                pass  # was given away, or could not be computed: who reads it will be told
 
 
 def _after_fork() -> None:
@@ -224,10 +223,10 @@ def _after_fork() -> None:
         jax.monitoring.register_event_duration_secs_listener(_refuse_compiling)
 
 
-def _refuse_compiling(event: str, *_: object, fun_name: str = "a program of JAX's", **__: object) -> None:
+def _refuse_compiling(event: str, _: float, **details: str | int) -> None:
     """Called by JAX with each step of compiling, the first of them before XLA is asked."""
     if event.startswith("/jax/core/compile/"):
-        refuse(fun_name)
+        refuse(str(details.get("fun_name", "a program of JAX's")))
 
 
 atexit.register(_end)

@@ -35,9 +35,9 @@ from funcgrad.runtime.compose import compose
 from funcgrad.runtime.constants import shared
 from funcgrad.runtime.deferred import Deferred, Queue, lock, queues, ready, set_runner, settings, value_of
 from funcgrad.runtime.donation import pairs
+from funcgrad.runtime.estimate import compile_cost
 from funcgrad.runtime.pieces import Pieces, Progress, cuts, sunk
 from funcgrad.runtime.process import process
-from funcgrad.runtime.estimate import compile_cost
 from funcgrad.runtime.programs import CALL_COST, Executable, lasting
 from funcgrad.tracing import state
 
@@ -305,8 +305,9 @@ class Window:
         late = sunk(program, vectors)
         ends = cuts(late)
         if len(ends) > 1:
-            run: Executable | Pieces = Pieces(late, vectors, free, ends)
-            self.donated = run.donated
+            run: Executable | Pieces
+            run = in_pieces = Pieces(late, vectors, free, ends)
+            self.donated = in_pieces.donated
         else:
             ties = pairs(program, free)
             program, places = _reordered(program, places, [place for _, place in ties])

@@ -1,4 +1,4 @@
-"""The end of a process, and forked children: programs of their own, with the status, the output and the time they take."""
+"""The end of a process, and forked children: programs with the status, the output and the time that they take."""
 
 from __future__ import annotations
 
