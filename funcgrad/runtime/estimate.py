@@ -13,8 +13,8 @@ from collections.abc import Iterable
 from funcgrad.ir import Atom, Equation, Program, Var, kept_with_program
 
 #: What compiling takes, in milliseconds: a program; an equation in it; an operation that is computed again; the square
-#: of the operations of the largest kernel. Measured on chains whose results are held and not held, on gradients of loops,
-#: and on training steps of an MLP, a convolutional network, an LSTM and transformers.
+#: of the operations of the largest kernel. Measured on chains whose results are held and not held, on gradients of
+#: loops, and on training steps of an MLP, a convolutional network, an LSTM and transformers.
 PROGRAM_COST, EQUATION_COST, FUSED_COST, LARGE_COST = 14.0, 1.0, 0.15, 0.0015
 
 #: What takes longer than an equation, in equations.

@@ -1,10 +1,10 @@
 """A program that would be expensive to compile, cut into pieces: programs of their own, run one after the other.
 
-XLA's time and memory grow faster than a program, above all where many of its values are needed (``estimate``). So there
-is a most that one program may come to, and what comes to more is cut: the equations in order, each piece as long as that
-allows, and ended where few values go on to later pieces. That follows from the program alone, so it is the same each
-time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no later piece
-needs is let go of, or given to XLA for a result.
+XLA's time and memory grow faster than a program, above all where many of its values are needed (``estimate``). So
+there is a most that one program may come to, and what comes to more is cut: the equations in order, each piece as long
+as that allows, and ended where few values go on to later pieces. That follows from the program alone: it is the same
+each time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no
+later piece needs is let go of, or given to XLA for a result.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import Executable
 
 #: What a piece comes to at most: equations, of which some compare to many; operations of one kernel; operations that
-#: several kernels compute again, where those are so many times its equations: a few are found in all programs of layers.
+#: several kernels compute again, where those are so many times its equations: programs of layers all have a few.
 EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 700, 2500, 10
 #: The part of a piece, at its end, in which it may end.
 END = 0.25
@@ -182,8 +182,8 @@ def cuts(program: Program) -> list[int]:
 
 
 def _best(program: Program, last: dict[Var, int], kinds: Sequence[tuple], begin: int, most: int) -> int:
-    """Where a piece ends that begins at ``begin``, at the latest at ``most``: where few values go on, and as late as can
-    be before an equation like its first, so that pieces of a loop are equal."""
+    """Where a piece ends that begins at ``begin``, at the latest at ``most``: where few values go on, and as late as
+    can be before an equation like its first, so that pieces of a loop are equal."""
     first = begin + max(1, int((1 - END) * (most - begin)))
     made = [v for e in program.equations[begin:most] for v in e.outputs]
     outputs = set(program.outputs)

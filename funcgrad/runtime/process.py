@@ -1,9 +1,9 @@
 """The runtime when the process ends, and when it is forked.
 
 XLA cannot be stopped while it compiles, which may take long, and other threads may be in the middle of anything when
-Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound by ``pthread_exit``,
-which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA needs.
-So, where there are other threads when the process ends:
+Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound (``pthread_exit``),
+which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA
+needs. So, where there are other threads when the process ends:
 
 - the ending thread takes the runtime's locks and keeps them. Who wants one waits for ever; who has one gets ``GRACE``
   to come back, and waits for ever when it gives its lock back;
