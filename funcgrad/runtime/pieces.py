@@ -270,7 +270,7 @@ class _Maker:
         found = []
         for e in equations:
             if e.inputs and e.inputs[0] in own:
-                head = cast(Var, e.inputs[0])
+                head = e.inputs[0]
                 place = elements[head][e.params["start"][0]]
                 params = {**e.params, "start": (place,), "limit": (place + 1,)}
                 e = Equation(e.primitive, [own[head]], e.outputs, params, e.source)

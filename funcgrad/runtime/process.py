@@ -223,7 +223,7 @@ def _after_fork() -> None:
         jax.monitoring.register_event_duration_secs_listener(_refuse_compiling)
 
 
-def _refuse_compiling(event: str, _: float, **details: str | int) -> None:
+def _refuse_compiling(event: str, duration_secs: float, **details: str | int) -> None:
     """Called by JAX with each step of compiling, the first of them before XLA is asked."""
     if event.startswith("/jax/core/compile/"):
         refuse(str(details.get("fun_name", "a program of JAX's")))
