@@ -69,3 +69,5 @@ __all__ = [
     "stop_gradient", "switch", "trace", "trees", "value_and_grad", "vjp", "vmap", "while_loop",
     "with_sharding_constraint",
 ]  # fmt: skip
+
+funcgrad.runtime.process.imported()

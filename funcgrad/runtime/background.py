@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from funcgrad.runtime import report
-from funcgrad.runtime.process import in_child, process
+from funcgrad.runtime.process import at_end, in_child, process
 
 if TYPE_CHECKING:
     from funcgrad.runtime.windows import Window
@@ -97,4 +97,11 @@ def _renew() -> None:
     _change, _thread, _busy, _compiling = threading.Condition(), None, False, None
 
 
+def _finish() -> None:
+    """Waits for what is being compiled: one program, or one piece."""
+    while _busy and _thread is not None and _thread.is_alive():
+        _thread.join(0.01)
+
+
 in_child(_renew)
+at_end(_finish)

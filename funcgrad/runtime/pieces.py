@@ -1,17 +1,17 @@
 """A program that would be expensive to compile, cut into pieces: programs of their own, run one after the other.
 
-XLA's time and memory grow faster than a program, in some the more the more of its values are needed (``estimate``). So
+XLA's time and memory grow faster than a program, above all where many of its values are needed (``estimate``). So
 there is a most that one program may come to, and what comes to more is cut: the equations in order, each piece as long
-as that allows, and ended where few values go on to later pieces. That follows from the program alone, so it is the same
-each time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no later
-piece needs is let go of, or given to XLA for a result.
+as that allows, and ended where few values go on to later pieces. That follows from the program alone: it is the same
+each time. Pieces that are equal but for the names of variables, as those of a loop are, are compiled once. What no
+later piece needs is let go of, or given to XLA for a result.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import starmap
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -23,9 +23,8 @@ from funcgrad.runtime.estimate import Fusion
 from funcgrad.runtime.process import process
 from funcgrad.runtime.programs import Executable
 
-#: What a piece comes to at most: equations, of which some compare to many; operations of one kernel; operations that are
-#: computed again in several kernels, where those are so many times its equations, since some of it is found in all
-#: programs of layers.
+#: What a piece comes to at most: equations, of which some compare to many; operations of one kernel; operations that
+#: several kernels compute again, where those are so many times its equations: programs of layers all have a few.
 EQUATIONS, LARGEST, REPEATED, TIMES = 6000, 700, 2500, 10
 #: The part of a piece, at its end, in which it may end.
 END = 0.25
@@ -148,7 +147,11 @@ def sunk(program: Program, vectors: int) -> Program:
         equations.append(equation)
 
     for e in program.equations:
-        if len(e.inputs) == len(e.outputs) == 1 and not e.primitive.effect and (e.inputs[0] in heads or e.inputs[0] in waiting):
+        if (
+            len(e.inputs) == len(e.outputs) == 1
+            and not e.primitive.effect
+            and (e.inputs[0] in heads or e.inputs[0] in waiting)
+        ):
             waiting[e.outputs[0]] = e
         else:
             put(e)
@@ -179,8 +182,8 @@ def cuts(program: Program) -> list[int]:
 
 
 def _best(program: Program, last: dict[Var, int], kinds: Sequence[tuple], begin: int, most: int) -> int:
-    """Where a piece ends that begins at ``begin``, at the latest at ``most``: where few values go on, and as late as may
-    be before an equation like its first, so that pieces of a loop are equal."""
+    """Where a piece ends that begins at ``begin``, at the latest at ``most``: where few values go on, and as late as
+    can be before an equation like its first, so that pieces of a loop are equal."""
     first = begin + max(1, int((1 - END) * (most - begin)))
     made = [v for e in program.equations[begin:most] for v in e.outputs]
     outputs = set(program.outputs)
@@ -222,7 +225,7 @@ class _Maker:
         self.donated: set[int] = set()
         self._heads: set[Atom] = set(program.inputs[len(program.inputs) - vectors :])
         self._free: set[Atom] = {program.inputs[i] for i in free}
-        self._constants = {v: value for v, value in program.constants}
+        self._constants = dict(program.constants)
         self._last = _last_uses(program)
         self._outputs = set(program.outputs)
 
@@ -261,7 +264,7 @@ class _Maker:
         elements: dict[Var, dict[int, int]] = {}
         for e in equations:
             if e.inputs and e.inputs[0] in self._heads:
-                where = elements.setdefault(e.inputs[0], {})
+                where = elements.setdefault(cast(Var, e.inputs[0]), {})
                 where.setdefault(e.params["start"][0], len(where))
         own = {head: Var(head.type.with_shape((len(where),))) for head, where in elements.items()}
         found = []

@@ -1,9 +1,9 @@
 """The runtime when the process ends, and when it is forked.
 
-XLA can neither be stopped while it compiles nor be waited for, and other threads may be in the middle of anything when
-Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound by ``pthread_exit``,
-which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA works
-with. So, where there are other threads when the process ends:
+XLA cannot be stopped while it compiles, which may take long, and other threads may be in the middle of anything when
+Python ends the process. Up to Python 3.13 a thread that wants to go on with Python then is unwound (``pthread_exit``),
+which C++ answers by ending the process; and the destructors of C++'s static objects take away what a thread in XLA
+needs. So, where there are other threads when the process ends:
 
 - the ending thread takes the runtime's locks and keeps them. Who wants one waits for ever; who has one gets ``GRACE``
   to come back, and waits for ever when it gives its lock back;
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import atexit
 import ctypes
+import gc
 import os
 import signal
 import sys
@@ -24,6 +25,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import jax
@@ -94,11 +96,17 @@ class Lock:
 
 _locks: weakref.WeakSet[Lock] = weakref.WeakSet()
 _renewers: list[Callable[[], None]] = []
+_waits: list[Callable[[], None]] = []
 
 
 def in_child(renew: Callable[[], None]) -> None:
     """Has ``renew`` called in each forked child, where no other thread is left."""
     _renewers.append(renew)
+
+
+def at_end(wait: Callable[[], None]) -> None:
+    """Has ``wait`` called at the end where other threads cannot be left where they are: it waits for one."""
+    _waits.append(wait)
 
 
 def pass_by() -> None:
@@ -114,13 +122,19 @@ def refuse(name: str) -> None:
         RuntimeError: naming what was to be computed.
     """
     raise RuntimeError(
-        f"{name} has to be computed by XLA, which this process cannot use: it was forked from one that had used it, and "
-        "XLA's threads are not there. Start processes by 'spawn' or 'forkserver', as in "
+        f"{name} has to be computed by XLA, which this process cannot use: it was forked from one that had used it, "
+        "and XLA's threads are not there. Start processes by 'spawn' or 'forkserver', as in "
         "multiprocessing.get_context('spawn'), or fork before funcgrad is imported."
     )
 
 
 # ---------------------------------------------------------------- the end
+
+
+def imported() -> None:
+    """Takes the half million objects that importing has made out of Python's search for garbage, which at the end alone
+    would take three times as long as all else."""
+    gc.freeze()
 
 
 class _Printed:
@@ -147,23 +161,25 @@ def _end() -> None:
             setattr(sys, name, _Printed(getattr(sys, name)))
     time.sleep(PRINTED)
     _keep_backends()
-    _survive()
+    if not _survive():
+        for wait in _waits:
+            wait()
 
 
-def _survive() -> None:
-    """Lets other threads be where they are while the process ends, with glibc and libstdc++; does nothing elsewhere."""
+def _survive() -> bool:
+    """Lets other threads be where they are while the process ends; says whether it could, as with glibc."""
     if not sys.platform.startswith("linux"):
-        return
+        return False
     try:
         c = ctypes.CDLL(None)
-        register, at_exit, flush = c.on_exit, c.__cxa_atexit, c.fflush
+        register, at_exit, flush = c.on_exit, getattr(c, "__cxa_atexit"), c.fflush  # a class would rename it
     except (OSError, AttributeError):
-        return  # another C library
+        return False  # another C library
     # The last one registered is called first: files are written, then the process ends with the status it ends with.
     register(c._exit, None)
     at_exit(flush, None, None)
     if sys.version_info >= (3, 14):
-        return  # threads are not unwound any more
+        return True  # threads are not unwound any more
     # What C++ calls, and else the C library, for a thread that is unwound where it must not be.
     try:
         set_terminate = ctypes.CDLL("libstdc++.so.6")._ZSt13set_terminatePFvvE
@@ -174,6 +190,7 @@ def _survive() -> None:
     handler = ctypes.cast(c.sleep, ctypes.c_void_p)  # is given the signal's number: so many seconds
     c.signal.argtypes = [ctypes.c_int, ctypes.c_void_p]
     c.signal(signal.SIGABRT, handler)
+    return True
 
 
 def _keep_backends() -> None:
@@ -190,10 +207,8 @@ def _before_fork() -> None:
     """Waits for what is being computed: in the child nobody would finish it."""
     if backends_are_initialized() and not process.forked:
         for array in jax.live_arrays():
-            try:
+            with suppress(RuntimeError):  # was given away, or could not be computed: who reads it will be told
                 array.block_until_ready()
-            except RuntimeError:
-                pass  # was given away, or could not be computed: who reads it will be told
 
 
 def _after_fork() -> None:
@@ -208,10 +223,10 @@ def _after_fork() -> None:
         jax.monitoring.register_event_duration_secs_listener(_refuse_compiling)
 
 
-def _refuse_compiling(event: str, *_: object, fun_name: str = "a program of JAX's", **__: object) -> None:
+def _refuse_compiling(event: str, duration_secs: float, **details: str | int) -> None:
     """Called by JAX with each step of compiling, the first of them before XLA is asked."""
     if event.startswith("/jax/core/compile/"):
-        refuse(fun_name)
+        refuse(str(details.get("fun_name", "a program of JAX's")))
 
 
 atexit.register(_end)

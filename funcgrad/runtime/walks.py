@@ -110,7 +110,7 @@ def walk_at_once(
     """
     if len(tape) <= LONGEST:
         return _walked(backward, tape, seeds, inputs)
-    if any([entry[1] is None for entry in tape]) or any([kind_of(x) is None for _, x in (*seeds, *inputs)]):
+    if any(entry[1] is None for entry in tape) or any(kind_of(x) is None for _, x in (*seeds, *inputs)):
         return None
     cts: dict[int, Any] = {slot: None for slot, _ in inputs}
     for slot, ct in seeds:
@@ -131,7 +131,9 @@ def _stretch(tape: Sequence[Entry], end: int) -> int:
     if end <= LONGEST:
         return 0
     primitive, source = tape[end - 1][0], tape[end - 1][6]
-    alike = (i for i in range(end - LONGEST, end - LONGEST // 2) if tape[i - 1][0] is primitive and tape[i - 1][6] == source)
+    alike = (
+        i for i in range(end - LONGEST, end - LONGEST // 2) if tape[i - 1][0] is primitive and tape[i - 1][6] == source
+    )
     return next(alike, end - LONGEST)
 
 

@@ -325,8 +325,9 @@ class Window:
         late = sunk(program, vectors)
         ends = cuts(late)
         if len(ends) > 1:
-            run: Executable | Pieces = Pieces(late, vectors, free, ends)
-            self.donated = run.donated
+            run: Executable | Pieces
+            run = in_pieces = Pieces(late, vectors, free, ends)
+            self.donated = in_pieces.donated
         else:
             ties = pairs(program, free)
             program, places = _reordered(program, places, [place for _, place in ties])

@@ -1,0 +1,179 @@
+"""The end of a process, and forked children: programs with the status, the output and the time that they take."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from textwrap import dedent
+
+import pytest
+
+#: What a process may take to end after its last atexit function, in seconds: 0.2 on a machine of its own.
+LONGEST = 3.0
+
+START = """
+import atexit, sys, threading, time
+early = []  # functions registered before the library's own: they are called after it
+atexit.register(lambda: ([f() for f in early], print("ending", time.time(), flush=True)))
+import compat as torch
+from compat import runtime
+from funcgrad.runtime import background
+
+def held(length):
+    y, kept = torch.ones(16), []
+    for i in range(length):
+        y = y * 1.0001
+        kept.append(y)
+    return y.sum().item()
+
+def daemons(work, count=2):
+    for _ in range(count):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.3)
+"""
+
+#: Programs, each with its status and a part of its output.
+PROGRAMS: dict[str, tuple[str, int, str]] = {
+    "compiling": (
+        """
+        for length in range(400, 580, 20):
+            for _ in range(3):
+                held(length)
+        sys.exit(3)
+        """,
+        3,
+        "",
+    ),
+    "daemons": (
+        """
+        def work():
+            model = torch.nn.Linear(8, 8)
+            step = torch.optim.Adam(model.parameters())
+            for size in range(10**6):
+                step.zero_grad()
+                model(torch.ones(1 + size % 50, 8)).square().mean().backward()
+                step.step()
+
+        daemons(work)
+        raise SystemExit("a text")
+        """,
+        1,
+        "a text",
+    ),
+    "printing": (
+        """
+        def work():
+            x = torch.ones(3)
+            while True:
+                x = x + 1
+                print(x)
+
+        daemons(work, 3)
+        print("the last")
+        """,
+        0,
+        "the last",
+    ),
+    "compiled": (
+        """
+        import funcgrad as fg, funcgrad.numpy as fnp
+
+        def work():
+            f, x = fg.jit(fg.grad(lambda x: fnp.sum(fnp.sin(x @ x)))), fnp.ones((200, 200))
+            while True:
+                x = f(x) + fnp.cos(x)
+
+        daemons(work)
+        raise ValueError("its own")
+        """,
+        1,
+        "its own",
+    ),
+    "holding": (
+        """
+        from funcgrad.runtime.deferred import lock
+
+        def work():
+            with lock:
+                time.sleep(100)
+
+        daemons(work, 1)
+        early.append(lambda: (runtime.synchronize(), print("last of all", (torch.ones(3) * 2).sum().item())))
+        """,
+        0,
+        "last of all 6.0",
+    ),
+    "functions at the end": (
+        """
+        x, big = torch.ones(5), torch.ones(300, 300)
+        (big @ big).sum().item()
+
+        def end():
+            runtime.synchronize()
+            print("at the end", (x * 3).sum().item(), (big @ big).sum().item())
+
+        atexit.register(end)
+        threading.Thread(target=lambda: (time.sleep(0.2), held(20))).start()
+        sys.exit(4)
+        """,
+        4,
+        "at the end 15.0 27000000.0",
+    ),
+    "forked": (
+        """
+        import os, signal
+        import funcgrad as fg, funcgrad.numpy as fnp
+        x, big = torch.ones(5), torch.ones(700, 700)
+        (big @ big).sum().item()
+        model = torch.nn.Linear(4, 4)
+        step = torch.optim.SGD(model.parameters(), 0.1)
+
+        def train():
+            step.zero_grad()
+            model(torch.ones(2, 4)).sum().backward()
+            step.step()
+            runtime.synchronize()
+
+        for _ in range(4):
+            train()
+        child = os.fork()
+        if not child:
+            signal.alarm(30)
+            train()
+            print((big @ big).sum().item(), torch.ones(2000, 1000).sum().item(), model.weight.isfinite().all().item())
+            print(fg.grad(lambda x: fnp.sum(x * x))(fnp.ones(2)))
+            for run in (lambda: fg.jit(lambda x: x + 1)(fnp.ones(3)), lambda: torch.special.gammainc(x, x)):
+                try:
+                    print(run())
+                except RuntimeError as error:
+                    print("forkserver" in str(error))
+            sys.exit(5)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+        """,
+        5,
+        "343000000.0 2000000.0 True\n[2. 2.]\nTrue\nTrue",
+    ),
+}  # fmt: skip
+
+
+def run(source: str) -> tuple[int, str, float]:
+    env = {**os.environ, "FUNCGRAD_CACHE_DIR": ""}
+    command = [sys.executable, "-W", "ignore", "-c", START + dedent(source)]
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False, timeout=100)
+    ended = time.time()
+    return done.returncode, done.stdout + done.stderr, ended
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the end waits for one program that is being compiled")
+def test_a_process_ends_at_once_with_its_own_status_and_all_its_output() -> None:
+    with ThreadPoolExecutor(2) as pool:
+        found = dict(zip(PROGRAMS, pool.map(run, [source for source, _, _ in PROGRAMS.values()])))
+    for name, (status, output, ended) in found.items():
+        wanted, text = PROGRAMS[name][1:]
+        assert status == wanted and text in output, (name, status, output[-2000:])
+        assert "terminate called" not in output and "FATAL" not in output, (name, output[-2000:])
+        last = max(float(line.split("ending ")[1]) for line in output.splitlines() if "ending " in line)
+        assert ended - last < LONGEST, (name, ended - last)
