@@ -27,7 +27,8 @@ from funcgrad.runtime.programs import Executable, executable, from_numpy, on_hos
 from funcgrad.runtime.report import explain, stats
 from funcgrad.runtime.constants import filled, is_constant, own, scalar, table
 from funcgrad.runtime.segment import Segment, noted, segment
-from funcgrad.runtime.windows import Recording, clear, insist
+from funcgrad.runtime.recording import Recording
+from funcgrad.runtime.windows import clear, insist
 
 __all__ = [
     "Capture", "Deferred", "Eager", "Executable", "Recording", "Replay", "Segment", "backward_done", "capturing",

@@ -23,7 +23,7 @@ from funcgrad.tracing import Interpreter, Tracer
 
 if TYPE_CHECKING:
     from funcgrad.runtime.programs import Executable
-    from funcgrad.runtime.windows import Recording
+    from funcgrad.runtime.recording import Recording
 
 #: An operation as it is noted down: what runs it, its operands, its numbers, and what stands for its results.
 Noted = tuple["Executable", Sequence[Any], Sequence[Any], tuple["Deferred", ...]]

@@ -1,0 +1,111 @@
+"""Recordings: operations taken from a queue, with the wiring between them, to be run by a window."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from funcgrad.runtime.constants import shared
+from funcgrad.runtime.deferred import Deferred, ready
+from funcgrad.runtime.pieces import Progress
+from funcgrad.runtime.programs import Executable
+
+if TYPE_CHECKING:
+    from funcgrad.runtime.windows import Window
+
+
+class Entangled(Exception):
+    """An operand is what another thread has noted down and not yet run."""
+
+
+class Recording:
+    """Operations taken from a queue.
+
+    Attributes:
+        codes: their executables.
+        wires: for each operand of each in turn, the number of the result that it is, or ``~i`` for input ``i``.
+        inputs: the buffers from outside, each once.
+        numbers: the Python numbers, in order.
+        pending: the results, in order.
+        hosted: the places among the inputs of arrays of NumPy's, with what has them.
+        box: what a compiled run has returned, if it has; or how far it has come.
+        window: who runs it.
+    """
+
+    __slots__ = ("codes", "wires", "inputs", "hosted", "numbers", "pending", "box", "window")
+
+    def __init__(self, ops: Sequence[Any]):
+        self.codes: list[Executable] = []
+        self.wires: list[int] = []
+        self.inputs: list[Any] = []
+        self.hosted: list[tuple[int, Deferred]] = []
+        self.numbers: list[Any] = []
+        self.pending: list[Deferred] = []
+        self.box: list[Any] = []
+        self.window: Window | None = None
+        self._gather(ops)
+
+    def _gather(self, ops: Sequence[Any]) -> None:
+        # Every operation passes here, so this loop is as bare as it can be.
+        codes, wires, pending, numbers, inputs = self.codes, self.wires, self.pending, self.numbers, self.inputs
+        places: dict[int, int] = {}
+        place_of, wire, wait = places.get, wires.append, pending.append
+        for code, buffers, given, results in ops:
+            codes.append(code)
+            for b in buffers:
+                i = place_of(id(b))
+                if i is None:
+                    value = b
+                    if b.__class__ is Deferred:  # what an earlier window gave
+                        try:
+                            value = b.value
+                        except AttributeError:
+                            raise Entangled from None
+                        i = place_of(id(value))
+                    if i is None:
+                        i = ~len(inputs)
+                        if value.__class__ is np.ndarray:
+                            self.hosted.append((~i, b))
+                        inputs.append(value)
+                        if id(value) not in shared:
+                            places[id(value)] = i
+                    if value is not b:
+                        places[id(b)] = i
+                wire(i)
+            if given:
+                numbers += given
+            for r in results:
+                places[id(r)] = len(pending)
+                wait(r)
+
+    def put(self, again: bool = False) -> None:
+        """Puts inputs that are arrays of NumPy's on the device.
+
+        Args:
+            again: only those that were an input before: JAX takes arrays in less time than it makes buffers of them.
+        """
+        while self.hosted:
+            i, deferred = self.hosted.pop()
+            if again and not hasattr(deferred, "used"):
+                deferred.used = True
+            else:
+                self.inputs[i] = ready(deferred)
+            del deferred
+
+    def found(self) -> Sequence[Any]:
+        """What the compiled run has returned; one in pieces goes on where it was interrupted."""
+        return returned(self.box)
+
+    def finish(self, places: Sequence[int], values: Sequence[Any]) -> None:
+        """Gives results their buffers. Done twice it does no harm."""
+        pending = self.pending
+        for i, value in zip(places, values):
+            pending[i].value = value
+
+
+def returned(box: Sequence[Any]) -> Sequence[Any]:
+    """What a compiled run has returned, of which ``box`` was given the results, or their makings."""
+    (found,) = box
+    return found.finish() if found.__class__ is Progress else found
