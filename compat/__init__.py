@@ -6,6 +6,7 @@ Tensors, views and in-place operations, the backward graph with PyTorch's own no
 from math import e, inf, nan, pi
 from typing import Any as _Any
 
+from funcgrad.runtime import process as _process
 from compat import (
     autograd,
     compiling as _compiling,
@@ -131,6 +132,7 @@ def __getattr__(name: str) -> _Any:
 
 _naming.name_modules()
 _naming.seal_attributes()
+_process.imported()
 
 
 def __dir__() -> list[str]:
