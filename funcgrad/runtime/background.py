@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from funcgrad.runtime import report
+from funcgrad.runtime.deferred import lock
 from funcgrad.runtime.process import at_end, in_child, process
 
 if TYPE_CHECKING:
@@ -53,8 +54,11 @@ def wait() -> None:
 
 
 def finish(window: Window) -> None:
-    """Waits for a window that is being compiled; one that has not begun is not compiled any more."""
-    with _change:
+    """Waits for a window that is being compiled; one that has not begun is not compiled any more.
+
+    It is for the thread that has the runtime's lock.
+    """
+    with lock.lent(_thread), _change:
         for item in _waiting:
             if item[0] is window:
                 _waiting.remove(item)

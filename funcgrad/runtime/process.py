@@ -24,8 +24,8 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import jax
@@ -64,21 +64,53 @@ process = Process()
 
 
 class Lock:
-    """A re-entrant lock that the thread which ends the process always gets, and that a forked child finds free."""
+    """A re-entrant lock that the thread which ends the process always gets, and that a forked child finds free.
 
-    __slots__ = ("_lock", "__weakref__")
+    Who has it and waits for another thread lends it to that one meanwhile: a finalizer may run there that wants it.
+    """
+
+    __slots__ = ("_lock", "_loan", "_borrower", "_borrowed", "__weakref__")
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
+        #: Held by the borrower while it is inside, and by the lender to end the loan.
+        self._loan = threading.RLock()
+        self._borrower: int | None = None
+        self._borrowed = 0
         _locks.add(self)
 
     def __enter__(self) -> None:
-        self._lock.acquire()
+        if self._borrower is None or not self._borrow():
+            self._lock.acquire()
 
     def __exit__(self, *exc: object) -> None:
         if process.ending is not None:
             pass_by()
-        self._lock.release()
+        if self._borrowed and self._borrower == threading.get_ident():
+            self._borrowed -= 1
+            self._loan.release()
+        else:
+            self._lock.release()
+
+    def _borrow(self) -> bool:
+        if self._borrower != threading.get_ident():
+            return False
+        self._loan.acquire()
+        if self._borrower is None:  # the loan has ended
+            self._loan.release()
+            return False
+        self._borrowed += 1
+        return True
+
+    @contextmanager
+    def lent(self, thread: threading.Thread | None) -> Iterator[None]:
+        """Within it ``thread`` may have the lock; for the thread that has it, and does nothing but wait."""
+        self._borrower = thread.ident if thread is not None else None
+        try:
+            yield
+        finally:
+            with self._loan:
+                self._borrower = None
 
     def seize(self, seconds: float) -> None:
         """Takes the lock, at the latest after so many seconds from whoever has it."""
@@ -88,6 +120,7 @@ class Lock:
 
     def renew(self) -> None:
         """Makes it a lock that no other thread has, since there is none."""
+        self._loan, self._borrower, self._borrowed = threading.RLock(), None, 0
         if self._lock.acquire(blocking=False):
             self._lock.release()
         else:

@@ -15,7 +15,7 @@ import pytest
 
 import funcgrad as fg
 import funcgrad.numpy as fnp
-from funcgrad import host, runtime
+from funcgrad import host, runtime, tracing
 from funcgrad.primitives import elementwise as p
 from funcgrad.runtime import background, deferred, programs, report, schedule, windows
 
@@ -200,6 +200,39 @@ def test_a_thread_begins_while_a_window_is_run() -> None:
         thread.start()
         thread.join(30)
         assert not thread.is_alive()
+
+
+@pytest.mark.usefixtures("worth")
+def test_a_finalizer_on_the_compilers_thread_may_want_a_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for a window has the runtime's lock; the value is one that has to be computed under it."""
+    pending: list[Any] = []
+    found: list[Any] = []
+    begun, waited_for, compile_ = threading.Event(), threading.Event(), windows.Window.compile
+
+    def record() -> None:
+        with tracing.deferring():
+            pending.append(fnp.sin(fnp.array(X)))
+
+    def with_finalizer(self: Any, free: Any) -> Any:
+        begun.set()
+        assert waited_for.wait(60)
+        found.append(runtime.value_of(pending[0]))
+        return compile_(self, free)
+
+    def steps() -> None:
+        assert how(5) == AT_THE_SIXTH[:5] and begun.wait(60)
+        threading.Timer(0.3, waited_for.set).start()
+        assert how(3) == AT_THE_SIXTH[5:]
+        found.append("done")
+
+    recording = threading.Thread(target=record)
+    recording.start()
+    recording.join()
+    monkeypatch.setattr(windows.Window, "compile", with_finalizer)
+    stepping = threading.Thread(target=steps, daemon=True)
+    stepping.start()
+    stepping.join(30)
+    assert np.allclose(np.asarray(found[0]), np.sin(X)) and found[-1] == "done"
 
 
 def test_values_that_numpy_refuses_change_nothing_for_others() -> None:
