@@ -73,7 +73,7 @@ def check_constant(x: Any, asked: str, frame: FrameType) -> None:
         DerivativeLostError: if so.
     """
     if isinstance(x, Tracer):
-        known = {id(entered.interpreter) for entered in state.levels} | {id(state.duals)}
+        known = {id(entered.interpreter) for entered in state.levels}
         tracing.check_constant(x, asked, frame, lambda interpreter: id(interpreter) not in known, TORCH)
 
 

@@ -284,10 +284,13 @@ def room(size: Sequence[int], stride: Sequence[int], offset: int = 0) -> int:
 def check_reach(size: Sequence[int], stride: Sequence[int], offset: int, itemsize: int, nbytes: int) -> None:
     """Whether elements of ``itemsize`` bytes stay inside memory of ``nbytes``.
 
+    Args:
+        stride: of each dimension; none for row-major ones, as PyTorch's message shows them.
+
     Raises:
         RuntimeError: if not.
     """
-    need = room(size, stride, offset) * itemsize
+    need = room(size, stride or contiguous_strides(tuple(size)), offset) * itemsize
     if need > nbytes:
         raise RuntimeError(
             f"setStorage: sizes {size_text(size)}, strides {size_text(stride)}, storage offset {offset}, and "

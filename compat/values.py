@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -23,16 +22,14 @@ from compat.storage import UntypedStorage
 from compat.tensor import SHARED, WITHIN, Tensor, Version, array_of, refresh, set_memory, wrap
 from funcgrad import runtime
 from funcgrad.callers import formatting
+from funcgrad.errors import is_library
 from funcgrad.tracing import Tracer
-
-#: The files between who asks for a number and what looks at it, where types have a say, too.
-_BETWEEN = (__file__, os.path.join(os.path.dirname(__file__), "torch_function.py"))
 
 
 def _check_constant(buffer: Any, asked: str) -> None:
     """Whether who called a function of this module may have numbers of what is traced; not asked for what is shown."""
     frame = sys._getframe(1)
-    while frame.f_code.co_filename in _BETWEEN and frame.f_back is not None:
+    while is_library(frame.f_code.co_filename) and frame.f_back is not None:
         frame = frame.f_back
     if not (asked == "float()" and formatting(frame)):
         examples.check_constant(buffer, asked, frame)

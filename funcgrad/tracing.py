@@ -58,6 +58,8 @@ class Interpreter:
     __slots__ = ("level", "alive", "source")
     #: What a message calls the transform.
     description = "a transform"
+    #: Whether Python numbers may be taken out of what it differentiates, as constants.
+    gives_numbers = False
 
     def __init__(self) -> None:
         self.level = 0
@@ -227,7 +229,7 @@ def check_constant(
     Raises:
         DerivativeLostError: if a transform differentiates with respect to it.
     """
-    by = next(filter(among, x.differentiated_by()), None)
+    by = next((i for i in x.differentiated_by() if not i.gives_numbers and among(i)), None)
     if by is None:
         return
     asked, function = callers.advice(frame, wanted, api)

@@ -32,8 +32,20 @@ def check_depth(tree: Any) -> None:
 
     JAX's own way to find out leaves Python's count of calls wrong for good, so every way to it passes here.
 
+    Args:
+        tree: a structure of lists, tuples, dicts and leaves.
+
     Raises:
         TreeDepthError: if lists, tuples and dicts are nested too deep, or one contains itself.
+
+    Example:
+        >>> check_depth({"weights": [1.0, (2.0, 3.0)]})
+        >>> loop = []
+        >>> loop.append(loop)
+        >>> check_depth(loop)
+        Traceback (most recent call last):
+            ...
+        funcgrad.errors.TreeDepthError: a structure of lists, tuples and dicts is nested more than 200 deep, ...
     """
     level = [tree]
     for _ in range(MOST_DEEP):
@@ -160,14 +172,15 @@ _operands: dict[type, Callable[[Any], Any]] = {}
 
 def is_other_array(cls: type) -> bool:
     """Whether a class is that of another library's arrays, or a subclass."""
-    return cls not in array_classes and any(kind in _operands for kind in cls.__mro__)
+    return cls in _operands or (cls not in array_classes and any(kind in _operands for kind in cls.__mro__))
 
 
 def array_of(x: Any) -> Any:
     """The elements of another library's array, as an operand; anything else as it is."""
-    if x.__class__ in array_classes:
+    cls = x.__class__
+    if cls in array_classes and cls not in _operands:
         return x
-    for kind in type(x).__mro__:
+    for kind in cls.__mro__:
         if kind in _operands:
             return _operands[kind](x)
     return x

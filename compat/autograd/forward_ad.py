@@ -42,6 +42,7 @@ class Duals(Forward):
     """
 
     __slots__ = ("open", "running")
+    gives_numbers = True  # as in PyTorch
 
     def __init__(self) -> None:
         super().__init__()

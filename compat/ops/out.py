@@ -155,7 +155,7 @@ def check_room(storage: UntypedStorage, itemsize: int, size: Sequence[int], stri
     Raises:
         RuntimeError: if not.
     """
-    check_reach(size, stride or contiguous_strides(tuple(size)), offset, itemsize, storage.nbytes())
+    check_reach(size, stride, offset, itemsize, storage.nbytes())
 
 
 def resize(t: Tensor, size: tuple[int, ...], stride: tuple[int, ...] | None = None) -> None:

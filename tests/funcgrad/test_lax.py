@@ -553,7 +553,7 @@ def test_numbers_take_the_dtype_of_arrays() -> None:
 #: jax.lax has these too: tokens and channels between devices, private parts of its own, other generators.
 ABSENT = {
     "after_all", "composite", "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
-    "conv_transpose_shape_tuple", "create_token", "dce_sink", "mulhi", "pcast", "precv", "psend", "ragged_all_to_all",
+    "conv_transpose_shape_tuple", "create_token", "dce_sink", "mulhi", "precv", "psend", "ragged_all_to_all",
     "ragged_dot_general", "rng_bit_generator", "rng_uniform", "scaled_dot", "stage", "linalg.qdwh",
 }  # fmt: skip
 
@@ -574,9 +574,11 @@ def test_what_jax_has_is_here() -> None:
 NO_ARGUMENTS = {
     "accuracy", "axis_index_groups", "out_dtype", "out_sharding", "_split_transpose", "to", "use_consistent_padding",
 }  # fmt: skip
+#: Functions in which one of these does mean something.
+MEANT = {"pcast": {"to"}}
 
 
 @pytest.mark.parametrize("name", sorted(public(jlax) - ABSENT - {"random_gamma_grad"}))
 def test_arguments_have_jax_s_names(name: str) -> None:
     theirs, ours = (list(inspect.signature(getattr(m, name)).parameters) for m in (jlax, lax))
-    assert ours == [n for n in theirs if n not in NO_ARGUMENTS]
+    assert ours == [n for n in theirs if n not in NO_ARGUMENTS - MEANT.get(name, set())]

@@ -94,10 +94,10 @@ def test_a_run_that_was_interrupted_goes_on(monkeypatch: pytest.MonkeyPatch) -> 
     def interrupted(*_: Any) -> Any:
         raise KeyboardInterrupt
 
-    code._run = interrupted
+    code._run[None] = interrupted
     with pytest.raises(KeyboardInterrupt):
         progress.finish()
-    code._run = whole
+    code._run[None] = whole
     found = progress.finish()
     np.testing.assert_allclose(found[0], START * 3 + 1, rtol=MANY32)
     np.testing.assert_array_equal(found[1], START)
@@ -119,9 +119,10 @@ def test_windows_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
     runtime.clear()
     first = run()
-    runtime.insist()
-    run()
-    runtime.wait()
+    for _ in range(runtime.settings.meetings):
+        runtime.insist()
+        run()
+        runtime.wait()
     (window,) = [w for w in windows._windows.values() if len(w.codes) == 50]
     assert isinstance(window.run, Pieces) and len(window.run.pieces) > 2
     for found, wanted in zip(run(), first, strict=True):
@@ -146,7 +147,7 @@ def test_a_long_tape_gives_the_gradient_of_a_short_one(monkeypatch: pytest.Monke
     x, w = fnp.linspace(0.1, 1, 4), fnp.ones(4) * 0.3
     wanted = fg.grad(looped(60), argnums=(0, 1))(x, w)
     monkeypatch.setattr(walks, "LONGEST", longest)
-    monkeypatch.setattr(walks, "_walks", type(walks._walks)())
+    walks._walks.clear()
     for found, want in zip(fg.grad(looped(60), argnums=(0, 1))(x, w), wanted, strict=True):
         np.testing.assert_allclose(found, want, rtol=MANY32)
     assert len(walks._walks) < 60 // 2
@@ -156,13 +157,14 @@ def test_memory_of_a_gradient_of_a_long_loop_is_bounded() -> None:
     if sys.platform != "linux":
         pytest.skip("memory is measured in kilobytes on Linux")
     source = (
-        "import resource, funcgrad as fg, funcgrad.numpy as fnp\n"
+        "import pathlib, re, funcgrad as fg, funcgrad.numpy as fnp\n"
         "def f(x):\n"
         "    y = x\n"
         "    for _ in range(20_000): y = fnp.sin(y) + x\n"
         "    return fnp.sum(y)\n"
         "fg.grad(f)(fnp.ones(4))\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        # Not what ``resource`` says, which begins with the memory of the process that started this one.
+        "print(re.search(r'VmHWM:\\s*(\\d+)', pathlib.Path('/proc/self/status').read_text())[1])"
     )
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, timeout=300)
-    assert int(done.stdout) < 700  # megabytes, of which 200 are there after the import
+    assert int(done.stdout) / 1024 < 700  # megabytes, of which 200 are there after the import
